@@ -1,4 +1,6 @@
-"""What Alembic runs to migrate: the connection comes from flex.store.migrate, which also owns the transaction."""
+"""What Alembic runs to migrate: the connection comes from flex.store.migrate, which also owns the
+transaction.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ BENCHES: dict[str, Measure] = {
 
 def main(wanted: list[str]) -> int:
     if unknown := [name for name in wanted if name not in BENCHES]:
-        sys.stderr.write(f"there is no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}\n")
+        sys.stderr.write(
+            f"there is no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}\n"
+        )
         return 2
     for name in wanted or BENCHES:
         figures = BENCHES[name]()

@@ -1,7 +1,8 @@
 """What a bench measures, as a flat object of figures, and how it is shown and kept.
 
-In goes the name of a bench and its figures; out come a table for people and results/NAME.json for comparisons.
-A figure carries its unit at the end of its name: `_seconds`, `_per_second`, `_bytes`, `_ratio`.
+In goes the name of a bench and its figures; out come a table for people and results/NAME.json for
+comparisons. A figure carries its unit at the end of its name: `_seconds`, `_per_second`, `_bytes`,
+`_ratio`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ def keep(name: str, figures: Figures) -> Path:
     path = RESULTS / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(
-        json.dumps({"python": platform.python_version(), "machine": platform.machine(), **figures}, indent=2)
+        json.dumps(
+            {
+                "python": platform.python_version(),
+                "machine": platform.machine(),
+                **figures,
+            },
+            indent=2,
+        )
     )
     return path
 
@@ -46,11 +54,17 @@ def kept_figures(name: str) -> Figures:
     """The figures that an earlier run has kept."""
     path = RESULTS / f"{name}.json"
     found: Figures = json.loads(path.read_text()) if path.exists() else {}
-    return {figure: value for figure, value in found.items() if figure not in ("python", "machine")}
+    return {
+        figure: value
+        for figure, value in found.items()
+        if figure not in ("python", "machine")
+    }
 
 
 def show(name: str, figures: Figures) -> None:
-    """As a table; what has a `_min` and a `_max` beside it takes them into its own row. Days are left to the file."""
+    """As a table; what has a `_min` and a `_max` beside it takes them into its own row. Days are
+    left to the file.
+    """
     table = Table(title=name, title_justify="left")
     table.add_column("figure")
     for column in ("value", "min", "max"):
@@ -58,7 +72,11 @@ def show(name: str, figures: Figures) -> None:
     for figure in figures:
         if not _is_bound(figure, figures) and not figure.endswith("_by_day"):
             table.add_row(
-                figure, *(_text(figures.get(bound, "")) for bound in (figure, f"{figure}_min", f"{figure}_max"))
+                figure,
+                *(
+                    _text(figures.get(bound, ""))
+                    for bound in (figure, f"{figure}_min", f"{figure}_max")
+                ),
             )
     Console().print(table)
 

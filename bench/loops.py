@@ -24,19 +24,31 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
 def measure() -> Figures:
-    figures: Figures = {"lines": LINES, "accesses": ACCESSES, "note": engine.WHY_NOT or "native loops installed"}
+    figures: Figures = {
+        "lines": LINES,
+        "accesses": ACCESSES,
+        "note": engine.WHY_NOT or "native loops installed",
+    }
     log, day = _log(), _day()
     for name, scan in _engines("Scan", ReferenceScan).items():
-        figures[f"scan_{name}_lines_per_second"] = LINES / best_of(3, partial(_scan, scan, log))
+        figures[f"scan_{name}_lines_per_second"] = LINES / best_of(
+            3, partial(_scan, scan, log)
+        )
     for name, replay in _engines("replay", reference_replay).items():
-        figures[f"lru_{name}_accesses_per_second"] = ACCESSES / best_of(3, partial(replay, "lru", *day))
+        figures[f"lru_{name}_accesses_per_second"] = ACCESSES / best_of(
+            3, partial(replay, "lru", *day)
+        )
     return figures
 
 
 def _engines(loop: str, reference: Loop) -> dict[str, Loop]:
     """The reference and, where it is installed, the native loop."""
     native = engine.pick(loop, reference)
-    return {"python": reference} if native is reference else {"python": reference, "native": native}
+    return (
+        {"python": reference}
+        if native is reference
+        else {"python": reference, "native": native}
+    )
 
 
 def _scan(scan: type[ReferenceScan], log: bytes) -> None:
@@ -47,11 +59,21 @@ def _scan(scan: type[ReferenceScan], log: bytes) -> None:
 
 def _log() -> bytes:
     """Lines of a day's first minutes; popular targets are asked for often, as in any log."""
-    line = "www{site}.example.org:80 192.0.2.{client} - - [20/Nov/2026:12:{minute:02}:{second:02} +0000] "
+    line = (
+        "www{site}.example.org:80 192.0.2.{client} - - "
+        "[20/Nov/2026:12:{minute:02}:{second:02} +0000] "
+    )
     line += '"GET /files/{target}.html HTTP/1.1" 200 {size} "-" "' + AGENT + '"\n'
     popular = _zipf(LINES)
     return "".join(
-        line.format(site=t % SITES, client=n % 250, minute=n // 6000, second=n // 100 % 60, target=t, size=500 + t)
+        line.format(
+            site=t % SITES,
+            client=n % 250,
+            minute=n // 6000,
+            second=n // 100 % 60,
+            target=t,
+            size=500 + t,
+        )
         for n, t in enumerate(popular.tolist())
     ).encode()
 

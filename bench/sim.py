@@ -1,12 +1,14 @@
-"""The simulator and the predicted load: how fast they are, and how near a sample comes to all accesses.
+"""The simulator and the predicted load: how fast they are, and how near a sample comes to all
+accesses.
 
     make bench NAME=sim                          twins alone
     TRACES=/srv/traces make bench NAME=sim       real logs too: a folder with a folder for each set of logs
 
-Replaying is compared with libCacheSim (the extra `libcachesim`; without it that figure is left out) on the same
-accesses in one run, by CPU time, the best of three each. Predictions are compared with a replay of all accesses, per
-node, over memory from 5 to 100 % of the working set, random placements and sampling rates down to the one that leaves
-at least 100,000 accesses. docs/bench.md says what each figure means.
+Replaying is compared with libCacheSim (the extra `libcachesim`; without it that figure is left out)
+on the same accesses in one run, by CPU time, the best of three each. Predictions are compared with
+a replay of all accesses, per node, over memory from 5 to 100 % of the working set, random
+placements and sampling rates down to the one that leaves at least 100,000 accesses. docs/bench.md
+says what each figure means.
 """
 
 from __future__ import annotations
@@ -65,14 +67,21 @@ def measure() -> Figures:
         for rate, told in of_trace.items():
             found[rate].append(told)
         figures |= _tell(f"_{trace.name}", list(of_trace.values()))
-        figures |= _tell(f"_sampled_{trace.name}", [told for rate, told in of_trace.items() if rate < 1])
+        figures |= _tell(
+            f"_sampled_{trace.name}",
+            [told for rate, told in of_trace.items() if rate < 1],
+        )
     figures |= _tell("", [told for each in found.values() for told in each])
-    figures |= _tell("_sampled", [told for rate, each in found.items() if rate < 1 for told in each])
+    figures |= _tell(
+        "_sampled", [told for rate, each in found.items() if rate < 1 for told in each]
+    )
     return figures
 
 
 def _tell(of: str, found: list[tuple[Floats, Floats]]) -> Figures:
-    """`of` ends the figures' names. At a rate of 1 nothing is left out, so a prediction is what was replayed."""
+    """`of` ends the figures' names. At a rate of 1 nothing is left out, so a prediction is what was
+    replayed.
+    """
     if not found:
         return {}
     off, ranked = (np.concatenate(columns) for columns in zip(*found, strict=True))
@@ -93,30 +102,49 @@ def _speed() -> Figures:
     ours = _best(3, partial(native, "lru", *columns))
     fewer = ACCESSES // 10
     few = target[:fewer], columns[1][:fewer], size, columns[3]
-    slow, fast = _best(1, partial(reference_replay, "lru", *few)), _best(3, partial(native, "lru", *few))
-    figures: Figures = {"replay_accesses_per_second": ACCESSES / ours, "replay_vs_reference": slow / fast}
+    slow, fast = (
+        _best(1, partial(reference_replay, "lru", *few)),
+        _best(3, partial(native, "lru", *few)),
+    )
+    figures: Figures = {
+        "replay_accesses_per_second": ACCESSES / ours,
+        "replay_vs_reference": slow / fast,
+    }
     theirs = _libcachesim(target, size, limit)
     if theirs:
         seconds, misses = theirs
         figures["replay_vs_libcachesim"] = seconds / ours
-        figures["misses_differ_from_libcachesim"] = abs(misses - int(native("lru", *columns)[1][0]))
+        figures["misses_differ_from_libcachesim"] = abs(
+            misses - int(native("lru", *columns)[1][0])
+        )
     return figures
 
 
 def _libcachesim(target: Ints, size: Ints, limit: int) -> tuple[float, int] | None:
-    """Its CPU time and its misses, over the same accesses in its own binary format; None where it is not installed."""
+    """Its CPU time and its misses, over the same accesses in its own binary format; None where it
+    is not installed.
+    """
     try:
         library = importlib.import_module("libcachesim")
     except ImportError:
         return None
-    rows = np.zeros(len(target), dtype=[("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])
-    rows["time"], rows["id"], rows["size"] = np.arange(len(target)) // 1000, target + 1, size[target]
+    rows = np.zeros(
+        len(target),
+        dtype=[("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")],
+    )
+    rows["time"], rows["id"], rows["size"] = (
+        np.arange(len(target)) // 1000,
+        target + 1,
+        size[target],
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.oracleGeneral.bin")
         rows.tofile(path)
         best, ratio = float("inf"), 0.0
         for _ in range(3):
-            reader = library.TraceReader(str(path), library.TraceType.ORACLE_GENERAL_TRACE)
+            reader = library.TraceReader(
+                str(path), library.TraceType.ORACLE_GENERAL_TRACE
+            )
             cache = library.LRU(cache_size=limit)
             started = process_time()
             ratio = cache.process_trace(reader)[0]
@@ -138,28 +166,45 @@ def _evaluation() -> float:
     )
     # As many targets again nine times were left out.
     times = np.tile(np.bincount(sample.target, minlength=targets), 10)
-    every = kinds(np.tile(sample.site, 10)[times > 0], times[times > 0], np.tile(sample.size, 10)[times > 0])
+    every = kinds(
+        np.tile(sample.site, 10)[times > 0],
+        times[times > 0],
+        np.tile(sample.size, 10)[times > 0],
+    )
     sample = replace(sample, totals=every)
     nodes = [Node(f"n{n:03}", (), 64 * 2**20) for n in range(MANY_NODES)]
     placement = PLACEMENT.from_columns(
-        {"site": list(sample.sites), "node": [nodes[site % MANY_NODES].name for site in range(SITES)]}
+        {
+            "site": list(sample.sites),
+            "node": [nodes[site % MANY_NODES].name for site in range(SITES)],
+        }
     )
     return _best(3, lambda: forecast(sample, placement, nodes, policy="measured"))
 
 
 def _sampling() -> float:
-    """What keeping the sample adds to reading a night's log, as a share of the CPU that reading takes without it."""
+    """What keeping the sample adds to reading a night's log, as a share of the CPU that reading
+    takes without it.
+    """
     spent = dict.fromkeys((SAMPLED, 0), float("inf"))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "access.log")
         synthetic.write(log, LINES)
         for number, limit in product(range(ROUNDS), spent):
-            spent[limit] = min(spent[limit], _best(1, partial(_read, log, Path(folder, f"{number}-{limit}"), limit)))
+            spent[limit] = min(
+                spent[limit],
+                _best(1, partial(_read, log, Path(folder, f"{number}-{limit}"), limit)),
+            )
     return spent[SAMPLED] / spent[0] - 1
 
 
 def _read(log: Path, counts: Path, limit: int) -> None:
-    ingest([Source("bench", (str(log),), "node", SiteRule())], MemoryStore(), counts, sample_limit=limit)
+    ingest(
+        [Source("bench", (str(log),), "node", SiteRule())],
+        MemoryStore(),
+        counts,
+        sample_limit=limit,
+    )
 
 
 def _traces() -> Iterator[Trace]:
@@ -185,31 +230,68 @@ def _with_sites(trace: Trace) -> Trace:
 
 
 def _accuracy(trace: Trace) -> Iterator[tuple[float, tuple[Floats, Floats]]]:
-    """By rate, points between predicted and replayed miss ratio, per node; and whether each pair of placements ranks
-    alike."""
-    whole = Sample(trace.sites, trace.site, trace.size, trace.target, np.arange(len(trace.target)), 1.0)
-    samples = [sample for sample in (_sample(whole, rate) for rate in RATES) if len(sample.target) >= LEAST]
+    """By rate, points between predicted and replayed miss ratio, per node; and whether each pair of
+    placements ranks alike.
+    """
+    whole = Sample(
+        trace.sites,
+        trace.site,
+        trace.size,
+        trace.target,
+        np.arange(len(trace.target)),
+        1.0,
+    )
+    samples = [
+        sample
+        for sample in (_sample(whole, rate) for rate in RATES)
+        if len(sample.target) >= LEAST
+    ]
     off: dict[float, list[float]] = {sample.rate: [] for sample in samples}
     agree: dict[float, list[bool]] = {sample.rate: [] for sample in samples}
     for share in MEMORY:
-        nodes = [Node(f"n{n}", (), int(trace.working_set() * share / NODES)) for n in range(NODES)]
+        nodes = [
+            Node(f"n{n}", (), int(trace.working_set() * share / NODES))
+            for n in range(NODES)
+        ]
         placements = [_random_placement(trace, seed) for seed in range(PLACEMENTS)]
-        true = [forecast(whole, placement, nodes, policy="replayed") for placement in placements]
+        true = [
+            forecast(whole, placement, nodes, policy="replayed")
+            for placement in placements
+        ]
         for sample in samples:
-            said = [forecast(sample, placement, nodes, policy="predicted") for placement in placements]
-            off[sample.rate] += [point for one, other in zip(said, true, strict=True) for point in _points(one, other)]
+            said = [
+                forecast(sample, placement, nodes, policy="predicted")
+                for placement in placements
+            ]
+            off[sample.rate] += [
+                point
+                for one, other in zip(said, true, strict=True)
+                for point in _points(one, other)
+            ]
             agree[sample.rate] += list(_ranks(said, true))
     for rate, points in off.items():
         yield rate, (np.array(points), np.array(agree[rate], dtype=np.float64))
 
 
 def _sample(whole: Sample, rate: float) -> Sample:
-    """All accesses to the targets that a hash chooses, with the totals of all targets, as the ingest keeps them."""
+    """All accesses to the targets that a hash chooses, with the totals of all targets, as the
+    ingest keeps them.
+    """
     chosen = hash_numbers(np.arange(len(whole.size)) + 12_345) < rate * 2**63
     kept = chosen[whole.target]
     times = np.bincount(whole.target, minlength=len(whole.size))
-    totals = kinds(whole.site[times > 0], times[times > 0], whole.size[times > 0]) if rate < 1 else None
-    return replace(whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals)
+    totals = (
+        kinds(whole.site[times > 0], times[times > 0], whole.size[times > 0])
+        if rate < 1
+        else None
+    )
+    return replace(
+        whole,
+        target=whole.target[kept],
+        time=whole.time[kept],
+        rate=rate,
+        totals=totals,
+    )
 
 
 def _points(said: Forecast, true: Forecast) -> Iterator[float]:
@@ -221,12 +303,16 @@ def _points(said: Forecast, true: Forecast) -> Iterator[float]:
 def _ranks(said: list[Forecast], true: list[Forecast]) -> Iterator[bool]:
     for a, b in combinations(range(len(true)), 2):
         if abs(true[a].throughput / true[b].throughput - 1) > 0.02:
-            yield (said[a].throughput > said[b].throughput) == (true[a].throughput > true[b].throughput)
+            yield (said[a].throughput > said[b].throughput) == (
+                true[a].throughput > true[b].throughput
+            )
 
 
 def _random_placement(trace: Trace, seed: int) -> pd.DataFrame:
     node = np.random.default_rng(seed).integers(0, NODES, len(trace.sites))
-    return PLACEMENT.from_columns({"site": list(trace.sites), "node": [f"n{n}" for n in node.tolist()]})
+    return PLACEMENT.from_columns(
+        {"site": list(trace.sites), "node": [f"n{n}" for n in node.tolist()]}
+    )
 
 
 def _zipf(count: int, targets: int) -> Ints:

@@ -1,10 +1,13 @@
-"""The pages over a store of 100,000 sites and 256 nodes: bytes of each, and what it costs on the server.
+"""The pages over a store of 100,000 sites and 256 nodes: bytes of each, and what it costs on the
+server.
 
-Each page is asked for once, as the first visitor after a night does, and then several times; what most pages are made
-from is made before, as a server does by itself. What is worked out aside is asked for until it is there: what counts is
-what the first answer and the last take. Cost is the processor's time of this process, so that other programs disturb it
-little; of a first answer that waits for what is worked out aside it is the time on the clock, as both share a process.
-`SCALE=0.01` only shows that it runs; `API_FOLDER` keeps the store, which takes minutes to fill, for the next time.
+Each page is asked for once, as the first visitor after a night does, and then several times; what
+most pages are made from is made before, as a server does by itself. What is worked out aside is
+asked for until it is there: what counts is what the first answer and the last take. Cost is the
+processor's time of this process, so that other programs disturb it little; of a first answer that
+waits for what is worked out aside it is the time on the clock, as both share a process.
+`SCALE=0.01` only shows that it runs; `API_FOLDER` keeps the store, which takes minutes to fill, for
+the next time.
 """
 
 from __future__ import annotations
@@ -39,14 +42,28 @@ def measure() -> Figures:
     with _client(size) as (client, views):
         began = process_time()
         views.warm()
-        found: Figures = {"sites": size.sites, "nodes": size.nodes, "warming_seconds": round(process_time() - began, 4)}
+        found: Figures = {
+            "sites": size.sites,
+            "nodes": size.nodes,
+            "warming_seconds": round(process_time() - began, 4),
+        }
         over = []
         for address in _addresses(client, size):
             name, figures = _page(client, address)
             found |= figures
-            within = figures[f"{name}_bytes"] <= MOST_BYTES and figures[f"{name}_seconds"] <= MOST_SECONDS
-            over += [] if within and figures[f"{name}_first_seconds"] <= MOST_SECONDS else [name]
-            print(", ".join(f"{key} {value}" for key, value in figures.items()), flush=True)
+            within = (
+                figures[f"{name}_bytes"] <= MOST_BYTES
+                and figures[f"{name}_seconds"] <= MOST_SECONDS
+            )
+            over += (
+                []
+                if within and figures[f"{name}_first_seconds"] <= MOST_SECONDS
+                else [name]
+            )
+            print(
+                ", ".join(f"{key} {value}" for key, value in figures.items()),
+                flush=True,
+            )
     return {**found, "pages_over_the_limit": ", ".join(over) or "none"}
 
 
@@ -58,18 +75,26 @@ def _client(size: given.Size) -> Iterator[tuple[TestClient, Views]]:
         given.installation(folder, size)
         path = folder / "web.toml"
         extra = '[auth]\nanonymous = "admin"\n[api]\nrequests_per_second = 0\n'
-        path.write_text((folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8")
+        path.write_text(
+            (folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8"
+        )
         settings = config.load(path)
         # A store that was kept may be of an older version.
         migrate.upgrade(settings.database.url)
         with open_store(settings.database.url) as store:
             target = MemoryTarget([given.ZONE], settings.owner)
             app = create_app(settings, store, lambda: target, clock=lambda: size.now)
-            yield TestClient(app, headers={"Accept": "text/html"}), app.state.house.views
+            yield (
+                TestClient(app, headers={"Accept": "text/html"}),
+                app.state.house.views,
+            )
 
 
 def _page(client: TestClient, address: str) -> tuple[str, dict[str, float]]:
-    name = re.sub(r"\W+", "_", re.sub(r"/plans/\d[^?]*", "plan", address)).strip("_")[:40] or "overview"
+    name = (
+        re.sub(r"\W+", "_", re.sub(r"/plans/\d[^?]*", "plan", address)).strip("_")[:40]
+        or "overview"
+    )
     began, clock = process_time(), perf_counter()
     answer = client.get(address)
     first, waited = process_time() - began, 0.0
@@ -83,7 +108,11 @@ def _page(client: TestClient, address: str) -> tuple[str, dict[str, float]]:
     for _ in range(TIMES):
         answer = client.get(address)
     seconds = (process_time() - began) / TIMES
-    figures = {"bytes": len(answer.content), "first_seconds": round(first, 4), "seconds": round(seconds, 4)}
+    figures = {
+        "bytes": len(answer.content),
+        "first_seconds": round(first, 4),
+        "seconds": round(seconds, 4),
+    }
     if waited:
         figures["answered_after_seconds"] = round(waited, 2)
     return name, {f"{name}_{key}": value for key, value in figures.items()}

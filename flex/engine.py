@@ -1,4 +1,5 @@
-"""Which engine runs the hot loops: the native extension when it is installed, the Python references otherwise.
+"""Which engine runs the hot loops: the native extension when it is installed, the Python references
+otherwise.
 
 The one place where that is decided. A loop's reference stands where the loop is used:
 
@@ -12,7 +13,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TypeVar
 
-# Raised together with the native crate's own INTERFACE whenever the signature or the meaning of a loop changes.
+# Raised together with the native crate's own INTERFACE whenever the signature or the meaning of a
+# loop changes.
 INTERFACE = 18
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
@@ -22,12 +24,21 @@ def _load() -> tuple[ModuleType | None, str]:
     try:
         module = importlib.import_module("flex_native")
     except ImportError as error:
-        return None, f"the native extension is not installed (with cargo on the PATH, make builds it; {error})"
+        return (
+            None,
+            (
+                "the native extension is not installed (with cargo on the PATH, make "
+                f"builds it; {error})"
+            ),
+        )
     found = getattr(module, "INTERFACE", 0)
     if found != INTERFACE:
         return (
             None,
-            f"the native extension speaks interface {found}, this FLEX speaks {INTERFACE}: reinstall flex-native",
+            (
+                f"the native extension speaks interface {found}, this FLEX speaks "
+                f"{INTERFACE}: reinstall flex-native"
+            ),
         )
     return module, ""
 

@@ -53,15 +53,23 @@ from flex.model.consent import Stop
 class FlexError(Exception):
     """What was asked, what came back, what stayed as it was, and the next step.
 
-    Edges translate foreign exceptions into one of these where they arise;
-    only the command line and the API turn them into text and numbers. `stops` are the rules that it went by, each with
-    what gets past it.
+    Edges translate foreign exceptions into one of these where they arise; only the command line and
+    the API turn them into text and numbers. `stops` are the rules that it went by, each with what
+    gets past it.
     """
 
     exit_code = 1
     slug = "internal"
 
-    def __init__(self, asked: str, answer: str, *, kept: str, advice: str, stops: Sequence[Stop] = ()) -> None:
+    def __init__(
+        self,
+        asked: str,
+        answer: str,
+        *,
+        kept: str,
+        advice: str,
+        stops: Sequence[Stop] = (),
+    ) -> None:
         super().__init__(f"{asked}: {answer}")
         self.asked = asked
         self.answer = answer
@@ -166,7 +174,14 @@ class TooMany(Busy):
     slug = "rate-limited"
 
     def __init__(
-        self, asked: str, answer: str, *, kept: str, advice: str, seconds: float, stops: Sequence[Stop] = ()
+        self,
+        asked: str,
+        answer: str,
+        *,
+        kept: str,
+        advice: str,
+        seconds: float,
+        stops: Sequence[Stop] = (),
     ) -> None:
         super().__init__(asked, answer, kept=kept, advice=advice, stops=stops)
         self.seconds = seconds

@@ -1,7 +1,8 @@
-"""Which nodes are dead, told from rounds of probes: slow to believe it, and never of too many at once.
+"""Which nodes are dead, told from rounds of probes: slow to believe it, and never of too many at
+once.
 
-In go how a round of probes went for each node and what is known from the rounds before; out come the nodes to take out
-of service. Nothing is probed here and nothing is taken down.
+In go how a round of probes went for each node and what is known from the rounds before; out come
+the nodes to take out of service. Nothing is probed here and nothing is taken down.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A node is sick after so many rounds in a row that `fail`, and well again after so many that `pass`.
+    """A node is sick after so many rounds in a row that `fail`, and well again after so many that
+    `pass`.
 
-    A round fails where fewer than `quorum` of the probes of the node answer. No more than this `share` of all nodes, or
-    one, is ever out of service by the watch.
+    A round fails where fewer than `quorum` of the probes of the node answer. No more than this
+    `share` of all nodes, or one, is ever out of service by the watch.
     """
 
     fails: int
@@ -34,15 +36,22 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`dead` nodes are to be taken down now. Where `why_not` says something, sick nodes are left where they are."""
+    """`dead` nodes are to be taken down now. Where `why_not` says something, sick nodes are left
+    where they are.
+    """
 
     dead: tuple[str, ...] = ()
     why_not: str = ""
 
 
-def felt(before: Mapping[str, Pulse], answers: Mapping[str, Sequence[bool]], terms: Terms) -> dict[str, Pulse]:
+def felt(
+    before: Mapping[str, Pulse], answers: Mapping[str, Sequence[bool]], terms: Terms
+) -> dict[str, Pulse]:
     """The pulses after one more round; nodes that were not probed are forgotten."""
-    return {node: _next(before.get(node, Pulse()), sum(said) >= terms.quorum, terms) for node, said in answers.items()}
+    return {
+        node: _next(before.get(node, Pulse()), sum(said) >= terms.quorum, terms)
+        for node, said in answers.items()
+    }
 
 
 def _next(pulse: Pulse, is_well: bool, terms: Terms) -> Pulse:
@@ -63,8 +72,9 @@ def finding_of_round(
 ) -> Finding:
     """What follows for the nodes that serve, while `down` others are out of service already.
 
-    Many that seem to die at once are more likely a watch that sees nothing: then none is taken down. Of those that
-    serve only `active` ones take sites, all of them where that is not said: one has to be left.
+    Many that seem to die at once are more likely a watch that sees nothing: then none is taken
+    down. Of those that serve only `active` ones take sites, all of them where that is not said: one
+    has to be left.
     """
     sick = tuple(sorted(node for node in serving if pulses.get(node, Pulse()).is_sick))
     allowed = max(1, int(terms.share * (len(serving) + down))) - down
@@ -73,7 +83,9 @@ def finding_of_round(
         return Finding(sick)
     do = "does" if len(sick) == 1 else "do"
     if len(sick) <= allowed:
-        return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {_nobody_left(takes)}")
+        return Finding(
+            why_not=f"{', '.join(sick)} {do} not answer, and {_nobody_left(takes)}"
+        )
     more = f"only {allowed} more" if allowed > 0 else "no more"
     of_all = f"{more} of {len(serving) + down} nodes may be taken out of service"
     return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {of_all}")
@@ -81,4 +93,7 @@ def finding_of_round(
 
 def _nobody_left(active: Collection[str]) -> str:
     others = "no node is active" if not active else "no other node is active"
-    return f"{others}, so their sites would have nowhere to go: take one back with `flex nodes undrain`"
+    return (
+        f"{others}, so their sites would have nowhere to go: take one back with "
+        "`flex nodes undrain`"
+    )

@@ -1,7 +1,8 @@
 """HTTP that goes where it was sent and nowhere else.
 
-The standard library follows a redirect by itself: it makes an empty GET of what was a POST, and tells the other server
-the token, too. In goes a request, out comes its answer; a redirect is an HTTPError like every other refusal.
+The standard library follows a redirect by itself: it makes an empty GET of what was a POST, and
+tells the other server the token, too. In goes a request, out comes its answer; a redirect is an
+HTTPError like every other refusal.
 """
 
 from __future__ import annotations
@@ -32,12 +33,18 @@ def answer(request: urllib.request.Request, timeout: float) -> HTTPResponse:
 
 
 def elsewhere(error: urllib.error.HTTPError) -> str:
-    """In words where a redirect leads, without the path, which may be a secret; empty for any other refusal."""
+    """In words where a redirect leads, without the path, which may be a secret; empty for any other
+    refusal.
+    """
     if not 300 <= error.code < 400:
         return ""
     try:
         parts = urlsplit(error.headers.get("Location", ""))
-        to = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/" if parts.netloc else "another path there"
+        to = (
+            f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/"
+            if parts.netloc
+            else "another path there"
+        )
     except ValueError:
         to = "nowhere"
     to = "".join(letter if letter.isprintable() else "?" for letter in to[:300])

@@ -11,7 +11,19 @@ import pandas as pd
 
 from flex.model.access import Token
 from flex.model.audit import Author, Entry, Head
-from flex.model.domain import Node, Period, Pin, Plan, PlanState, Run, Segment, Stage, Stream, Verdict, ZonePlan
+from flex.model.domain import (
+    Node,
+    Period,
+    Pin,
+    Plan,
+    PlanState,
+    Run,
+    Segment,
+    Stage,
+    Stream,
+    Verdict,
+    ZonePlan,
+)
 from flex.model.jobs import Job, Once
 from flex.model.journal import Journal
 from flex.model.orders import Freeze, NodeOrder
@@ -23,38 +35,52 @@ from flex.zones.records import ZoneState
 
 
 class Solver(Protocol):
-    """The best placement found within the budget; a best effort where none is balanced, never an exception."""
+    """The best placement found within the budget; a best effort where none is balanced, never an
+    exception.
+    """
 
     def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
 
 
 class DnsTarget(Protocol):
-    """A zone that can be read, changed by compare-and-swap, and checked on every server that answers for it."""
+    """A zone that can be read, changed by compare-and-swap, and checked on every server that
+    answers for it.
+    """
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
-        """Complete, or an error: a failed read never looks like an empty zone. `also` are names nobody places here."""
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
+        """Complete, or an error: a failed read never looks like an empty zone. `also` are names
+        nobody places here.
+        """
         ...
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans, one a zone, true, or say exactly what is not.
 
-        A change whose `after` already holds is done, so applying twice is harmless and a killed run can go on: by the
-        journal where it has rows. Raises Stale (nothing was applied) or PartlyApplied when a record is neither
-        `before` nor `after`; what others wrote is never overwritten.
+        A change whose `after` already holds is done, so applying twice is harmless and a killed run
+        can go on: by the journal where it has rows. Raises Stale (nothing was applied) or
+        PartlyApplied when a record is neither `before` nor `after`; what others wrote is never
+        overwritten.
         """
         ...
 
     def refuse_late(self, *zones: str) -> None:
-        """From now on what an earlier run sent to the zones, and they did not get to, is not made any more.
+        """From now on what an earlier run sent to the zones, and they did not get to, is not made
+        any more.
 
         So what is read then is what there is, and stays so.
         """
         ...
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
-        """Ask each authoritative server for the wanted RECORDS, for so many seconds until it agrees.
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
+        """Ask each authoritative server for the wanted RECORDS, for so many seconds until it
+        agrees.
 
-        Silence is a verdict with an error. Markers may be among them; their TTL is nobody's concern.
+        Silence is a verdict with an error. Markers may be among them; their TTL is nobody's
+        concern.
         """
         ...
 
@@ -74,7 +100,9 @@ class Wishes(Protocol):
 
 
 class Orders(Protocol):
-    """What people ordered of the cluster: nodes in and out of service, other nodes than the settings', a freeze."""
+    """What people ordered of the cluster: nodes in and out of service, other nodes than the
+    settings', a freeze.
+    """
 
     def node_orders(self) -> tuple[NodeOrder, ...]:
         """In order of nodes: the last one of each that somebody gave any; all others are active."""
@@ -85,7 +113,9 @@ class Orders(Protocol):
         ...
 
     def own_nodes(self) -> tuple[Node, ...]:
-        """In order of name: nodes that were added, or that are to be other than the settings have them."""
+        """In order of name: nodes that were added, or that are to be other than the settings have
+        them.
+        """
         ...
 
     def put_node(self, node: Node) -> None:
@@ -97,7 +127,9 @@ class Orders(Protocol):
         ...
 
     def freeze(self) -> Freeze | None:
-        """The one that was ordered last, also when it has ended by itself; None once it was taken back."""
+        """The one that was ordered last, also when it has ended by itself; None once it was taken
+        back.
+        """
         ...
 
     def put_freeze(self, freeze: Freeze | None) -> None: ...
@@ -114,9 +146,12 @@ class Orders(Protocol):
         """By site the slots of its nodes, where it is or was routed by content."""
         ...
 
-    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
-        """All of one site, in place of those `before`; False, and nothing changed, where others are there. Nobody
-        wished for them: not in the audit log."""
+    def put_slots(
+        self, site: str, slots: Mapping[str, int], before: Mapping[str, int]
+    ) -> bool:
+        """All of one site, in place of those `before`; False, and nothing changed, where others are
+        there. Nobody wished for them: not in the audit log.
+        """
         ...
 
 
@@ -131,15 +166,21 @@ class Segments(Protocol):
         """Those of all sources, each as `streams` has it."""
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        """Store both in one transaction; False, and nothing stored, when the segment is known already."""
+        """Store both in one transaction; False, and nothing stored, when the segment is known
+        already.
+        """
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
-        """As `record` of each, in this order, all in one transaction where the store has these; the ids of those that
-        were known already.
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
+        """As `record` of each, in this order, all in one transaction where the store has these; the
+        ids of those that were known already.
         """
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        """As `record`, of what was read elsewhere: readings arrive in any order, so what it replaces may be missing."""
+        """As `record`, of what was read elsewhere: readings arrive in any order, so what it
+        replaces may be missing.
+        """
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         """Those with accesses in any of these days, in order of id."""
@@ -156,7 +197,9 @@ class Segments(Protocol):
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
 
     def moved_counts(self) -> Mapping[str, str]:
-        """Segments whose counts are not in files of their own: the id of those they are in, "" where deleted."""
+        """Segments whose counts are not in files of their own: the id of those they are in, ""
+        where deleted.
+        """
 
 
 class Readings(Protocol):
@@ -173,7 +216,9 @@ class Readings(Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
-        """By when they were read and then by id, behind such a pair; of one source or node where it is named."""
+        """By when they were read and then by id, behind such a pair; of one source or node where it
+        is named.
+        """
         ...
 
 
@@ -181,26 +226,37 @@ class Moves(Segments, Protocol):
     """Where counts are may change; what was counted never does."""
 
     def move_counts(self, segments: Collection[str], files: str) -> None:
-        """Say where the counts of these segments are from now on, of all of them in one transaction."""
+        """Say where the counts of these segments are from now on, of all of them in one
+        transaction.
+        """
         ...
 
 
 class Profiles(Protocol):
-    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
+    def put_profiles(
+        self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
+    ) -> None:
         """Replaces what was stored for the same period."""
         ...
 
-    def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+    def profiles(
+        self, until: datetime | None = None
+    ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         """PROFILES and SPREADS of the latest period, of those that end by then."""
         ...
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
-        """What one site asked in each period that is kept, by the names of PROFILES; the earliest first."""
+        """What one site asked in each period that is kept, by the names of PROFILES; the earliest
+        first.
+        """
         ...
 
-    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
-        """Bytes sent, a row for each site and a column for each period: this one and those as long as it that end a
-        day earlier each, until one is missing; with `gaps` those that there are. The last one is the last column.
+    def bytes_sent(
+        self, last: Period, most: int, *, gaps: bool = False
+    ) -> pd.DataFrame:
+        """Bytes sent, a row for each site and a column for each period: this one and those as long
+        as it that end a day earlier each, until one is missing; with `gaps` those that there are.
+        The last one is the last column.
         """
         ...
 
@@ -210,7 +266,9 @@ class Profiles(Protocol):
 
 
 class Plans(Protocol):
-    """Proposals and the placements they led to. The placement in force is that of the last settled plan."""
+    """Proposals and the placements they led to. The placement in force is that of the last settled
+    plan.
+    """
 
     def placement(self) -> tuple[str, pd.DataFrame]:
         """The id of the plan in force and its PLACEMENT; "" and an empty table before the first."""
@@ -232,8 +290,8 @@ class Plans(Protocol):
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
         """Store the plan's new state and make the placement the one in force, in one transaction.
 
-        Raises Outdated where neither its base nor itself is in force, LostLease where the lease is another run's, or
-        nobody's any more; then nothing is stored.
+        Raises Outdated where neither its base nor itself is in force, LostLease where the lease is
+        another run's, or nobody's any more; then nothing is stored.
         """
         ...
 
@@ -241,7 +299,9 @@ class Plans(Protocol):
         """By its id, or by an unambiguous beginning of it. Raises Unknown."""
         ...
 
-    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
+    def plans(
+        self, limit: int = 50, *, state: PlanState | None = None
+    ) -> tuple[Plan, ...]:
         """Newest first; those of one state, where it is given."""
         ...
 
@@ -265,11 +325,14 @@ class Plans(Protocol):
 class Runs(Protocol):
     """One lease for the whole cluster, and a record of every run."""
 
-    def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
-        """Take the lease and record the run. Raises Busy while another live run holds it and does more than wait.
+    def begin(
+        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
+    ) -> tuple[Run, ...]:
+        """Take the lease and record the run. Raises Busy while another live run holds it and does
+        more than wait.
 
-        One that waits keeps it too, but from a run that `breaks_in`. Returns the runs that were found unfinished and
-        are now marked as interrupted.
+        One that waits keeps it too, but from a run that `breaks_in`. Returns the runs that were
+        found unfinished and are now marked as interrupted.
         """
         ...
 
@@ -282,7 +345,9 @@ class Runs(Protocol):
         ...
 
     def holding(self, run_id: str) -> AbstractContextManager[None]:
-        """What this thread writes in here it writes as that run: all of it raises LostLease once the lease is lost."""
+        """What this thread writes in here it writes as that run: all of it raises LostLease once
+        the lease is lost.
+        """
         ...
 
     def go_on(self, run_id: str) -> None:
@@ -316,7 +381,9 @@ class Audit(Protocol):
     """Who changed what. What a store notes by itself is in flex/store/noting.py."""
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
-        """Add an entry in the author's name, in the same transaction as the change where there is one."""
+        """Add an entry in the author's name, in the same transaction as the change where there is
+        one.
+        """
         ...
 
     def audit_head(self) -> Head:
@@ -339,11 +406,15 @@ class Audit(Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Entry, ...]:
-        """Behind that number, the newest first or last; an action also stands for all that begin with it and a dot."""
+        """Behind that number, the newest first or last; an action also stands for all that begin
+        with it and a dot.
+        """
         ...
 
     def last_number(self, *actions: str) -> int:
-        """The number of the last entry of any of these actions, of all where none is named; 0 before the first."""
+        """The number of the last entry of any of these actions, of all where none is named; 0
+        before the first.
+        """
         ...
 
     def stamp(self) -> int | None:
@@ -360,7 +431,9 @@ class Tokens(Protocol):
     def token_of(self, digest: str) -> Token | None: ...
     def put_token(self, token: Token) -> None: ...
     def revoke_token(self, token_id: str, now: datetime) -> bool:
-        """It, and what was opened with it, opens nothing any more; whether it opened something before."""
+        """It, and what was opened with it, opens nothing any more; whether it opened something
+        before.
+        """
         ...
 
     def use_token(self, token_id: str, now: datetime) -> None: ...
@@ -386,7 +459,20 @@ class Answers(Protocol):
 
 
 class Store(
-    Wishes, Orders, Attempts, Moves, Readings, Profiles, Plans, Runs, Identity, Audit, Tokens, Jobs, Answers, Protocol
+    Wishes,
+    Orders,
+    Attempts,
+    Moves,
+    Readings,
+    Profiles,
+    Plans,
+    Runs,
+    Identity,
+    Audit,
+    Tokens,
+    Jobs,
+    Answers,
+    Protocol,
 ):
     """All of the above in one place, as the database has it."""
 
@@ -395,5 +481,7 @@ class Store(
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """What this thread does in here is stored whole or not at all, and nobody else writes meanwhile."""
+        """What this thread does in here is stored whole or not at all, and nobody else writes
+        meanwhile.
+        """
         ...

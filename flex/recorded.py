@@ -1,7 +1,8 @@
 """What the entries of the audit log say there is, thing by thing, and where what is there differs.
 
-In go entries in their order, and what is there; out come sentences. An entry tells what changed, so what is said of a
-thing is put together from all of its entries. What none of them says is not compared: older versions told less.
+In go entries in their order, and what is there; out come sentences. An entry tells what changed, so
+what is said of a thing is put together from all of its entries. What none of them says is not
+compared: older versions told less.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ NAMES = {
 
 
 class Thing(NamedTuple):
-    """Known by the action that makes it, by what that is about and, of wishes for one site, by its campaign."""
+    """Known by the action that makes it, by what that is about and, of wishes for one site, by its
+    campaign.
+    """
 
     made_by: str
     subject: str = ""
@@ -54,7 +57,9 @@ class Thing(NamedTuple):
 
     def __str__(self) -> str:
         name = NAMES[self.made_by].format(self.subject)
-        return f"the campaign {self.campaign} of {self.subject}" if self.campaign else name
+        return (
+            f"the campaign {self.campaign} of {self.subject}" if self.campaign else name
+        )
 
 
 IN_FORCE = Thing("plan.settle")
@@ -82,15 +87,23 @@ class Record:
         if entry.action == BEGIN:
             self._begin(entry.number, json.loads(entry.after))
         elif made_by := MADE_BY.get(entry.action):
-            thing, before, after = Thing(made_by, entry.subject), json.loads(entry.before), json.loads(entry.after)
-            wishes = self._wishes(thing, before, after) if made_by == "pin.put" else [thing]
+            thing, before, after = (
+                Thing(made_by, entry.subject),
+                json.loads(entry.before),
+                json.loads(entry.after),
+            )
+            wishes = (
+                self._wishes(thing, before, after) if made_by == "pin.put" else [thing]
+            )
             for one in wishes:
                 self._change(one, entry, before, after)
             if len(wishes) > 1:
                 self._forget(wishes)
 
     def _begin(self, number: int, older: Mapping[str, list[str]]) -> None:
-        """What was there before the record began: of plans whether they were in force, of the rest only that it was."""
+        """What was there before the record began: of plans whether they were in force, of the rest
+        only that it was.
+        """
         for made_by in older.keys() & NAMES.keys() - {IN_FORCE.made_by}:
             for subject in older[made_by]:
                 thing = Thing(made_by, subject)
@@ -101,7 +114,9 @@ class Record:
             self.settled.add(plan)
             self.told.setdefault(IN_FORCE, Told(number))
 
-    def _change(self, thing: Thing, entry: Entry, before: object, after: object) -> None:
+    def _change(
+        self, thing: Thing, entry: Entry, before: object, after: object
+    ) -> None:
         known = self.told.setdefault(thing, Told(entry.number))
         known.number, known.there = entry.number, after is not None
         if before is None or after is None:
@@ -127,8 +142,8 @@ class Record:
                 known.number, known.parts["revoked"] = entry.number, when
 
     def _wishes(self, thing: Thing, before: object, after: object) -> list[Thing]:
-        """Which wish for a site an entry is about. Older ones do not say it of one that was changed: then it is among
-        those that were as it says.
+        """Which wish for a site an entry is about. Older ones do not say it of one that was
+        changed: then it is among those that were as it says.
         """
         of_site = self.of_site.setdefault(thing.subject, set())
         campaign = {**_parts(before), **_parts(after)}.get("campaign")
@@ -136,26 +151,38 @@ class Record:
             found = [thing._replace(campaign=str(campaign or ""))]
         else:
             there = sorted(one for one in of_site if self.told[one].there)
-            found = [one for one in there if agree(_parts(before), self.told[one].parts)] or [thing]
+            found = [
+                one for one in there if agree(_parts(before), self.told[one].parts)
+            ] or [thing]
         of_site.update(found)
         return found
 
     def _forget(self, wishes: Iterable[Thing]) -> None:
-        """Which of them was changed nobody knows, so that nothing is known of any but that it was there."""
+        """Which of them was changed nobody knows, so that nothing is known of any but that it was
+        there.
+        """
         for one in wishes:
             self.told[one].there, self.told[one].parts = True, {}
 
-    def differences(self, there: Iterable[tuple[Thing, Parts]], until: int) -> list[str]:
-        """Where what is there is not as it is told, a sentence each. What entries behind `until` tell of was changed
-        while people looked, and is left alone.
+    def differences(
+        self, there: Iterable[tuple[Thing, Parts]], until: int
+    ) -> list[str]:
+        """Where what is there is not as it is told, a sentence each. What entries behind `until`
+        tell of was changed while people looked, and is left alone.
         """
         found: dict[str, None] = {}
-        missing = {thing for thing, known in self.told.items() if known.there and known.number <= until}
+        missing = {
+            thing
+            for thing, known in self.told.items()
+            if known.there and known.number <= until
+        }
         for thing, parts in there:
             missing.discard(thing)
             found |= dict.fromkeys(self._wrong(thing, parts, until))
         for thing in sorted(missing):
-            found[f"{thing} is not there, though entry {self.told[thing].number} tells of it"] = None
+            found[
+                f"{thing} is not there, though entry {self.told[thing].number} tells of it"
+            ] = None
         return list(found)
 
     def _wrong(self, thing: Thing, parts: Parts, until: int) -> Iterator[str]:
@@ -170,7 +197,10 @@ class Record:
             for name in sorted(known.parts.keys() & parts.keys()):
                 if not agree(known.parts[name], parts[name]):
                     is_, said = as_text(parts[name]), as_text(known.parts[name])
-                    yield f"{thing}: {name} is {is_}, its entries say {said} (the last is {known.number})"
+                    yield (
+                        f"{thing}: {name} is {is_}, its entries say {said} (the "
+                        f"last is {known.number})"
+                    )
             if parts.get("state") == "applied" and thing.subject not in self.settled:
                 yield f"{thing} is applied without an entry plan.settle"
 
@@ -178,7 +208,9 @@ class Record:
 def agree(said: object, found: object) -> bool:
     """Whether two values are the same in all that both have."""
     if isinstance(said, dict) and isinstance(found, dict):
-        return all(agree(said[name], found[name]) for name in said.keys() & found.keys())
+        return all(
+            agree(said[name], found[name]) for name in said.keys() & found.keys()
+        )
     if isinstance(said, list) and isinstance(found, list):
         return len(said) == len(found) and all(map(agree, said, found))
     return said == found
@@ -209,7 +241,9 @@ def of_token(token: Token) -> tuple[Thing, Parts]:
 
 
 def told_of_token(token: Token) -> Parts:
-    """What the record has of a token: neither when it was used, nor what it is known by, but the hash of that."""
+    """What the record has of a token: neither when it was used, nor what it is known by, but the
+    hash of that.
+    """
     found = _parts_of(token)
     del found["last_used"], found["digest"]
     return found | {"known_by": digest_of(token.digest)}
@@ -220,7 +254,9 @@ def of_headline(plan: Headline) -> tuple[Thing, Parts]:
 
 
 def of_plan(plan: Plan) -> tuple[Thing, Parts]:
-    approvals = cast(Parts, plain({"approvals": [asdict(one) for one in plan.approvals]}))
+    approvals = cast(
+        Parts, plain({"approvals": [asdict(one) for one in plan.approvals]})
+    )
     return Thing("plan.propose", plan.id), _parts_of(headline(plan)) | approvals
 
 
@@ -229,4 +265,6 @@ def of_base(plan: str) -> tuple[Thing, Parts]:
 
 
 def _parts_of(value: Pin | NodeOrder | Node | Freeze | Token | Headline) -> Parts:
-    return cast(Parts, plain({one.name: getattr(value, one.name) for one in fields(value)}))
+    return cast(
+        Parts, plain({one.name: getattr(value, one.name) for one in fields(value)})
+    )

@@ -1,7 +1,8 @@
-"""The schemas of what comes by the million, declared once and checked where a table enters a module.
+"""The schemas of what comes by the million, declared once and checked where a table enters a
+module.
 
-A table is a pandas frame with exactly these columns in this order, without nulls, sorted by its key, each key once.
-Sizes are bytes, times are seconds and hours and days since 1970-01-01 UTC.
+A table is a pandas frame with exactly these columns in this order, without nulls, sorted by its
+key, each key once. Sizes are bytes, times are seconds and hours and days since 1970-01-01 UTC.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import pandas as pd
 
 from flex.errors import BadTable
 
-# Rows whose order is looked at at a time: the first that are out of order end it, and few are copied at once.
+# Rows whose order is looked at at a time: the first that are out of order end it, and few are
+# copied at once.
 LOOKED_AT = 65_536
 
 
@@ -28,10 +30,14 @@ class Schema:
     key: tuple[str, ...]
 
     def empty(self) -> pd.DataFrame:
-        return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in self.columns.items()})
+        return pd.DataFrame(
+            {name: pd.Series(dtype=dtype) for name, dtype in self.columns.items()}
+        )
 
     def make(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame in the declared shape: columns picked and cast, rows sorted by key; then checked."""
+        """The frame in the declared shape: columns picked and cast, rows sorted by key; then
+        checked.
+        """
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
             raise self._broken_error(f"columns are missing: {', '.join(missing)}")
@@ -41,9 +47,13 @@ class Schema:
         cast = picked.astype(dict(self.columns))
         if not self.key or _rises(cast[list(self.key)]):
             return self._check_columns(cast.reset_index(drop=True))
-        return self.check(cast.sort_values(list(self.key), kind="stable", ignore_index=True))
+        return self.check(
+            cast.sort_values(list(self.key), kind="stable", ignore_index=True)
+        )
 
-    def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray]) -> pd.DataFrame:
+    def from_columns(
+        self, columns: Mapping[str, Sequence[object] | np.ndarray]
+    ) -> pd.DataFrame:
         return self.make(pd.DataFrame(dict(columns)))
 
     def check(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -81,13 +91,19 @@ class Schema:
             f"a table of {self.name}",
             how,
             kept="nothing was stored",
-            advice="this is a fault in the program that made the table; please report it with the input",
+            advice="this is a fault in the program that made the table; please "
+            "report it with the input",
         )
 
 
 def _rises(keys: pd.DataFrame) -> bool:
-    """Whether each row is less than the next, so that no two are equal: most tables come so, and sorting takes long."""
-    return all(_rises_within(keys.iloc[first : first + LOOKED_AT + 1]) for first in range(0, len(keys), LOOKED_AT))
+    """Whether each row is less than the next, so that no two are equal: most tables come so, and
+    sorting takes long.
+    """
+    return all(
+        _rises_within(keys.iloc[first : first + LOOKED_AT + 1])
+        for first in range(0, len(keys), LOOKED_AT)
+    )
 
 
 def _rises_within(keys: pd.DataFrame) -> bool:
@@ -102,13 +118,15 @@ def texts(column: pd.Series) -> list[str]:
 
 
 def values_of(column: pd.Series) -> list[Any]:
-    """What is in a column. Taking strings out one by one costs ten times as much. Any: numbers or texts."""
+    """What is in a column. Taking strings out one by one costs ten times as much. Any: numbers or
+    texts.
+    """
     found: list[Any] = column.to_numpy(dtype=object).tolist()
     return found
 
 
-# What one log segment counted per day, site and target; mergeable: sum, sum, max, max.
-# `size` is the largest full 200 answer (0 when none was seen), `last` the time of the latest access.
+# What one log segment counted per day, site and target; mergeable: sum, sum, max, max. `size` is
+# the largest full 200 answer (0 when none was seen), `last` the time of the latest access.
 PARTIAL = Schema(
     "partial counts",
     {
@@ -126,7 +144,14 @@ PARTIAL = Schema(
 # The file table of a period: what was accessed on each site, and how large it is.
 FILES = Schema(
     "files",
-    {"site": "str", "target": "str", "requests": "int64", "bytes": "int64", "size": "int64", "last": "int64"},
+    {
+        "site": "str",
+        "target": "str",
+        "requests": "int64",
+        "bytes": "int64",
+        "size": "int64",
+        "last": "int64",
+    },
     key=("site", "target"),
 )
 
@@ -137,8 +162,9 @@ HOURS = Schema(
     key=("site", "hour"),
 )
 
-# A time-ordered sample of accesses. `target` numbers the rows of the partial (or file table) it belongs to;
-# a row with level >= j belongs to the sample of 1 target in 2**j, so samples of different rates can be brought to one.
+# A time-ordered sample of accesses. `target` numbers the rows of the partial (or file table) it
+# belongs to; a row with level >= j belongs to the sample of 1 target in 2**j, so samples of
+# different rates can be brought to one.
 SAMPLE = Schema(
     "sampled accesses",
     {"time": "int64", "target": "int64", "level": "int64"},
@@ -160,7 +186,8 @@ PROFILES = Schema(
     key=("site",),
 )
 
-# W_k: the working set on each of k nodes when requests are split at random. k = 1 is in the profile itself.
+# W_k: the working set on each of k nodes when requests are split at random. k = 1 is in the profile
+# itself.
 SPREADS = Schema(
     "working sets on k replicas",
     {"site": "str", "replicas": "int64", "working_set": "int64"},

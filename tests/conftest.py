@@ -15,15 +15,19 @@ from tests.skipped import reasons
 
 __all__ = ["cluster"]
 
-# Timings on a shared machine say nothing about a law. Where nobody watches, the same examples run every time.
+# Timings on a shared machine say nothing about a law. Where nobody watches, the same examples run
+# every time.
 BY_STEPS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("here", BY_STEPS)
-settings.register_profile("ci", BY_STEPS, derandomize=True, database=None, print_blob=True)
+settings.register_profile(
+    "ci", BY_STEPS, derandomize=True, database=None, print_blob=True
+)
 settings.load_profile("ci" if "CI" in os.environ else "here")
 
 
-# Looking for unreachable objects took a fifth of the processor's time of all tests: six thousand of them and what they
-# import are looked through again and again. What is there before the first test stays, so it is looked through no more.
+# Looking for unreachable objects took a fifth of the processor's time of all tests: six thousand of
+# them and what they import are looked through again and again. What is there before the first test
+# stays, so it is looked through no more.
 ALLOCATIONS_BETWEEN_LOOKS = 50_000
 # After the last test; what waits longer waits for ever.
 SECONDS_TO_END = 120
@@ -37,7 +41,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """What extensions hold is given back in order when Python ends. A thread that does not end is shown and ends it."""
+    """What extensions hold is given back in order when Python ends. A thread that does not end is
+    shown and ends it.
+    """
     gc.unfreeze()
     faulthandler.dump_traceback_later(SECONDS_TO_END, exit=True, file=STDERR)
 
@@ -52,7 +58,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def free_port() -> int:
     """A loopback port that nobody holds, neither on TCP nor on UDP: a name server wants both."""
     while True:
-        with socket.socket(type=socket.SOCK_STREAM) as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
+        with (
+            socket.socket(type=socket.SOCK_STREAM) as stream,
+            socket.socket(type=socket.SOCK_DGRAM) as datagram,
+        ):
             stream.bind(("127.0.0.1", 0))
             port: int = stream.getsockname()[1]
             try:

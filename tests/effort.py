@@ -1,4 +1,6 @@
-"""How much work something is, whatever else the machine does: by the calls that it makes, or by how it grows."""
+"""How much work something is, whatever else the machine does: by the calls that it makes, or by how
+it grows.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,13 @@ def calls(work: Callable[[], object]) -> int:
 def grows_with(work: Callable[[int], object], size: int) -> bool:
     """Whether the work grows with the size, and not with its square, where all of it is done in C.
 
-    Times are compared with each other alone, taken at the same moment on the same machine. One good try is enough: what
-    grows with the square has none.
+    Times are compared with each other alone, taken at the same moment on the same machine. One good
+    try is enough: what grows with the square has none.
     """
     work(size // TIMES)
-    return any(_spent(work, size) < ENOUGH * _spent(work, size // TIMES) for _ in range(TRIES))
+    return any(
+        _spent(work, size) < ENOUGH * _spent(work, size // TIMES) for _ in range(TRIES)
+    )
 
 
 def _spent(work: Callable[[int], object], size: int) -> float:

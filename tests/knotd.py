@@ -18,7 +18,9 @@ def found(program: str) -> str:
 
 
 def written(folder: Path, port: int, text: str) -> Path:
-    """The whole of a configuration, of which `text` is the part that is tried. Zone files are in the folder."""
+    """The whole of a configuration, of which `text` is the part that is tried. Zone files are in
+    the folder.
+    """
     (folder / "db").mkdir(exist_ok=True)
     path = folder / "knot.conf"
     path.write_text(
@@ -31,13 +33,21 @@ def written(folder: Path, port: int, text: str) -> Path:
 
 
 def checked(path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([found("knotc"), "-c", str(path), "conf-check"], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [found("knotc"), "-c", str(path), "conf-check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @contextmanager
 def running(path: Path) -> Iterator[None]:
     with subprocess.Popen(
-        [found("knotd"), "-c", str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [found("knotd"), "-c", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as server:
         assert server.stdout is not None
         try:

@@ -1,4 +1,5 @@
-"""SQLite databases at the newest revision, each a copy of one that is made once in each process of tests.
+"""SQLite databases at the newest revision, each a copy of one that is made once in each process of
+tests.
 
 What the migrations themselves do is promised by tests/store/test_migrations.py.
 """

@@ -1,4 +1,6 @@
-"""Properties that take long to try: what makes a failure smaller is tried a few times, and not for five minutes."""
+"""Properties that take long to try: what makes a failure smaller is tried a few times, and not for
+five minutes.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,20 @@ class _Failures:
 
 
 def shrunk_within(tries: int) -> Callable[[Test], Test]:
-    """For a test under `given` whose parameter `solver` is a name: from its first failure for one of them on, it is
-    tried on so many more examples for that.
+    """For a test under `given` whose parameter `solver` is a name: from its first failure for one
+    of them on, it is tried on so many more examples for that.
 
-    Examples that failed fail again, so that Hypothesis can tell of the smallest; others are passed over then. Until
-    something fails nothing is passed over. What is drawn can be pickled.
+    Examples that failed fail again, so that Hypothesis can tell of the smallest; others are passed
+    over then. Until something fails nothing is passed over. What is drawn can be pickled.
     """
 
     def brief(test: Test) -> Test:
         failures = defaultdict[str, _Failures](lambda: _Failures(tries))
 
         @wraps(test)
-        def tried(**arguments: Any) -> None:  # Any: what the test takes besides the solver is its own affair.
+        def tried(
+            **arguments: Any,
+        ) -> None:  # Any: what the test takes besides the solver is its own affair.
             of_solver, example = failures[arguments["solver"]], pickle.dumps(arguments)
             of_solver.left -= bool(of_solver.known)
             if of_solver.left < 0 and example not in of_solver.known:

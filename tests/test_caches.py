@@ -1,4 +1,6 @@
-"""What every cache policy promises, and counts worked out by hand from the papers that describe them."""
+"""What every cache policy promises, and counts worked out by hand from the papers that describe
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from flex import engine
 from flex.caches import CACHES
 from flex.prediction.replay import Ints, reference_replay
 
-REPLAYS = {"python": reference_replay, engine.name(): engine.pick("replay", reference_replay)}
+REPLAYS = {
+    "python": reference_replay,
+    engine.name(): engine.pick("replay", reference_replay),
+}
 
 
 @pytest.fixture(params=list(CACHES), scope="module")
@@ -41,7 +46,9 @@ def test_no_cache_holds_more_than_its_memory_or_anything_larger_than_it(
 
 
 @given(accesses())
-def test_a_hit_is_only_what_was_put_in_and_is_still_there(cache: str, drawn: tuple[list[int], list[int], int]) -> None:
+def test_a_hit_is_only_what_was_put_in_and_is_still_there(
+    cache: str, drawn: tuple[list[int], list[int], int]
+) -> None:
     asked, size, limit = drawn
     memory = CACHES[cache](limit)
     for target in asked:
@@ -51,31 +58,50 @@ def test_a_hit_is_only_what_was_put_in_and_is_still_there(cache: str, drawn: tup
 
 
 @given(accesses())
-def test_what_is_looked_at_first_is_in_memory(cache: str, drawn: tuple[list[int], list[int], int]) -> None:
+def test_what_is_looked_at_first_is_in_memory(
+    cache: str, drawn: tuple[list[int], list[int], int]
+) -> None:
     asked, size, limit = drawn
     memory = CACHES[cache](limit)
     for target in asked:
         memory.ask(target, size[target])
-        assert memory.oldest() in memory.contents() if memory.contents() else memory.oldest() is None
+        assert (
+            memory.oldest() in memory.contents()
+            if memory.contents()
+            else memory.oldest() is None
+        )
 
 
 @given(accesses(), st.integers(1, 3))
-def test_every_engine_counts_the_same(cache: str, drawn: tuple[list[int], list[int], int], nodes: int) -> None:
+def test_every_engine_counts_the_same(
+    cache: str, drawn: tuple[list[int], list[int], int], nodes: int
+) -> None:
     asked, size, limit = drawn
     target = np.array(asked, dtype=np.int64)
-    columns = target, target * 7 % nodes, np.array(size, dtype=np.int64), np.arange(limit, limit + nodes)
-    counted = {name: [c.tolist() for c in replay(cache, *columns)] for name, replay in REPLAYS.items()}
+    columns = (
+        target,
+        target * 7 % nodes,
+        np.array(size, dtype=np.int64),
+        np.arange(limit, limit + nodes),
+    )
+    counted = {
+        name: [c.tolist() for c in replay(cache, *columns)]
+        for name, replay in REPLAYS.items()
+    }
     assert all(counts == counted["python"] for counts in counted.values())
 
 
 def test_engines_agree_on_long_skewed_traffic(cache: str) -> None:
     """Long enough for counters to saturate, ghosts to be forgotten and heaps to be tidied."""
     columns = _skewed(6000, 400)
-    counted = [[c.tolist() for c in replay(cache, *columns)] for replay in REPLAYS.values()]
+    counted = [
+        [c.tolist() for c in replay(cache, *columns)] for replay in REPLAYS.values()
+    ]
     assert all(counts == counted[0] for counts in counted)
 
 
-# Misses and bytes read: 20,000 accesses to 1,000 targets by Zipf's law, one node, a tenth of all bytes as memory.
+# Misses and bytes read: 20,000 accesses to 1,000 targets by Zipf's law, one node, a tenth of all
+# bytes as memory.
 EXACT = {
     "lru": (9127, 23439502),
     "gds": (8247, 24114056),
@@ -88,7 +114,9 @@ EXACT = {
 def test_counts_stay_what_they_were(cache: str) -> None:
     target, node, size, _ = _skewed(20_000, 1000)
     for replay in REPLAYS.values():
-        _, misses, _, disk = replay(cache, target, node * 0, size, np.array([size.sum() // 10]))
+        _, misses, _, disk = replay(
+            cache, target, node * 0, size, np.array([size.sum() // 10])
+        )
         assert (int(misses[0]), int(disk[0])) == EXACT[cache]
 
 
@@ -103,13 +131,17 @@ def _skewed(count: int, targets: int) -> tuple[Ints, Ints, Ints, Ints]:
     return target, target % 3, size, np.full(3, size.sum() // 20)
 
 
-def _evicted(cache: str, accesses: str, *, limit: int, sizes: dict[str, int] | None = None) -> str:
+def _evicted(
+    cache: str, accesses: str, *, limit: int, sizes: dict[str, int] | None = None
+) -> str:
     """What leaves memory, in order, while targets a, b, c … are asked for."""
     memory, gone = CACHES[cache](limit), ""
     for name in accesses:
         before = memory.contents()
         memory.ask(ord(name), (sizes or {}).get(name, 1))
-        gone += "".join(sorted(chr(target) for target in before.keys() - memory.contents().keys()))
+        gone += "".join(
+            sorted(chr(target) for target in before.keys() - memory.contents().keys())
+        )
     return gone
 
 
@@ -121,7 +153,12 @@ def test_gds_lets_go_of_large_targets_first_and_ages_the_others() -> None:
     # L is 0: a (size 4) is worth 1/4, b (1) is worth 1; a goes for c and L becomes 1/4.
     assert _evicted("gds", "abc", limit=5, sizes={"a": 4, "b": 1, "c": 3}) == "a"
     # c is worth 1/4 + 1/3, d 1/4 + 1/2; c goes first though it came later than b.
-    assert _evicted("gds", "abcde", limit=5, sizes={"a": 4, "b": 1, "c": 3, "d": 1, "e": 2}) == "ac"
+    assert (
+        _evicted(
+            "gds", "abcde", limit=5, sizes={"a": 4, "b": 1, "c": 3, "d": 1, "e": 2}
+        )
+        == "ac"
+    )
 
 
 def test_gdsf_keeps_what_is_asked_for_often() -> None:
@@ -138,8 +175,10 @@ def test_sieve_spares_what_was_asked_for_since_the_hand_passed() -> None:
 
 
 def test_s3fifo_lets_go_of_what_was_asked_for_once_before_what_came_again() -> None:
-    # Twenty bytes of which two are the small queue's: a, asked for three times, moves on; the scan b to v leaves.
+    # Twenty bytes of which two are the small queue's: a, asked for three times, moves on; the scan
+    # b to v leaves.
     scan = "bcdefghijklmnopqrstuv"
     assert _evicted("s3fifo", "aaa" + scan, limit=20) == "bc"
-    # What left is remembered: asked for again it enters the main queue, and a second scan does not drive it out.
+    # What left is remembered: asked for again it enters the main queue, and a second scan does not
+    # drive it out.
     assert "b" not in _evicted("s3fifo", "aaa" + scan + "b" + "wxyz", limit=20)[2:]

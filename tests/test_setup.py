@@ -1,4 +1,6 @@
-"""Set-up asks each tool that the tests rely on whether it runs. Beside it stand tools that are none, in a folder."""
+"""Set-up asks each tool that the tests rely on whether it runs. Beside it stand tools that are
+none, in a folder.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def installed(checkout: Path, broken: str) -> tuple[str, str]:
     tools, asked = checkout / "tools", checkout / "asked"
     for name in BROUGHT_BY:
         program(
-            tools / name, "echo 'error while loading shared libraries' >&2; exit 127" if name == broken else "exit 0"
+            tools / name,
+            "echo 'error while loading shared libraries' >&2; exit 127"
+            if name == broken
+            else "exit 0",
         )
     program(tools / "apt-get", f'echo "$@" >> {asked}')
     program(tools / "sudo", 'shift; exec "$@"')

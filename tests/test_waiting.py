@@ -20,16 +20,41 @@ LIMIT = ["-o", "faulthandler_timeout=1"]
 
 
 def of_pytest() -> dict[str, object]:
-    told: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    told: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text())[
+        "tool"
+    ]["pytest"]["ini_options"]
     return told
 
 
 def test_a_test_that_never_ends_is_named_and_tried_once(tmp_path: Path) -> None:
     (tmp_path / "test_endless.py").write_text(ENDLESS)
     ours = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]
-    command = [sys.executable, "-m", "pytest", *ours, *LIMIT, "-n", "1", "--dist", "loadfile", str(tmp_path)]
-    alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    ended = subprocess.run(command, env=alone, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *ours,
+        *LIMIT,
+        "-n",
+        "1",
+        "--dist",
+        "loadfile",
+        str(tmp_path),
+    ]
+    alone = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTEST_")
+    }
+    ended = subprocess.run(
+        command,
+        env=alone,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert ended.returncode == 1
     assert "crashed while running 'test_endless.py::test_that_waits'" in ended.stdout
     assert "= 1 failed" in ended.stdout

@@ -1,4 +1,5 @@
-"""How many random examples a test looks at: some in every run, so many times as many where THOROUGH says so.
+"""How many random examples a test looks at: some in every run, so many times as many where THOROUGH
+says so.
 
 `make torture` sets it.
 """

@@ -1,6 +1,7 @@
 """The first tables.
 
-Written out rather than made from flex.store.schema: that page follows the newest revision, this one never changes.
+Written out rather than made from flex.store.schema: that page follows the newest revision, this one
+never changes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def _wishes() -> None:
         "node_states",
         sa.Column("node", TEXT, nullable=False),
         sa.Column("state", TEXT, nullable=False),
-        sa.CheckConstraint("state IN ('active', 'draining', 'down')", name=op.f("ck_node_states_state")),
+        sa.CheckConstraint(
+            "state IN ('active', 'draining', 'down')", name=op.f("ck_node_states_state")
+        ),
         sa.PrimaryKeyConstraint("node", name=op.f("pk_node_states")),
     )
     op.create_table(
@@ -55,7 +58,9 @@ def _segments() -> None:
         sa.Column("offset", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("tail", TEXT, nullable=False),
         sa.Column("path", TEXT, nullable=False),
-        sa.PrimaryKeyConstraint("source", "head", "head_size", "offset", "tail", name=op.f("pk_streams")),
+        sa.PrimaryKeyConstraint(
+            "source", "head", "head_size", "offset", "tail", name=op.f("pk_streams")
+        ),
     )
     op.create_table(
         "segments",
@@ -74,7 +79,9 @@ def _segments() -> None:
         sa.Column("samples", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_segments")),
     )
-    op.create_index(op.f("ix_segments_last_day_first_day"), "segments", ["last_day", "first_day"])
+    op.create_index(
+        op.f("ix_segments_last_day_first_day"), "segments", ["last_day", "first_day"]
+    )
 
 
 def _profiles() -> None:
@@ -98,7 +105,9 @@ def _profiles() -> None:
         sa.Column("one_timers", sa.BigInteger(), nullable=False),
         sa.Column("busy_hour_bytes", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("period", "position", name=op.f("pk_profiles")),
-        sa.ForeignKeyConstraint(["period"], ["periods.id"], name=op.f("fk_profiles_period_periods")),
+        sa.ForeignKeyConstraint(
+            ["period"], ["periods.id"], name=op.f("fk_profiles_period_periods")
+        ),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -109,7 +118,9 @@ def _profiles() -> None:
         sa.Column("replicas", sa.BigInteger(), nullable=False),
         sa.Column("working_set", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("period", "position", name=op.f("pk_spreads")),
-        sa.ForeignKeyConstraint(["period"], ["periods.id"], name=op.f("fk_spreads_period_periods")),
+        sa.ForeignKeyConstraint(
+            ["period"], ["periods.id"], name=op.f("fk_spreads_period_periods")
+        ),
         sqlite_with_rowid=False,
     )
 
@@ -134,7 +145,9 @@ def _cycles() -> None:
         sa.Column("site", TEXT, nullable=False),
         sa.Column("node", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("cycle", "position", name=op.f("pk_placements")),
-        sa.ForeignKeyConstraint(["cycle"], ["cycles.id"], name=op.f("fk_placements_cycle_cycles")),
+        sa.ForeignKeyConstraint(
+            ["cycle"], ["cycles.id"], name=op.f("fk_placements_cycle_cycles")
+        ),
         sqlite_with_rowid=False,
     )
     in_force = op.create_table(
@@ -143,7 +156,9 @@ def _cycles() -> None:
         sa.Column("cycle", TEXT),
         sa.CheckConstraint("id = 1", name=op.f("ck_in_force_single")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_in_force")),
-        sa.ForeignKeyConstraint(["cycle"], ["cycles.id"], name=op.f("fk_in_force_cycle_cycles")),
+        sa.ForeignKeyConstraint(
+            ["cycle"], ["cycles.id"], name=op.f("fk_in_force_cycle_cycles")
+        ),
     )
     op.bulk_insert(in_force, [{"id": 1}])
 

@@ -1,4 +1,6 @@
-"""Where counts are that are no longer in files of their own segment: added up with others, or deleted."""
+"""Where counts are that are no longer in files of their own segment: added up with others, or
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -19,5 +21,7 @@ def upgrade() -> None:
         sa.Column("segment", TEXT, nullable=False),
         sa.Column("files", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("segment", name=op.f("pk_moved_counts")),
-        sa.ForeignKeyConstraint(["segment"], ["segments.id"], name=op.f("fk_moved_counts_segment_segments")),
+        sa.ForeignKeyConstraint(
+            ["segment"], ["segments.id"], name=op.f("fk_moved_counts_segment_segments")
+        ),
     )

@@ -17,7 +17,9 @@ TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 def upgrade() -> None:
     with op.batch_alter_table("segments") as segments:
-        segments.add_column(sa.Column("begins", TEXT, nullable=False, server_default=""))
+        segments.add_column(
+            sa.Column("begins", TEXT, nullable=False, server_default="")
+        )
         segments.add_column(sa.Column("ends", TEXT, nullable=False, server_default=""))
     with op.batch_alter_table("segments") as segments:
         segments.alter_column("begins", server_default=None)
@@ -32,9 +34,13 @@ def _name_ends() -> None:
     streams = sa.table("streams", *map(sa.column, ("source", "head", "offset", "tail")))
     connection = op.get_bind()
     for stream in connection.execute(sa.select(streams)).all():
-        place = hashlib.sha256(f"{stream.head} {stream.offset} {stream.tail}".encode()).hexdigest()[:40]
+        place = hashlib.sha256(
+            f"{stream.head} {stream.offset} {stream.tail}".encode()
+        ).hexdigest()[:40]
         # Where the names of files say their sites, a stream is of source:site.
         parts = stream.source.split(":")
         sources = [":".join(parts[:end]) for end in range(1, len(parts) + 1)]
         last = segments.c.source.in_(sources) & (segments.c.last_byte == stream.offset)
-        connection.execute(sa.update(segments).where(last, segments.c.ends == "").values(ends=place))
+        connection.execute(
+            sa.update(segments).where(last, segments.c.ends == "").values(ends=place)
+        )

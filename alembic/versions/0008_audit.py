@@ -25,7 +25,17 @@ def upgrade() -> None:
 
 
 def _audit() -> None:
-    words = ("actor", "action", "subject", "reason", "request", "before", "after", "previous", "hash")
+    words = (
+        "actor",
+        "action",
+        "subject",
+        "reason",
+        "request",
+        "before",
+        "after",
+        "previous",
+        "hash",
+    )
     op.create_table(
         "audit",
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -39,28 +49,46 @@ def _audit() -> None:
 def _tokens() -> None:
     op.create_table(
         "tokens",
-        *(sa.Column(word, TEXT, nullable=False) for word in ("id", "name", "role", "digest", "author")),
+        *(
+            sa.Column(word, TEXT, nullable=False)
+            for word in ("id", "name", "role", "digest", "author")
+        ),
         sa.Column("created", UTC, nullable=False),
         *(sa.Column(moment, UTC) for moment in ("expires", "last_used", "revoked")),
         sa.Column("parent", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("digest", name=op.f("uq_tokens_digest")),
-        sa.CheckConstraint("role IN ('viewer', 'operator', 'approver', 'admin')", name=op.f("ck_tokens_role")),
+        sa.CheckConstraint(
+            "role IN ('viewer', 'operator', 'approver', 'admin')",
+            name=op.f("ck_tokens_role"),
+        ),
     )
 
 
 def _jobs() -> None:
     op.create_table(
         "jobs",
-        *(sa.Column(word, TEXT, nullable=False) for word in ("id", "kind", "author", "holder")),
+        *(
+            sa.Column(word, TEXT, nullable=False)
+            for word in ("id", "kind", "author", "holder")
+        ),
         sa.Column("created", UTC, nullable=False),
         *(sa.Column(word, TEXT, nullable=False) for word in ("state", "stage")),
-        *(sa.Column(number, sa.BigInteger(), nullable=False) for number in ("done", "size")),
+        *(
+            sa.Column(number, sa.BigInteger(), nullable=False)
+            for number in ("done", "size")
+        ),
         sa.Column("ended", UTC),
-        *(sa.Column(word, TEXT, nullable=False) for word in ("result", "problem", "cancelled_by")),
+        *(
+            sa.Column(word, TEXT, nullable=False)
+            for word in ("result", "problem", "cancelled_by")
+        ),
         sa.Column("past_return", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
-        sa.CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name=op.f("ck_jobs_state")),
+        sa.CheckConstraint(
+            "state IN ('running', 'done', 'failed', 'cancelled')",
+            name=op.f("ck_jobs_state"),
+        ),
     )
     op.create_index(op.f("ix_jobs_created"), "jobs", ["created"])
 
@@ -85,11 +113,16 @@ def _figures() -> None:
         for name in ("sites", "moves", "scratch_moves"):
             table.add_column(sa.Column(name, sa.BigInteger()))
         table.add_column(sa.Column("worst", sa.Float()))
-    cycles = sa.table("cycles", *map(sa.column, ("id", "body", "sites", "moves", "scratch_moves", "worst")))
+    cycles = sa.table(
+        "cycles",
+        *map(sa.column, ("id", "body", "sites", "moves", "scratch_moves", "worst")),
+    )
     connection = op.get_bind()
     for row in connection.execute(sa.select(cycles.c.id, cycles.c.body)).all():
         figures = _figures_of(json.loads(row.body)[0])
-        connection.execute(sa.update(cycles).where(cycles.c.id == row.id).values(figures))
+        connection.execute(
+            sa.update(cycles).where(cycles.c.id == row.id).values(figures)
+        )
     with op.batch_alter_table("cycles") as table:
         for name in ("sites", "moves", "scratch_moves", "worst"):
             table.alter_column(name, nullable=False)

@@ -1,4 +1,6 @@
-"""Orders for nodes with reason and deadline, nodes of people's own, a freeze; pins that begin, weigh and exclude."""
+"""Orders for nodes with reason and deadline, nodes of people's own, a freeze; pins that begin,
+weigh and exclude.
+"""
 
 from __future__ import annotations
 
@@ -48,18 +50,30 @@ def _orders() -> None:
         sa.Column("reason", TEXT, nullable=False),
         sa.Column("author", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("node", name=op.f("pk_node_orders")),
-        sa.CheckConstraint("state IN ('active', 'draining', 'down', 'removed')", name=op.f("ck_node_orders_state")),
+        sa.CheckConstraint(
+            "state IN ('active', 'draining', 'down', 'removed')",
+            name=op.f("ck_node_orders_state"),
+        ),
     )
-    op.execute("INSERT INTO node_orders (node, state, reason, author) SELECT node, state, '', '' FROM node_states")
+    op.execute(
+        "INSERT INTO node_orders (node, state, reason, author) SELECT node, state, "
+        "'', '' FROM node_states"
+    )
     op.drop_table("node_states")
 
 
 def _pins() -> None:
     with op.batch_alter_table("pins") as pins:
         pins.add_column(sa.Column("since", STAMP))
-        pins.add_column(sa.Column("weight", sa.Double(), nullable=False, server_default="1"))
+        pins.add_column(
+            sa.Column("weight", sa.Double(), nullable=False, server_default="1")
+        )
         pins.add_column(sa.Column("sla", TEXT, nullable=False, server_default=""))
-        pins.add_column(sa.Column("excluded", sa.Boolean(), nullable=False, server_default=sa.false()))
+        pins.add_column(
+            sa.Column(
+                "excluded", sa.Boolean(), nullable=False, server_default=sa.false()
+            )
+        )
     # The defaults were for the rows that are there.
     with op.batch_alter_table("pins") as pins:
         for name in ("weight", "sla", "excluded"):

@@ -1,4 +1,6 @@
-"""Which reading a machine had sent before each, so that one that got lost is noticed whatever log it was of."""
+"""Which reading a machine had sent before each, so that one that got lost is noticed whatever log
+it was of.
+"""
 
 from __future__ import annotations
 

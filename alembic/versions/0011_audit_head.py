@@ -1,4 +1,6 @@
-"""The head of the audit log in a row of its own, triggers that keep entries as they are, and what was there before."""
+"""The head of the audit log in a row of its own, triggers that keep entries as they are, and what
+was there before.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,22 @@ THERE = {
     "plan.settle": "SELECT id FROM cycles WHERE state = 'applied'",
     "token.create": "SELECT id FROM tokens",
 }
-WORDS = ("actor", "action", "subject", "reason", "request", "before", "after", "previous", "hash")
+WORDS = (
+    "actor",
+    "action",
+    "subject",
+    "reason",
+    "request",
+    "before",
+    "after",
+    "previous",
+    "hash",
+)
 AUDIT = sa.table(
-    "audit", sa.column("number"), sa.column("time", sa.DateTime(timezone=True)), *(sa.column(word) for word in WORDS)
+    "audit",
+    sa.column("number"),
+    sa.column("time", sa.DateTime(timezone=True)),
+    *(sa.column(word) for word in WORDS),
 )
 HEAD = sa.table("audit_head", *map(sa.column, ("id", "number", "hash")))
 
@@ -43,20 +58,30 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     head = _first_head(connection)
-    connection.execute(sa.insert(HEAD), {"id": 1, "number": head.number, "hash": head.hash})
+    connection.execute(
+        sa.insert(HEAD), {"id": 1, "number": head.number, "hash": head.hash}
+    )
     sqlite = connection.dialect.name == "sqlite"
     entries, of_head = (
-        (guards.SQLITE_ENTRIES, guards.SQLITE_HEAD) if sqlite else (guards.POSTGRESQL_ENTRIES, guards.POSTGRESQL_HEAD)
+        (guards.SQLITE_ENTRIES, guards.SQLITE_HEAD)
+        if sqlite
+        else (guards.POSTGRESQL_ENTRIES, guards.POSTGRESQL_HEAD)
     )
     for statement in (*entries, *of_head):
         op.execute(statement)
 
 
 def _first_head(connection: sa.Connection) -> Head:
-    """Behind an entry that tells what has none of its own, where there is such: it is older than the record."""
-    row = connection.execute(sa.select(AUDIT.c.number, AUDIT.c.hash).order_by(AUDIT.c.number.desc())).first()
+    """Behind an entry that tells what has none of its own, where there is such: it is older than
+    the record.
+    """
+    row = connection.execute(
+        sa.select(AUDIT.c.number, AUDIT.c.hash).order_by(AUDIT.c.number.desc())
+    ).first()
     head = Head(row.number, row.hash) if row else Head()
-    if older := {action: found for action in THERE if (found := _untold(connection, action))}:
+    if older := {
+        action: found for action in THERE if (found := _untold(connection, action))
+    }:
         made = entry(head, Author("flex"), BEGIN, "", None, older)
         connection.execute(sa.insert(AUDIT), dataclasses.asdict(made))
         return Head(made.number, made.hash)
@@ -64,5 +89,7 @@ def _first_head(connection: sa.Connection) -> Head:
 
 
 def _untold(connection: sa.Connection, action: str) -> list[str]:
-    told = set(connection.scalars(sa.select(AUDIT.c.subject).where(AUDIT.c.action == action)))
+    told = set(
+        connection.scalars(sa.select(AUDIT.c.subject).where(AUDIT.c.action == action))
+    )
     return sorted(set(connection.scalars(sa.text(THERE[action]))) - told)

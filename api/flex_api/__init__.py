@@ -5,5 +5,14 @@ from flex_api.lazy_imports import put_off
 put_off("pandas", "duckdb", "psycopg", "flex_solver")
 # What only some settings or some verbs need, but modules name that every verb needs.
 put_off("dns.query", "flex_dns.checks.nameservers", "flex_dns.preflight.primary_check")
-put_off("flex_logs_ingest.counts.file_table", "flex_logs_ingest.formats", "flex_logs_ingest.reading.read_logs")
-put_off("flex_api.night.delivering", "flex_api.night.probing", "flex_api.night.warm_command", "flex_api.night.warming")
+put_off(
+    "flex_logs_ingest.counts.file_table",
+    "flex_logs_ingest.formats",
+    "flex_logs_ingest.reading.read_logs",
+)
+put_off(
+    "flex_api.night.delivering",
+    "flex_api.night.probing",
+    "flex_api.night.warm_command",
+    "flex_api.night.warming",
+)

@@ -32,7 +32,9 @@ class Caller:
 
     @property
     def node(self) -> str:
-        """Whose token it is, where it is a node's: that fetches its own files and does nothing else."""
+        """Whose token it is, where it is a node's: that fetches its own files and does nothing
+        else.
+        """
         _, found, node = self.name.partition(f"token:{NODE}")
         return node if found else ""
 
@@ -69,7 +71,9 @@ def create(
     parent: str = "",
     random: Callable[[int], bytes] = secrets.token_bytes,
 ) -> tuple[Token, str]:
-    """A new token and its secret, which is nowhere afterwards. Raises Denied, or BadInput for one that has ended."""
+    """A new token and its secret, which is nowhere afterwards. Raises Denied, or BadInput for one
+    that has ended.
+    """
     refuse_below(caller, role, f"making a token for {role}")
     if expires and expires <= now:
         raise BadInput(
@@ -80,7 +84,14 @@ def create(
         )
     secret = secret_of(random(32))
     token = Token(
-        random(6).hex(), name, role, digest_of(secret), caller.name, now, expires or now + USUAL, parent=parent
+        random(6).hex(),
+        name,
+        role,
+        digest_of(secret),
+        caller.name,
+        now,
+        expires or now + USUAL,
+        parent=parent,
     )
     store.put_token(token)
     return token, secret
@@ -105,7 +116,10 @@ def find(store: Store, token_id: str) -> Token:
 
 def unknown(token_id: str, answer: str) -> Unknown:
     return Unknown(
-        f"the token {token_id!r}", answer, kept="nothing was changed", advice="`flex token list` shows them all"
+        f"the token {token_id!r}",
+        answer,
+        kept="nothing was changed",
+        advice="`flex token list` shows them all",
     )
 
 

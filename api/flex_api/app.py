@@ -1,7 +1,8 @@
 """The web application: pages for people, JSON for programs.
 
-In go the settings and a store; out comes an application for any ASGI server. Routes are thin: what they change is
-changed by the functions that the command line calls too, in the name of whoever asks.
+In go the settings and a store; out comes an application for any ASGI server. Routes are thin: what
+they change is changed by the functions that the command line calls too, in the name of whoever
+asks.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ ROUTES = (
     pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, routing,
     simulations, metrics, badge, health, docs, problems, sessions, static, *PAGES,
 )  # fmt: skip
-ABOUT = "What FLEX planned, why, what became of it, and everything a person may ask of it. docs/api.md has examples."
+ABOUT = (
+    "What FLEX planned, why, what became of it, and everything a person may ask "
+    "of it. docs/api.md has examples."
+)
 
 
 def create_app(
@@ -78,9 +82,9 @@ def create_app(
     ticks: Callable[[], float] = time.monotonic,
     watched: Callable[[], Watched] | None = None,
 ) -> FastAPI:
-    """`clock` says as of when plans are made; who comes in, and for how long, goes by the real time. How often somebody
-    asks, and for what takes long, goes by `ticks`, in seconds. `watched` says how the health watch is, where there is
-    one.
+    """`clock` says as of when plans are made; who comes in, and for how long, goes by the real
+    time. How often somebody asks, and for what takes long, goes by `ticks`, in seconds. `watched`
+    says how the health watch is, where there is one.
     """
     views = Views(store)
     app = FastAPI(
@@ -88,7 +92,8 @@ def create_app(
         version=flex.__version__,
         description=ABOUT,
         openapi_url=None,
-        # The framework's own pages load scripts from elsewhere, which the content security policy forbids.
+        # The framework's own pages load scripts from elsewhere, which the content security policy
+        # forbids.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -103,7 +108,11 @@ def create_app(
         gate,
         views,
         Later(store),
-        Workers(lambda error, job, request: problems.describe(error, f"/api/v1/jobs/{job.id}", request)),
+        Workers(
+            lambda error, job, request: problems.describe(
+                error, f"/api/v1/jobs/{job.id}", request
+            )
+        ),
         timing,
         Turns(ticks),
         watched,

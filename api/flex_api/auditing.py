@@ -1,6 +1,7 @@
 """Whether the record of changes is whole: what the command line and the REST API both ask.
 
-In goes a store, out comes how many entries hold and the last hash. Entries are read a thousand at a time.
+In goes a store, out comes how many entries hold and the last hash. Entries are read a thousand at a
+time.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ TOLD = 20
 
 
 def verify_record(store: Store, last: str = "") -> Head:
-    """The last entry's number and hash. Raises NotWhole, saying where, for a record that is not whole.
+    """The last entry's number and hash. Raises NotWhole, saying where, for a record that is not
+    whole.
 
-    `last` is a hash that somebody noted before. Others may write meanwhile: what is there is looked at between the two
-    heads, so that all that was changed since the first has its entry by the time these are read.
+    `last` is a hash that somebody noted before. Others may write meanwhile: what is there is looked
+    at between the two heads, so that all that was changed since the first has its entry by the time
+    these are read.
     """
     before = store.audit_head()
     found = there(store)
@@ -47,20 +50,27 @@ def _list_differences(differences: Sequence[str]) -> str:
     return "\n  ".join([*differences[:TOLD], *more])
 
 
-def _refuse_missing(before: Head, newest: Head, after: Head, missed: set[str], last: str) -> None:
+def _refuse_missing(
+    before: Head, newest: Head, after: Head, missed: set[str], last: str
+) -> None:
     if newest.number < before.number:
         raise altered_error(
-            f"{before.number - newest.number} entries are missing at the end: there were {before.number}"
+            f"{before.number - newest.number} entries are missing at the end: there "
+            f"were {before.number}"
         )
     if before.hash in missed or newest.number > after.number:
-        raise altered_error("its end is not what was written last: entries were replaced or added past FLEX")
+        raise altered_error(
+            "its end is not what was written last: entries were replaced or added past FLEX"
+        )
     if last in missed:
-        raise altered_error(f"no entry has the hash {last}: it, and what came after, was taken out or replaced")
+        raise altered_error(
+            f"no entry has the hash {last}: it, and what came after, was taken out or replaced"
+        )
 
 
 def there(store: Store) -> Iterable[tuple[Thing, Parts]]:
-    """What cannot be there without an entry, nor otherwise than its entries say. A plan is kept with its figures beside
-    it, so that it comes twice.
+    """What cannot be there without an entry, nor otherwise than its entries say. A plan is kept
+    with its figures beside it, so that it comes twice.
     """
     plans, base, freeze = store.headlines(), store.in_force(), store.freeze()
     return joined(

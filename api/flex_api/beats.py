@@ -12,8 +12,9 @@ from flex.errors import FlexError, LostLease
 
 @contextmanager
 def beating(name: str, beat: Callable[[], object], every: timedelta) -> Iterator[None]:
-    """A lease that is lost is found by the work itself as soon as it wants to write anything. Whatever else goes wrong,
-    such as a store that is away for a moment, is tried again at the next beat: one that was missed costs nothing.
+    """A lease that is lost is found by the work itself as soon as it wants to write anything.
+    Whatever else goes wrong, such as a store that is away for a moment, is tried again at the next
+    beat: one that was missed costs nothing.
     """
     ended = threading.Event()
 

@@ -1,7 +1,7 @@
 """A client of the REST API, typed by the models that the server answers with.
 
-In go the server's address and a token; out come models, or the very errors that the same verb raises on the server.
-The command line's `--server` uses it; how it asks is in client_asking.py.
+In go the server's address and a token; out come models, or the very errors that the same verb
+raises on the server. The command line's `--server` uses it; how it asks is in client_asking.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from flex.errors import BadInput
 from flex_api.client_asking import Asking, Filter, error_of, part, plain
 from flex_api.schemas.desk import AuditRow, TokenRow
 from flex_api.schemas.night import DeadRow, NodeRow, NodeTurn
-from flex_api.schemas.paged import DifferencePage, DnsChangeRow, DnsDiffPage, RoutingPage
+from flex_api.schemas.paged import (
+    DifferencePage,
+    DnsChangeRow,
+    DnsDiffPage,
+    RoutingPage,
+)
 from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import (
     ApplyGiven,
@@ -74,7 +79,9 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Client(Asking):
-    """Every resource by a method; those that change something take the tag of what the change is made from."""
+    """Every resource by a method; those that change something take the tag of what the change is
+    made from.
+    """
 
     def sites(self, **filters: Filter) -> Iterator[SiteRow]:
         for page in self.pages(SitesPage, "/sites", filters):
@@ -96,14 +103,24 @@ class Client(Asking):
         return self.get(PinShown, _wish(site, campaign))
 
     def put_pin(
-        self, site: str, pin: PinGiven, tag: str = "", *, campaign: str = "", dry_run: bool = False
+        self,
+        site: str,
+        pin: PinGiven,
+        tag: str = "",
+        *,
+        campaign: str = "",
+        dry_run: bool = False,
     ) -> PinShown:
         """Without a tag it must be new. A dry run gives a PinTried."""
         condition = {"If-Match": tag} if tag else {"If-None-Match": ANY}
         path = f"{_wish(site, campaign)}{_dry(dry_run)}"
-        return self.ask(PinTried if dry_run else PinShown, "PUT", path, pin, condition)[0]
+        return self.ask(PinTried if dry_run else PinShown, "PUT", path, pin, condition)[
+            0
+        ]
 
-    def drop_pin(self, site: str, tag: str, reason: str = "", campaign: str = "") -> None:
+    def drop_pin(
+        self, site: str, tag: str, reason: str = "", campaign: str = ""
+    ) -> None:
         path = f"{_wish(site, campaign)}?{urlencode({'reason': reason})}"
         self.send("DELETE", path, None, {"If-Match": tag})
 
@@ -122,11 +139,15 @@ class Client(Asking):
     def node(self, node: str) -> tuple[NodeRow, str]:
         return self.get(NodeRow, f"/nodes/{part(node)}")
 
-    def drain(self, node: str, given: DrainGiven, tag: str, *, dry_run: bool = False) -> NodeChanged:
+    def drain(
+        self, node: str, given: DrainGiven, tag: str, *, dry_run: bool = False
+    ) -> NodeChanged:
         path = f"/nodes/{part(node)}/drain" + _dry(dry_run)
         return self.ask(NodeChanged, "PUT", path, given, {"If-Match": tag})[0]
 
-    def undrain(self, node: str, tag: str, reason: str = "", *, dry_run: bool = False) -> NodeChanged:
+    def undrain(
+        self, node: str, tag: str, reason: str = "", *, dry_run: bool = False
+    ) -> NodeChanged:
         path = f"/nodes/{part(node)}/drain?{_why(reason, dry_run)}"
         return self.ask(NodeChanged, "DELETE", path, None, {"If-Match": tag})[0]
 
@@ -149,13 +170,30 @@ class Client(Asking):
         return self.ask(JobShown, "POST", "/plans", given, {})[0]
 
     def discard(self, plan: str, tag: str, reason: str = "") -> None:
-        self.send("DELETE", f"/plans/{part(plan)}?{urlencode({'reason': reason})}", None, {"If-Match": tag})
+        self.send(
+            "DELETE",
+            f"/plans/{part(plan)}?{urlencode({'reason': reason})}",
+            None,
+            {"If-Match": tag},
+        )
 
     def decide(self, plan: str, digest: str, given: ApprovalGiven) -> PlanOutput:
-        return self.ask(PlanOutput, "POST", f"/plans/{part(plan)}/approval", given, {"If-Match": f'"{digest}"'})[0]
+        return self.ask(
+            PlanOutput,
+            "POST",
+            f"/plans/{part(plan)}/approval",
+            given,
+            {"If-Match": f'"{digest}"'},
+        )[0]
 
     def apply(self, plan: str, digest: str, given: ApplyGiven) -> JobShown:
-        return self.ask(JobShown, "POST", f"/plans/{part(plan)}/apply", given, {"If-Match": f'"{digest}"'})[0]
+        return self.ask(
+            JobShown,
+            "POST",
+            f"/plans/{part(plan)}/apply",
+            given,
+            {"If-Match": f'"{digest}"'},
+        )[0]
 
     def rollback(self, given: RollbackGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/rollbacks", given, {})[0]
@@ -171,7 +209,12 @@ class Client(Asking):
         return self.ask(FreezeShown, "PUT", "/freeze", given, {"If-Match": tag})[0]
 
     def thaw(self, tag: str, reason: str = "") -> None:
-        self.send("DELETE", f"/freeze?{urlencode({'reason': reason})}", None, {"If-Match": tag})
+        self.send(
+            "DELETE",
+            f"/freeze?{urlencode({'reason': reason})}",
+            None,
+            {"If-Match": tag},
+        )
 
     def explanation(self, site: str) -> ExplainOutput:
         return self.get(ExplainOutput, f"/sites/{part(site)}/explanation")[0]
@@ -181,7 +224,9 @@ class Client(Asking):
 
     def frontier(self, plan: str = "") -> FrontierOutput:
         """Of a plan; none is what would be made now."""
-        path = f"/plans/{part(plan)}/frontier" if plan else "/partitions/current/frontier"
+        path = (
+            f"/plans/{part(plan)}/frontier" if plan else "/partitions/current/frontier"
+        )
         return self.get(FrontierOutput, path)[0]
 
     def partitions(self, **filters: Filter) -> Iterator[PlanRow]:
@@ -192,35 +237,58 @@ class Client(Asking):
         return self.get(PlanOutput, f"/partitions/{part(plan)}")[0]
 
     def placement(self, plan: str, **filters: Filter) -> Iterator[PlacementRow]:
-        for page in self.pages(PlacementPage, f"/partitions/{part(plan)}/placement", filters):
+        for page in self.pages(
+            PlacementPage, f"/partitions/{part(plan)}/placement", filters
+        ):
             yield from page.items
 
     def difference(self, one: str, other: str = "current") -> DiffOutput:
         """All of it, however many pages it has."""
-        pages = list(self.pages(DifferencePage, f"/partitions/{part(one)}/difference", {"to": other}))
+        pages = list(
+            self.pages(
+                DifferencePage, f"/partitions/{part(one)}/difference", {"to": other}
+            )
+        )
         said = pages[0].model_dump(exclude={"items", "next"})
         return DiffOutput(**said, items=[row for page in pages for row in page.items])
 
     def add_node(self, given: NodeGiven, *, dry_run: bool = False) -> NodeChanged:
         return self.ask(NodeChanged, "POST", f"/nodes{_dry(dry_run)}", given, {})[0]
 
-    def change_node(self, node: str, given: NodeChange, tag: str, *, dry_run: bool = False) -> NodeChanged:
+    def change_node(
+        self, node: str, given: NodeChange, tag: str, *, dry_run: bool = False
+    ) -> NodeChanged:
         path = f"/nodes/{part(node)}{_dry(dry_run)}"
         return self.ask(NodeChanged, "PATCH", path, given, {"If-Match": tag})[0]
 
     def remove_node(self, node: str, tag: str, reason: str = "") -> None:
-        self.send("DELETE", f"/nodes/{part(node)}?{urlencode({'reason': reason})}", None, {"If-Match": tag})
+        self.send(
+            "DELETE",
+            f"/nodes/{part(node)}?{urlencode({'reason': reason})}",
+            None,
+            {"If-Match": tag},
+        )
 
     def try_remove_node(self, node: str, tag: str) -> NodeChanged:
-        return self.ask(NodeChanged, "DELETE", f"/nodes/{part(node)}{_dry(True)}", None, {"If-Match": tag})[0]
+        return self.ask(
+            NodeChanged,
+            "DELETE",
+            f"/nodes/{part(node)}{_dry(True)}",
+            None,
+            {"If-Match": tag},
+        )[0]
 
     def take_down(self, node: str, given: DownGiven) -> JobShown:
         return self.ask(JobShown, "PUT", f"/nodes/{part(node)}/down", given, {})[0]
 
     def try_take_down(self, node: str) -> NodeChanged:
-        return self.ask(NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", DownGiven(), {})[0]
+        return self.ask(
+            NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", DownGiven(), {}
+        )[0]
 
-    def take_up(self, node: str, tag: str, reason: str = "", *, dry_run: bool = False) -> NodeChanged:
+    def take_up(
+        self, node: str, tag: str, reason: str = "", *, dry_run: bool = False
+    ) -> NodeChanged:
         path = f"/nodes/{part(node)}/down?{_why(reason, dry_run)}"
         return self.ask(NodeChanged, "DELETE", path, None, {"If-Match": tag})[0]
 
@@ -253,18 +321,27 @@ class Client(Asking):
             yield from page.items
 
     def report(self, plan: str, form: str) -> str:
-        return self.text(f"/reports/{part(plan or 'latest')}?format={part(form)}", ANY + "/" + ANY)
+        return self.text(
+            f"/reports/{part(plan or 'latest')}?format={part(form)}", ANY + "/" + ANY
+        )
 
     def report_pdf(self, plan: str) -> bytes:
         """The report as PDF."""
-        return self.send("GET", f"/reports/{part(plan or 'latest')}?format=pdf", None, {"Accept": ANY + "/" + ANY})[0]
+        return self.send(
+            "GET",
+            f"/reports/{part(plan or 'latest')}?format=pdf",
+            None,
+            {"Accept": ANY + "/" + ANY},
+        )[0]
 
     def audit(self, **filters: Filter) -> Iterator[AuditRow]:
         for page in self.pages(AuditPage, "/audit", filters):
             yield from page.items
 
     def audit_verified(self, last: str = "") -> AuditVerified:
-        return self.get(AuditVerified, f"/audit/verification?{urlencode({'last': last})}")[0]
+        return self.get(
+            AuditVerified, f"/audit/verification?{urlencode({'last': last})}"
+        )[0]
 
     def tokens(self) -> Iterator[TokenRow]:
         for page in self.pages(TokensPage, "/tokens", {}):
@@ -277,7 +354,9 @@ class Client(Asking):
         return self.get(TokenRow, f"/tokens/{part(token)}")[0]
 
     def revoke(self, token: str, reason: str = "") -> None:
-        self.send("DELETE", f"/tokens/{part(token)}?{urlencode({'reason': reason})}", None, {})
+        self.send(
+            "DELETE", f"/tokens/{part(token)}?{urlencode({'reason': reason})}", None, {}
+        )
 
     def read_logs(self, given: IngestGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/ingests", given, {})[0]
@@ -296,7 +375,9 @@ class Client(Asking):
     def cancel(self, job: str) -> JobShown:
         return self.ask(JobShown, "DELETE", f"/jobs/{part(job)}", None, {})[0]
 
-    def follow(self, job: JobShown, say: Callable[[str], None] = lambda _: None) -> JobShown:
+    def follow(
+        self, job: JobShown, say: Callable[[str], None] = lambda _: None
+    ) -> JobShown:
         """The job once it has ended. Raises what it failed with."""
         stage = ""
         while job.state == "running":
@@ -313,12 +394,19 @@ class Client(Asking):
 def client(server: str, token: str) -> Client:
     """Raises BadInput for an address that is none."""
     parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+        or parts.username
+    ):
         raise BadInput(
             f"--server {server}",
             "it is not an address such as https://flex.example.net",
             kept="nothing was asked",
-            advice="write http:// or https://, the host, and the port where it is not the usual one",
+            advice="write http:// or https://, the host, and the port where it is "
+            "not the usual one",
         )
     return Client(server, token)
 

@@ -1,4 +1,5 @@
-"""How the client asks: one request, its answer as a model, and the errors of the server as the errors they were there.
+"""How the client asks: one request, its answer as a model, and the errors of the server as the
+errors they were there.
 
 Nothing here knows a resource; those are client.py's. It leans on the standard library alone.
 """
@@ -35,17 +36,24 @@ UNSURE = "what was asked may or may not have been done"
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """`server` is such as https://flex.example.net; `wait` is how it waits between two looks at a job."""
+    """`server` is such as https://flex.example.net; `wait` is how it waits between two looks at a
+    job.
+    """
 
     server: str
     token: str
     timeout: float = TIMEOUT
     wait: Ticks = time.sleep
 
-    def pages(self, page: type[Page], path: str, filters: Mapping[str, Filter]) -> Iterator[Page]:
+    def pages(
+        self, page: type[Page], path: str, filters: Mapping[str, Filter]
+    ) -> Iterator[Page]:
         asked = {"limit": 1000, **filters}
         while True:
-            found, _ = self.get(page, f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}")
+            found, _ = self.get(
+                page,
+                f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}",
+            )
             yield found
             if found.next is None:
                 return
@@ -55,22 +63,34 @@ class Asking:
         return self.ask(model, "GET", path, None, {})
 
     def ask(
-        self, model: type[Model], method: str, path: str, body: BaseModel | None, headers: Mapping[str, str]
+        self,
+        model: type[Model],
+        method: str,
+        path: str,
+        body: BaseModel | None,
+        headers: Mapping[str, str],
     ) -> tuple[Model, str]:
         said, tag = self.send(method, path, body, headers)
         try:
             return model.model_validate_json(said), tag
         except ValidationError as error:
             raise self._away(
-                f"it answered something else than a FLEX of this version: {error.errors()[0]['msg']}"
+                "it answered something else than a FLEX of this version: "
+                f"{error.errors()[0]['msg']}"
             ) from error
 
-    def send(self, method: str, path: str, body: BaseModel | None, headers: Mapping[str, str]) -> tuple[bytes, str]:
+    def send(
+        self, method: str, path: str, body: BaseModel | None, headers: Mapping[str, str]
+    ) -> tuple[bytes, str]:
         request = urllib.request.Request(  # noqa: S310  the scheme is looked at in `client`
             f"{self.server.rstrip('/')}/api/v1{path}",
             data=None if body is None else body.model_dump_json().encode(),
             method=method,
-            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers},
+            headers={
+                "Authorization": f"Bearer {self.token}",
+                "Content-Type": "application/json",
+                **headers,
+            },
         )
         try:
             with http_without_redirects.answer(request, self.timeout) as answer:
@@ -85,14 +105,17 @@ class Asking:
 
     def text(self, path: str, media: str) -> str:
         """What is no model, such as a report."""
-        return self.send("GET", path, None, {"Accept": media})[0].decode("utf-8", "replace")
+        return self.send("GET", path, None, {"Accept": media})[0].decode(
+            "utf-8", "replace"
+        )
 
     def _away(self, answer: str, kept: str = UNSURE) -> Away:
         return Away(
             f"asking the FLEX server {self.server}",
             answer,
             kept=kept,
-            advice="see that `flex serve` runs there and that the address is right, then look before asking again",
+            advice="see that `flex serve` runs there and that the address is right, "
+            "then look before asking again",
         )
 
 
@@ -121,7 +144,9 @@ def _error_in(body: bytes) -> FlexError | None:
 
 
 def error_of(problem: Mapping[str, Any]) -> FlexError:
-    """Any: what a problem holds. The kinds of errors are told by their slugs; the first of each tree stands for it."""
+    """Any: what a problem holds. The kinds of errors are told by their slugs; the first of each
+    tree stands for it.
+    """
     kind = _kinds().get(str(problem["code"]), FlexError)
     stops = [
         Stop(

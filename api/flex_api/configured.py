@@ -1,7 +1,9 @@
-"""What each primary of the settings has to be told: zones, keys and rights, for BIND or for Knot DNS.
+"""What each primary of the settings has to be told: zones, keys and rights, for BIND or for Knot
+DNS.
 
-In go Settings and the names of the sites, out come texts without secrets. Nothing is changed; each primary is asked for
-the names of its zones' servers, and where it does not know a zone yet the usual names stand for them.
+In go Settings and the names of the sites, out come texts without secrets. Nothing is changed; each
+primary is asked for the names of its zones' servers, and where it does not know a zone yet the
+usual names stand for them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from flex_dns.part import NOBODYS, KeyFile, Part, ZonePart
 from flex_dns.wire.key import Key, read_keys
 from flex_dns.wire.server import Server, address_text
 
-KINDS: Mapping[str, Callable[[Part], str]] = {"named": bind.configuration, "knot": knot.configuration}
+KINDS: Mapping[str, Callable[[Part], str]] = {
+    "named": bind.configuration,
+    "knot": knot.configuration,
+}
 
 # The names of the servers of a zone.
 Servers: TypeAlias = Mapping[str, Collection[str]]
@@ -39,8 +44,12 @@ class Configured:
     text: str
 
 
-def configured(settings: Settings, kind: str, sites: Collection[str], wanted: Sequence[str] = ()) -> list[Configured]:
-    """One for each primary that has any of the `wanted` zones, or of all where none is. Raises BadSetting, BadInput."""
+def configured(
+    settings: Settings, kind: str, sites: Collection[str], wanted: Sequence[str] = ()
+) -> list[Configured]:
+    """One for each primary that has any of the `wanted` zones, or of all where none is. Raises
+    BadSetting, BadInput.
+    """
     zones = _wanted(settings.dns.every_zone, wanted)
     names = frozenset(map(records.name_of, sites))
     return [
@@ -71,26 +80,40 @@ def _wanted(every: Sequence[str], wanted: Sequence[str]) -> frozenset[str]:
 
 
 def _of_primary(
-    settings: Settings, primary: Primary, write: Callable[[Part], str], zones: Sequence[str], sites: Collection[str]
+    settings: Settings,
+    primary: Primary,
+    write: Callable[[Part], str],
+    zones: Sequence[str],
+    sites: Collection[str],
 ) -> Configured:
     keys = wiring.keys(primary)
-    server = Server(primary.server, primary.port, keys[0], settings.dns.timeout.total_seconds())
+    server = Server(
+        primary.server, primary.port, keys[0], settings.dns.timeout.total_seconds()
+    )
     told = _name_servers(server, zones)
     part = Part(
         keys=_file(primary.key_file, keys),
-        reader=_file(primary.transfer_key_file, read_keys(primary.transfer_key_file)[:1])
+        reader=_file(
+            primary.transfer_key_file, read_keys(primary.transfer_key_file)[:1]
+        )
         if primary.transfer_key_file
         else None,
         zones=tuple(_zones(settings.dns.every_zone, zones, told, sites)),
         address=_seen_by_others(primary.server),
-        followers=tuple(one for one in wiring.servers(primary) if one != server.address),
+        followers=tuple(
+            one for one in wiring.servers(primary) if one != server.address
+        ),
     )
     asked = tuple(zone for zone in zones if told.get(zone))
     return Configured(address_text(server.address), tuple(zones), asked, write(part))
 
 
 def _file(path: Path | None, keys: Sequence[Key]) -> KeyFile:
-    return KeyFile(tuple(key.name for key in keys), {key.name: key.algorithm for key in keys}, str(path or ""))
+    return KeyFile(
+        tuple(key.name for key in keys),
+        {key.name: key.algorithm for key in keys},
+        str(path or ""),
+    )
 
 
 def _name_servers(server: Server, zones: Sequence[str]) -> Servers:
@@ -101,23 +124,38 @@ def _name_servers(server: Server, zones: Sequence[str]) -> Servers:
         return {}
 
 
-def _zones(every: Sequence[str], zones: Sequence[str], told: Servers, sites: Collection[str]) -> Iterator[ZonePart]:
-    """A name belongs to the closest zone. Its addresses are there, whichever zone it is a name server of."""
+def _zones(
+    every: Sequence[str], zones: Sequence[str], told: Servers, sites: Collection[str]
+) -> Iterator[ZonePart]:
+    """A name belongs to the closest zone. Its addresses are there, whichever zone it is a name
+    server of.
+    """
     known = frozenset(every)
     servers = sorted({name for names in told.values() for name in names})
     for zone in zones:
         within = [name for name in servers if records.zone_of(name, known) == zone]
         usual = () if told.get(zone) else ZonePart(zone).servers
-        below = sorted(other for other in every if other != zone and other.endswith(f".{zone}"))
-        yield ZonePart(zone, tuple(dict.fromkeys((*within, *usual))), zone in sites, _outermost(below))
+        below = sorted(
+            other for other in every if other != zone and other.endswith(f".{zone}")
+        )
+        yield ZonePart(
+            zone,
+            tuple(dict.fromkeys((*within, *usual))),
+            zone in sites,
+            _outermost(below),
+        )
 
 
 def _outermost(zones: Sequence[str]) -> tuple[str, ...]:
-    return tuple(zone for zone in zones if not any(zone.endswith(f".{other}") for other in zones))
+    return tuple(
+        zone for zone in zones if not any(zone.endswith(f".{other}") for other in zones)
+    )
 
 
 def _seen_by_others(host: str) -> str:
-    """Where its secondaries find a primary: only it can tell, where we reach it on this machine or by a name."""
+    """Where its secondaries find a primary: only it can tell, where we reach it on this machine or
+    by a name.
+    """
     try:
         return NOBODYS if ipaddress.ip_address(host).is_loopback else host
     except ValueError:

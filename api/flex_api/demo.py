@@ -1,7 +1,7 @@
 """Two nights of a made-up cluster, from log lines to DNS answers, on a name server of its own.
 
-Everything happens below one folder and on loopback. The nights go through the same code as real ones: the settings
-are a file, the logs are files, the name server is BIND, the database is SQLite.
+Everything happens below one folder and on loopback. The nights go through the same code as real
+ones: the settings are a file, the logs are files, the name server is BIND, the database is SQLite.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Stage:
 
 
 def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
-    """The second of its nights is the last one before `now`, so that its logs are not old for who looks on.
+    """The second of its nights is the last one before `now`, so that its logs are not old for who
+    looks on.
 
     Raises BadInput when the folder holds something already; nothing outside it is touched.
     """
@@ -75,7 +76,10 @@ def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
     with PrivateNamed(folder / "named", [ZONE], key) as server:
-        say(f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a key made for it")
+        say(
+            f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a "
+            "key made for it"
+        )
         stage = Stage(folder, server, key, rng, say)
         hosting = twin.hosting(rng, ZONE)
         last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
@@ -84,7 +88,9 @@ def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
         path = reporting.write(here, here.store.plans(1)[0])
     seconds = time.monotonic() - started
     say(_ending(second, seconds))
-    return DemoOutput(directory=str(folder), report=str(path), nights=[first, second], seconds=seconds)
+    return DemoOutput(
+        directory=str(folder), report=str(path), nights=[first, second], seconds=seconds
+    )
 
 
 def _claim(folder: Path) -> None:
@@ -99,17 +105,25 @@ def _claim(folder: Path) -> None:
 
 def _unusable(folder: Path, answer: str) -> BadInput:
     return BadInput(
-        f"a demo in {folder}", answer, kept="nothing was written", advice="name a new folder with --dir, or none"
+        f"a demo in {folder}",
+        answer,
+        kept="nothing was written",
+        advice="name a new folder with --dir, or none",
     )
 
 
-def _night(stage: Stage, hosting: Hosting, day: date, before: World | None) -> tuple[NightRow, World]:
+def _night(
+    stage: Stage, hosting: Hosting, day: date, before: World | None
+) -> tuple[NightRow, World]:
     """A day's traffic under the partition in force, then the night that follows it."""
     started = time.monotonic()
     stage.say(f"\nA day of traffic, {day:%d %B %Y}")
     sources = _traffic(stage, hosting, day, before)
     here = _world(
-        stage, hosting, sources, datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + NIGHT
+        stage,
+        hosting,
+        sources,
+        datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + NIGHT,
     )
     stage.say("\nThe night after it")
     night = nightly.run(here)
@@ -119,20 +133,34 @@ def _night(stage: Stage, hosting: Hosting, day: date, before: World | None) -> t
     return NightRow(plan=output, lines=lines, seconds=time.monotonic() - started), here
 
 
-def _traffic(stage: Stage, hosting: Hosting, day: date, before: World | None) -> tuple[LogSource, ...]:
+def _traffic(
+    stage: Stage, hosting: Hosting, day: date, before: World | None
+) -> tuple[LogSource, ...]:
     accesses = twin.night(hosting, day, REQUESTS, stage.rng)
     placement = before.store.placement()[1] if before else None
-    sources = logs.write(stage.folder / "logs", hosting, accesses, NODES, stage.rng, placement=placement)
-    how = "DNS sends each visitor to the site's own node" if before else "every node serves every site in turn"
-    stage.say(f"  {REQUESTS:,} requests for {len(hosting.sites)} sites on {len(NODES)} nodes; {how}")
+    sources = logs.write(
+        stage.folder / "logs", hosting, accesses, NODES, stage.rng, placement=placement
+    )
+    how = (
+        "DNS sends each visitor to the site's own node"
+        if before
+        else "every node serves every site in turn"
+    )
+    stage.say(
+        f"  {REQUESTS:,} requests for {len(hosting.sites)} sites on {len(NODES)} nodes; {how}"
+    )
     return sources
 
 
-def _world(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...], now: datetime) -> World:
+def _world(
+    stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...], now: datetime
+) -> World:
     """The settings written to a file and read back, as an operator's would be."""
     path = stage.folder / "flex.toml"
     path.write_text(_settings(stage, hosting, sources), encoding="utf-8")
-    (stage.folder / "sites").write_text("\n".join(hosting.sites) + "\n", encoding="utf-8")
+    (stage.folder / "sites").write_text(
+        "\n".join(hosting.sites) + "\n", encoding="utf-8"
+    )
     loaded: Settings = settings.load(path)
     migrate.upgrade(loaded.database.url)
     return replace(world(loaded, lambda: now), say=lambda line: stage.say(f"  {line}"))
@@ -144,7 +172,8 @@ def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) ->
         key_file.touch(mode=0o600)
         key_file.write_text(stage.key.clause(), encoding="utf-8")
     nodes = "".join(
-        f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}", "2001:db8::{number}"]\nram = {RAM}\n\n'
+        f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}", '
+        f'"2001:db8::{number}"]\nram = {RAM}\n\n'
         for number, name in enumerate(NODES, start=11)
     )
     globs = "".join(
@@ -153,7 +182,9 @@ def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) ->
         + "\n"
         for source in sources
     )
-    aliases = "".join(f'"{other}" = "{site}"\n' for other, site in logs.aliases(hosting).items())
+    aliases = "".join(
+        f'"{other}" = "{site}"\n' for other, site in logs.aliases(hosting).items()
+    )
     return f"""\
 # The settings of the demo, as `flex init` would write them for a real cluster.
 schema = 1
@@ -183,18 +214,30 @@ dir = "reports"
 
 
 def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> None:
-    say(f"  read      {text.lines(lines).rstrip('.')} from {words.count(files, 'file')}")
+    say(
+        f"  read      {text.lines(lines).rstrip('.')} from {words.count(files, 'file')}"
+    )
     say(f"  plan      {text.moves_text(output)}")
-    say(f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair share{_before(output)}")
+    say(
+        f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair "
+        f"share{_before(output)}"
+    )
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:
         placement = PLACEMENTS.get(forecast.policy, forecast.policy)
-        miss, rate = words.share(forecast.miss_ratio), f"{forecast.operations_per_second:,.0f}"
-        say(f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a second {placement}")
+        miss, rate = (
+            words.share(forecast.miss_ratio),
+            f"{forecast.operations_per_second:,.0f}",
+        )
+        say(
+            f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a second {placement}"
+        )
     moves = [move for move in output.moves if move.source]
     for move in moves[:12]:
         cold = words.size(move.cold_bytes)
-        say(f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  {move.reason}")
+        say(
+            f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  {move.reason}"
+        )
 
 
 def _before(output: PlanOutput) -> str:
@@ -202,10 +245,16 @@ def _before(output: PlanOutput) -> str:
 
 
 def _dns(output: PlanOutput) -> str:
-    sent = sum(1 for zone in output.zones for line in zone.changes if line.startswith("+"))
+    sent = sum(
+        1 for zone in output.zones for line in zone.changes if line.startswith("+")
+    )
     wrong = sum(1 for verdict in output.verdicts if not verdict.agrees)
     checked = sum(verdict.checked for verdict in output.verdicts)
-    answer = "the name server disagrees" if wrong else f"asked again, the name server agrees on all {checked}"
+    answer = (
+        "the name server disagrees"
+        if wrong
+        else f"asked again, the name server agrees on all {checked}"
+    )
     return f"{sent} record sets changed by signed updates; {answer}"
 
 

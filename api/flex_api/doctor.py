@@ -1,4 +1,6 @@
-"""Is everything there that a night needs? Each check says what it found and what to do about it. Nothing is changed."""
+"""Is everything there that a night needs? Each check says what it found and what to do about it.
+Nothing is changed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
 def _engine() -> CheckRow:
     if engine.NATIVE:
         return _ok("engine", "native loops")
-    return _warn("engine", f"Python loops: {engine.WHY_NOT}", "install flex-native for large logs")
+    return _warn(
+        "engine",
+        f"Python loops: {engine.WHY_NOT}",
+        "install flex-native for large logs",
+    )
 
 
 def _solver(settings: Settings) -> CheckRow:
@@ -80,17 +86,32 @@ def _nodes(settings: Settings) -> CheckRow:
     addresses = [address for node in settings.node for address in node.addresses]
     twice = sorted({address for address in addresses if addresses.count(address) > 1})
     if not settings.node:
-        return _warn("nodes", "there are none", "add a [[node]] for each machine that serves sites")
+        return _warn(
+            "nodes",
+            "there are none",
+            "add a [[node]] for each machine that serves sites",
+        )
     if twice:
-        return _warn("nodes", f"{twice[0]} belongs to more than one", "give each node addresses of its own")
-    return _ok("nodes", f"{words.count(len(settings.node), 'node')}, {len(addresses)} addresses")
+        return _warn(
+            "nodes",
+            f"{twice[0]} belongs to more than one",
+            "give each node addresses of its own",
+        )
+    return _ok(
+        "nodes",
+        f"{words.count(len(settings.node), 'node')}, {len(addresses)} addresses",
+    )
 
 
 def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     """Node by node: one silent log among others is a quiet site, a silent node is a fault."""
     if not settings.ingest.source:
-        yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
-    of_source = [(source, paths(source)) for source in _sources(settings) if source.globs]
+        yield _warn(
+            "logs", "there is no source", "add an [[ingest.source]] for each node"
+        )
+    of_source = [
+        (source, paths(source)) for source in _sources(settings) if source.globs
+    ]
     of_node: dict[str, list[Path]] = {}
     for source, files in of_source:
         of_node.setdefault(source.node, []).extend(map(Path, files))
@@ -99,8 +120,11 @@ def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _check_shared_files(of_source)
 
 
-def _check_shared_files(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[CheckRow]:
-    """A file of two sources is read for the first, but a copy that is made of it may count for the other.
+def _check_shared_files(
+    of_source: Sequence[tuple[Source, Sequence[str]]],
+) -> Iterator[CheckRow]:
+    """A file of two sources is read for the first, but a copy that is made of it may count for the
+    other.
 
     Patterns of names can share out the files of one glob.
     """
@@ -127,15 +151,23 @@ def _sources(settings: Settings) -> Sequence[Source]:
         return ()
 
 
-def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime) -> CheckRow:
+def _logs_of(
+    node: str, files: Sequence[Path], settings: Settings, now: datetime
+) -> CheckRow:
     name = f"logs of {node}"
     times = [time for time in map(_time_written, files) if time is not None]
     if not times:
-        return _warn(name, "its globs match no file", "correct the globs, or let the logs arrive")
+        return _warn(
+            name, "its globs match no file", "correct the globs, or let the logs arrive"
+        )
     written = datetime.fromtimestamp(max(times), UTC)
     said = f"{words.count(len(times), 'file')}, last written {words.ago(written, now)}"
     if now - written > settings.profile.max_age:
-        return _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
+        return _warn(
+            name,
+            said,
+            "let the logs arrive: with old ones the partition stays as it is",
+        )
     return _ok(name, said)
 
 
@@ -154,7 +186,11 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         with open_store(settings.database.url) as store:
             found = trust.judge(settings, store, period, now)
             gone = trust.gone_sources(settings, store, period)
-            unread = {node.name for node in found.nodes if not store.readings(1, node=node.name)}
+            unread = {
+                node.name
+                for node in found.nodes
+                if not store.readings(1, node=node.name)
+            }
             nothing = not store.readings(1)
     except FlexError:
         return
@@ -164,16 +200,28 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     for node in found.nodes:
         name = f"counts of {node.name}"
         if node.name in unread:
-            yield _warn(name, "none of its logs was read yet", _how_to_read(settings, {node.name}))
+            yield _warn(
+                name,
+                "none of its logs was read yet",
+                _how_to_read(settings, {node.name}),
+            )
         elif node.findings:
-            yield _warn(name, "; ".join(map(str, node.findings)), "`flex data` shows every source")
+            yield _warn(
+                name,
+                "; ".join(map(str, node.findings)),
+                "`flex data` shows every source",
+            )
         else:
-            yield _ok(name, f"answers in {words.count(node.heard, 'hour')} of {period}, none missing")
+            yield _ok(
+                name,
+                f"answers in {words.count(node.heard, 'hour')} of {period}, none missing",
+            )
     for source, node_name in gone:
         yield _warn(
             f"counts of {source}",
             f"they count for {node_name} in {period}, and no source is called so any more",
-            "what was counted stays, and its logs go on behind it; if the name is a slip, give the source its old one",
+            "what was counted stays, and its logs go on behind it; if the name is a "
+            "slip, give the source its old one",
         )
 
 
@@ -189,25 +237,38 @@ def _sites(settings: Settings) -> CheckRow:
     if settings.ingest.sites_file is None:
         detail = "any host name that a server logs becomes a site"
         return _warn(
-            "hosted sites", detail, "list your sites in ingest.sites_file if your logs hold names visitors sent"
+            "hosted sites",
+            detail,
+            "list your sites in ingest.sites_file if your logs hold names visitors sent",
         )
     try:
         listed = hosted.read_site_list(settings.ingest.sites_file)
     except FlexError as error:
         return _fail("hosted sites", error)
-    return _ok("hosted sites", f"{words.count(len(listed), 'site')} in {settings.ingest.sites_file}")
+    return _ok(
+        "hosted sites",
+        f"{words.count(len(listed), 'site')} in {settings.ingest.sites_file}",
+    )
 
 
 def _room(directory: Path) -> CheckRow:
-    there = next(folder for folder in (directory, *directory.parents) if folder.exists())
+    there = next(
+        folder for folder in (directory, *directory.parents) if folder.exists()
+    )
     free = shutil.disk_usage(there).free
     if free < ROOM:
-        return _warn("disk", f"{words.size(free)} free at {there}", "make room: a full disk stops the night")
+        return _warn(
+            "disk",
+            f"{words.size(free)} free at {there}",
+            "make room: a full disk stops the night",
+        )
     return _ok("disk", f"{words.size(free)} free at {there}")
 
 
 def _routing(settings: Settings) -> Iterator[CheckRow]:
-    """Only where it is on: what it says of sites and nodes that are not there. The database has a line of its own."""
+    """Only where it is on: what it says of sites and nodes that are not there. The database has a
+    line of its own.
+    """
     if not settings.routing.on:
         return
     try:
@@ -215,14 +276,19 @@ def _routing(settings: Settings) -> Iterator[CheckRow]:
             found = misnamed_sites(settings, store)
     except FlexError:
         return
-    yield from (_warn("routing", line, "correct the name in [[routing.site]], or leave it out") for line in found)
+    yield from (
+        _warn("routing", line, "correct the name in [[routing.site]], or leave it out")
+        for line in found
+    )
     if not found:
         yield _ok("routing", f"by {settings.routing.policy}")
 
 
 def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not settings.dns.every_zone:
-        yield _warn("DNS", "there is no zone", "name the zones of your sites in dns.zones")
+        yield _warn(
+            "DNS", "there is no zone", "name the zones of your sites in dns.zones"
+        )
     for primary in settings.dns.primaries:
         yield from _primary(settings, primary)
     yield from _other_zones(settings)
@@ -231,13 +297,17 @@ def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
 
 
 def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
-    """Names of sites that visitors use and FLEX does not move. Where no name server answers, its own line says so."""
+    """Names of sites that visitors use and FLEX does not move. Where no name server answers, its
+    own line says so.
+    """
     name = "other names"
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
             found = other_names.followed(world, known_sites(settings), world.pins)
     except FlexError as error:
-        yield _warn(name, f"where other names of sites lead was not read: {error}", error.advice)
+        yield _warn(
+            name, f"where other names of sites lead was not read: {error}", error.advice
+        )
         return
     for said in remarks.of_other_names(replace(found, unseen=())):
         yield _warn(name, said, OTHER_NAMES)
@@ -248,21 +318,31 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
 
 
 def _other_zones(settings: Settings) -> Iterator[CheckRow]:
-    """Sites that are in no zone of the settings, and in one that a primary answers for all the same."""
+    """Sites that are in no zone of the settings, and in one that a primary answers for all the
+    same.
+    """
     _, outside = records.split(known_sites(settings), settings.dns.every_zone)
     asked = [one for one in (settings.dns, *settings.dns.primary) if one.key_file]
     for primary in asked if outside else ():
         try:
             found = server(settings, primary)
             with Session(found) as session:
-                zones = zones_of(session, found, [records.name_of(site) for site in outside])
+                zones = zones_of(
+                    session, found, [records.name_of(site) for site in outside]
+                )
         except FlexError as error:
             yield _warn("zones of sites", str(error), error.advice)
             continue
         if zones:
             named = ", ".join(f'"{zone}"' for zone in sorted(set(zones.values())))
-            said = f"{words.count(len(zones), 'site')} in zones that {found} serves and dns.zones does not name"
-            advice = f"zones = [{named}] beside those that are there, then `flex config named` for the server's side"
+            said = (
+                f"{words.count(len(zones), 'site')} in zones that {found} serves "
+                "and dns.zones does not name"
+            )
+            advice = (
+                f"zones = [{named}] beside those that are there, then `flex "
+                "config named` for the server's side"
+            )
             yield _warn("zones of sites", said, advice)
 
 
@@ -284,11 +364,19 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     except FlexError as error:
         yield _fail("DNS key", error)
         return
-    us, names = _controller(settings), frozenset(map(records.name_of, known_sites(settings)))
+    us, names = (
+        _controller(settings),
+        frozenset(map(records.name_of, known_sites(settings))),
+    )
     for zone in primary.zones:
         wanted = Wanted(servers(primary), primary.verify_ns, us, own_name=zone in names)
         for check in preflight(found, zone, wanted=wanted):
-            yield CheckRow(name=f"{zone} {check.name}", state=check.state, detail=check.detail, advice=check.advice)
+            yield CheckRow(
+                name=f"{zone} {check.name}",
+                state=check.state,
+                detail=check.detail,
+                advice=check.advice,
+            )
 
 
 def _controller(settings: Settings) -> str:

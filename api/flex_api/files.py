@@ -1,6 +1,8 @@
-"""What is asked for on a site, file by file: the answer of `flex files`, for terminal, programs and pages.
+"""What is asked for on a site, file by file: the answer of `flex files`, for terminal, programs and
+pages.
 
-In go a World and what is wanted, out comes an output model. The file table of the period is made when it is not there.
+In go a World and what is wanted, out comes an output model. The file table of the period is made
+when it is not there.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from flex_logs_ingest.counts.file_table import file_table
 
 
 def files_output(
-    world: World, site: str = "", *, days: int = 0, order: str = "requests", limit: int = 20, match: str = ""
+    world: World,
+    site: str = "",
+    *,
+    days: int = 0,
+    order: str = "requests",
+    limit: int = 20,
+    match: str = "",
 ) -> FilesOutput:
     """Of one site, or of all; of so many last days, or of the period of the latest profiles.
 
@@ -29,7 +37,12 @@ def files_output(
     table = file_table(world.store, world.settings.ingest.directory, period, told)
     locality = file_questions.locality(table, site)
     if site and not len(locality):
-        raise unknown_site(site, file_questions.ask(table, "SELECT DISTINCT site FROM files")["site"].tolist())
+        raise unknown_site(
+            site,
+            file_questions.ask(table, "SELECT DISTINCT site FROM files")[
+                "site"
+            ].tolist(),
+        )
     found = file_questions.largest(table, site, order=order, limit=limit, match=match)
     return FilesOutput(
         site=site,
@@ -47,7 +60,8 @@ def _latest(world: World) -> Period:
             "the files of the latest period",
             "no profile of any site is there yet",
             kept="nothing was changed",
-            advice="read the logs first: `flex ingest`, then `flex plan`; or name a number of days with --days",
+            advice="read the logs first: `flex ingest`, then `flex plan`; or name a "
+            "number of days with --days",
         )
     return found[0]
 

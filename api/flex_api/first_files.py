@@ -1,4 +1,5 @@
-"""The first files of an installation: settings, a key, the name server's side of it, the nightly timer.
+"""The first files of an installation: settings, a key, the name server's side of it, the nightly
+timer.
 
 What is there already is never overwritten, so it can be run again after an upgrade.
 """
@@ -33,7 +34,11 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files = _files(folder.absolute())
-        fresh = {name: content for name, content in files.items() if not (folder / name).exists()}
+        fresh = {
+            name: content
+            for name, content in files.items()
+            if not (folder / name).exists()
+        }
         for name, content in fresh.items():
             _write(folder / name, content, _mode(name))
         if SETTINGS in fresh:
@@ -56,12 +61,26 @@ def state_of(folder: Path) -> str:
 
 def _files(folder: Path) -> dict[str, str]:
     state = state_of(folder)
-    marks = {"@STATE@": state, **units.words(units.program(), folder / SETTINGS, state, units.python())}
+    marks = {
+        "@STATE@": state,
+        **units.words(units.program(), folder / SETTINGS, state, units.python()),
+    }
     starter = resources.files("flex_api") / "starter"
-    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in starter.iterdir() if entry.name[0] != "_"}
+    texts = {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in starter.iterdir()
+        if entry.name[0] != "_"
+    }
     plain = {name: _filled(text, marks) for name, text in texts.items()}
-    keys = {"flex.key": make_key(KEY_NAME).clause(), "flex-transfer.key": make_key(READER_NAME).clause()}
-    return {**plain, **keys, "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME)}
+    keys = {
+        "flex.key": make_key(KEY_NAME).clause(),
+        "flex-transfer.key": make_key(READER_NAME).clause(),
+    }
+    return {
+        **plain,
+        **keys,
+        "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME),
+    }
 
 
 def _filled(text: str, marks: Mapping[str, str]) -> str:
@@ -77,7 +96,9 @@ def _mode(name: str) -> int:
 
 
 def _give_to_account(path: Path) -> None:
-    """The units must read the settings that root writes for them, where their account is there already."""
+    """The units must read the settings that root writes for them, where their account is there
+    already.
+    """
     if os.geteuid():
         return
     with suppress(KeyError):

@@ -1,8 +1,8 @@
 """Which of the names in the logs are sites of ours.
 
-A log may hold any name a visitor cared to send. With a list of the hosted sites, the list decides; a listed site that
-nobody visited is hosted all the same. Without one, every name that can be a host name counts, and every directory where
-the first directory of a path is its site.
+A log may hold any name a visitor cared to send. With a list of the hosted sites, the list decides;
+a listed site that nobody visited is hosted all the same. Without one, every name that can be a host
+name counts, and every directory where the first directory of a path is its site.
 """
 
 from __future__ import annotations
@@ -32,11 +32,20 @@ def read_site_list(path: Path) -> tuple[str, ...]:
             advice="make the file readable, one site a line, or leave the setting out",
         ) from error
     names = (row.partition("#")[0] for row in rows)
-    return tuple(sorted({site_name(name, f" in ingest.sites_file, {path}") for name in names if name.strip()}))
+    return tuple(
+        sorted(
+            {
+                site_name(name, f" in ingest.sites_file, {path}")
+                for name in names
+                if name.strip()
+            }
+        )
+    )
 
 
 def site_name(written: str, where: str = "") -> str:
-    """The one name FLEX knows a site by, from what a person wrote: xn--bcher-kva.example for Bücher.example.
+    """The one name FLEX knows a site by, from what a person wrote: xn--bcher-kva.example for
+    Bücher.example.
 
     Host names do not tell case or final dot apart; directories, which begin with a slash, do.
     """
@@ -57,7 +66,9 @@ def site_name(written: str, where: str = "") -> str:
         ) from error
 
 
-def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.DataFrame, int]:
+def only(
+    profiles: pd.DataFrame, sites: tuple[str, ...] | None
+) -> tuple[pd.DataFrame, int]:
     """The PROFILES of hosted sites, and how many other names there were."""
     if sites is None:
         # Errors alone make no site: whoever sends requests for any name gets them.
@@ -65,5 +76,10 @@ def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.Data
         return profiles[ours].reset_index(drop=True), int((~ours).sum())
     ours = profiles["site"].isin(list(sites))
     silent = sorted(set(sites) - set(profiles["site"]))
-    idle = pd.DataFrame({name: silent if name == "site" else 0 for name in PROFILES.columns}, index=range(len(silent)))
-    return PROFILES.make(pd.concat([profiles[ours], idle], ignore_index=True)), int((~ours).sum())
+    idle = pd.DataFrame(
+        {name: silent if name == "site" else 0 for name in PROFILES.columns},
+        index=range(len(silent)),
+    )
+    return PROFILES.make(pd.concat([profiles[ours], idle], ignore_index=True)), int(
+        (~ours).sum()
+    )

@@ -1,7 +1,8 @@
 """Reading beside the logs, without the controller's database: what is counted leaves as parcels.
 
-A directory of its own holds everything: `out` the parcels to ship, `state.db` how far each log was read, `counts` what
-is being counted. Nothing else is written, and nothing is asked of the controller.
+A directory of its own holds everything: `out` the parcels to ship, `state.db` how far each log was
+read, `counts` what is being counted. Nothing else is written, and nothing is asked of the
+controller.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Work that an answer does not wait for: done in a thread of this process, followed and ended from any other.
+"""Work that an answer does not wait for: done in a thread of this process, followed and ended from
+any other.
 
-In goes what to do; out comes a job in the store. Where the work looks whether it should end is a safe point: between
-its stages and between files, never while DNS is being changed. Logs and plans are kept as if the process had been
-killed, which they are made for.
+In goes what to do; out comes a job in the store. Where the work looks whether it should end is a
+safe point: between its stages and between files, never while DNS is being changed. Logs and plans
+are kept as if the process had been killed, which they are made for.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ PACE = 0.5
 
 @dataclass(slots=True)
 class Follow:
-    """One job while it is done: writes its progress down, and stops it at a safe point when it should end."""
+    """One job while it is done: writes its progress down, and stops it at a safe point when it
+    should end.
+    """
 
     store: Store
     job_id: str
@@ -41,12 +44,18 @@ class Follow:
         moment = datetime.now(UTC)
         if (moment - self.told).total_seconds() >= PACE:
             self.told = moment
-            self._change(stage=f"{step.source} {step.path}"[:500], done=step.source_done, size=step.source_size)
+            self._change(
+                stage=f"{step.source} {step.path}"[:500],
+                done=step.source_done,
+                size=step.source_size,
+            )
 
     def beat(self) -> None:
         """Others see by it that this process is still at it."""
         with self.store.together():
-            self.store.put_job(replace(find(self.store, self.job_id), seen=datetime.now(UTC)))
+            self.store.put_job(
+                replace(find(self.store, self.job_id), seen=datetime.now(UTC))
+            )
 
     def past_return(self) -> None:
         """From here on it can not be ended any more."""
@@ -65,7 +74,8 @@ class Follow:
             self.store.put_job(replace(job, **values))  # type: ignore[arg-type]  # names and values of a job
 
 
-# What is done: it is given the world of the job and its follower, and gives back the address of what came of it.
+# What is done: it is given the world of the job and its follower, and gives back the address of
+# what came of it.
 Work = Callable[[World, Follow], str]
 
 
@@ -76,18 +86,32 @@ class Workers:
     describe: Callable[[BaseException, Job, str], str]
     threads: dict[str, threading.Thread] = field(default_factory=dict)
 
-    def start(self, world: World, kind: str, author: str, work: Work, request: str = "") -> Job:
+    def start(
+        self, world: World, kind: str, author: str, work: Work, request: str = ""
+    ) -> Job:
         """Raises Busy while another job is being done that changes the same things."""
         store = world.store
         now = datetime.now(UTC)
-        job = Job(f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}", kind, author, holder(), now, stage="begun")
+        job = Job(
+            f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}",
+            kind,
+            author,
+            holder(),
+            now,
+            stage="begun",
+        )
         with store.together():
             _refuse_busy(store, kind)
             store.put_job(job)
             store.note("job.start", job.id, None, {"kind": kind})
         follow = Follow(store, job.id, request)
         inside = replace(world, say=follow.say, progress=follow.progress)
-        thread = threading.Thread(target=self._do, args=(inside, follow, work), name=f"job-{job.id}", daemon=True)
+        thread = threading.Thread(
+            target=self._do,
+            args=(inside, follow, work),
+            name=f"job-{job.id}",
+            daemon=True,
+        )
         self.threads[job.id] = thread
         thread.start()
         return job
@@ -106,7 +130,9 @@ class Workers:
         except Cancelled:
             self._end(follow, state="cancelled", stage="cancelled")
         except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
-            problem = self.describe(error, find(follow.store, follow.job_id), follow.request)
+            problem = self.describe(
+                error, find(follow.store, follow.job_id), follow.request
+            )
             self._end(follow, state="failed", problem=problem, stage="failed")
         finally:
             self.threads.pop(follow.job_id, None)
@@ -116,7 +142,9 @@ class Workers:
         with store.together():
             job = find(store, follow.job_id)
             store.put_job(replace(job, ended=datetime.now(UTC), **values))  # type: ignore[arg-type]  # as above
-            store.note("job.end", job.id, None, {"kind": job.kind, "state": values["state"]})
+            store.note(
+                "job.end", job.id, None, {"kind": job.kind, "state": values["state"]}
+            )
 
 
 def cancel(store: Store, job_id: str, author: str) -> Job:
@@ -124,7 +152,11 @@ def cancel(store: Store, job_id: str, author: str) -> Job:
     with store.together():
         job = find(store, job_id)
         if not job.live or job.past_return:
-            answer = f"it is {job.state}" if not job.live else "it changes DNS already, and goes on to its end"
+            answer = (
+                f"it is {job.state}"
+                if not job.live
+                else "it changes DNS already, and goes on to its end"
+            )
             raise Busy(
                 f"ending the job {job.id}",
                 answer,
@@ -151,7 +183,9 @@ def find(store: Store, job_id: str) -> Job:
 
 
 def as_it_is(job: Job) -> Job:
-    if job.live and has_ended(job.holder, (job.seen or job.created) + PATIENCE, datetime.now(UTC)):
+    if job.live and has_ended(
+        job.holder, (job.seen or job.created) + PATIENCE, datetime.now(UTC)
+    ):
         return replace(job, state="failed", ended=job.created)
     return job
 
@@ -161,7 +195,8 @@ def interrupted_error(job: Job) -> Interrupted:
     return Interrupted(
         f"the job {job.id}",
         f"the process that did it ended at {job.stage!r:.200}",
-        kept="what it had done until then is kept, and what it left half done is finished by the next run",
+        kept="what it had done until then is kept, and what it left half done is "
+        "finished by the next run",
         advice="start it again when it is wanted",
     )
 

@@ -1,8 +1,9 @@
-"""Packages that take long to load, and much memory, put off until something is asked of them: most verbs never do.
+"""Packages that take long to load, and much memory, put off until something is asked of them: most
+verbs never do.
 
-Reading logs in particular has to fit beside them into little memory, and taking a dead node out of DNS cannot wait for
-them. Whoever imports a package or a module that was put off gets what stands for it; its first attribute brings the
-thing itself.
+Reading logs in particular has to fit beside them into little memory, and taking a dead node out of
+DNS cannot wait for them. Whoever imports a package or a module that was put off gets what stands
+for it; its first attribute brings the thing itself.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class _Later(ModuleType):
 
 
 def put_off(*names: str) -> None:
-    """Those of them that are there and not loaded yet. A module is named with its package, which is loaded at once."""
+    """Those of them that are there and not loaded yet. A module is named with its package, which is
+    loaded at once.
+    """
     for name in names:
         if name not in sys.modules and find_spec(name):
             later = sys.modules[name] = _Later(name)

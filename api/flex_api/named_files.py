@@ -1,7 +1,7 @@
 """The files and logs that settings name: whether they are there and can be read.
 
-In go Settings, out come sentences: problems that a night stops at, and remarks of what may be meant so. Nothing is
-parsed but the list of sites.
+In go Settings, out come sentences: problems that a night stops at, and remarks of what may be meant
+so. Nothing is parsed but the list of sites.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from flex_logs_ingest.files.sources import paths
 
 
 def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """Of files that are named, and are not there or cannot be read. `hidden` settings name files of a service alone."""
+    """Of files that are named, and are not there or cannot be read. `hidden` settings name files of
+    a service alone.
+    """
     for where, path in _files(settings):
         if where not in hidden and (why := _unread(path)):
             yield f"{where} = {str(path)!r}: {why}"
@@ -31,15 +33,24 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
 
 
 def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """Of globs without files, folders that are not there, and aliases that lead to no site of the list."""
+    """Of globs without files, folders that are not there, and aliases that lead to no site of the
+    list.
+    """
     for name in sorted(hidden):
-        yield f"{name} is a credential of systemd's, which the service alone can see: it was not looked for"
+        yield (
+            f"{name} is a credential of systemd's, which the service alone can see: "
+            "it was not looked for"
+        )
     for number, section in enumerate(settings.ingest.source):
         root = section.document_root.partition("{")[0]
         if root and not Path(root).exists():
             yield f"ingest.source[{number}].document_root: there is no {root}"
     try:
-        listed = set(hosted.read_site_list(settings.ingest.sites_file)) if settings.ingest.sites_file else set()
+        listed = (
+            set(hosted.read_site_list(settings.ingest.sites_file))
+            if settings.ingest.sites_file
+            else set()
+        )
         found = sources(settings)
     except FlexError:
         return
@@ -48,7 +59,10 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
             yield f"the logs of {source.name}: nothing matches {', '.join(source.globs)}"
     for name, site in settings.ingest.aliases.items():
         if listed and not site.startswith("/") and hosted.site_name(site) not in listed:
-            yield f"ingest.aliases: {name!r:.100} leads to {site!r:.100}, which ingest.sites_file does not list"
+            yield (
+                f"ingest.aliases: {name!r:.100} leads to {site!r:.100}, which "
+                "ingest.sites_file does not list"
+            )
 
 
 def _files(settings: Settings) -> Iterator[tuple[str, Path]]:
@@ -56,13 +70,19 @@ def _files(settings: Settings) -> Iterator[tuple[str, Path]]:
     for number, primary in enumerate(settings.dns.primary):
         yield from _keys(f"dns.primary[{number}]", primary)
     for number, hook in enumerate(settings.notify.webhook):
-        for name, path in (("url_file", hook.url_file), ("secret_file", hook.secret_file)):
+        for name, path in (
+            ("url_file", hook.url_file),
+            ("secret_file", hook.secret_file),
+        ):
             if path:
                 yield f"notify.webhook[{number}].{name}", path
 
 
 def _keys(section: str, primary: Primary) -> Iterator[tuple[str, Path]]:
-    for name, path in (("key_file", primary.key_file), ("transfer_key_file", primary.transfer_key_file)):
+    for name, path in (
+        ("key_file", primary.key_file),
+        ("transfer_key_file", primary.transfer_key_file),
+    ):
         if path:
             yield f"{section}.{name}", path
 

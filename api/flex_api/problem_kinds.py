@@ -30,25 +30,41 @@ KINDS: dict[str, Kind] = {
         "Correct what `errors` points at; `/api/docs` says what each field takes.",
     ),
     "not-found": Kind(
-        404, "Not known here", NOTHING, "See that the name or id is spelled as the list of its kind has it."
+        404,
+        "Not known here",
+        NOTHING,
+        "See that the name or id is spelled as the list of its kind has it.",
     ),
     "malformed": Kind(
-        400, "What was sent cannot be read", NOTHING, "Send a body that is JSON, with `Content-Type: application/json`."
+        400,
+        "What was sent cannot be read",
+        NOTHING,
+        "Send a body that is JSON, with `Content-Type: application/json`.",
     ),
     "method-not-allowed": Kind(
-        405, "Not a thing to do here", NOTHING, "Use one of the methods that the header `Allow` names."
+        405,
+        "Not a thing to do here",
+        NOTHING,
+        "Use one of the methods that the header `Allow` names.",
     ),
     "not-acceptable": Kind(
-        406, "Not to be had in that form", NOTHING, "Name in `Accept` one of the forms that `/api/docs` gives, or none."
+        406,
+        "Not to be had in that form",
+        NOTHING,
+        "Name in `Accept` one of the forms that `/api/docs` gives, or none.",
     ),
     "unsupported-media": Kind(
-        415, "What was sent is not JSON", NOTHING, "Send a body that is JSON, with `Content-Type: application/json`."
+        415,
+        "What was sent is not JSON",
+        NOTHING,
+        "Send a body that is JSON, with `Content-Type: application/json`.",
     ),
     "settings": Kind(
         503,
         "A setting or a file of the server cannot be used",
         "DNS goes on answering as before.",
-        "Correct what the answer names, on the server; `flex config check` and `flex doctor` there say more.",
+        "Correct what the answer names, on the server; `flex config check` and `flex "
+        "doctor` there say more.",
     ),
     "insufficient-data": Kind(
         503,
@@ -66,30 +82,42 @@ KINDS: dict[str, Kind] = {
         422,
         "A rule or a missing approval stopped it",
         NOTHING,
-        "Look at the plan; then approve it, make a new one, or go over the rule by name as `override` says.",
+        "Look at the plan; then approve it, make a new one, or go over the rule by "
+        "name as `override` says.",
     ),
     "plan-expired": Kind(
         409,
         "The plan is too old to be applied",
         NOTHING,
-        "Make a new plan: the load that this one was made for is too long ago. `safety.plan_expiry` sets the limit.",
+        "Make a new plan: the load that this one was made for is too long ago. "
+        "`safety.plan_expiry` sets the limit.",
     ),
     "plan-ended": Kind(
         409,
         "The plan waits for nobody any more",
         NOTHING,
-        "See what became of it: it was applied, rejected or put aside. Make a new plan if another is wanted.",
+        "See what became of it: it was applied, rejected or put aside. Make a new "
+        "plan if another is wanted.",
     ),
     "cancelled": Kind(
-        409, "Somebody ended it", "What it had done until then is kept.", "Start it again when it is wanted."
+        409,
+        "Somebody ended it",
+        "What it had done until then is kept.",
+        "Start it again when it is wanted.",
     ),
     "interrupted": Kind(
         500,
         "The process that did it is gone",
-        "What it had done until then is kept; DNS that it was changing is finished by the next run.",
+        "What it had done until then is kept; DNS that it was changing is finished "
+        "by the next run.",
         "Start it again when it is wanted; the log of `flex serve` may say why the process ended.",
     ),
-    "frozen": Kind(423, "Somebody froze all changes", NOTHING, "Wait until the freeze ends, or thaw it."),
+    "frozen": Kind(
+        423,
+        "Somebody froze all changes",
+        NOTHING,
+        "Wait until the freeze ends, or thaw it.",
+    ),
     "busy": Kind(
         409,
         "Another run is at work, or this has ended already",
@@ -102,7 +130,12 @@ KINDS: dict[str, Kind] = {
         NOTHING,
         "Send `Authorization: Bearer TOKEN`; `flex token create` on the server makes one.",
     ),
-    "forbidden": Kind(403, "Who asks may not do this", NOTHING, "Ask somebody whose role reaches so far."),
+    "forbidden": Kind(
+        403,
+        "Who asks may not do this",
+        NOTHING,
+        "Ask somebody whose role reaches so far.",
+    ),
     "precondition-required": Kind(
         428,
         "A change must say what it was made from",
@@ -110,13 +143,22 @@ KINDS: dict[str, Kind] = {
         "Send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` for a new one.",
     ),
     "precondition-failed": Kind(
-        412, "Somebody else changed it meanwhile", "What they made of it stays.", "Read it again, then decide again."
+        412,
+        "Somebody else changed it meanwhile",
+        "What they made of it stays.",
+        "Read it again, then decide again.",
     ),
     "idempotency-conflict": Kind(
-        422, "The key belongs to another request", NOTHING, "Take a new key for a new request."
+        422,
+        "The key belongs to another request",
+        NOTHING,
+        "Take a new key for a new request.",
     ),
     "too-large": Kind(
-        413, "More than one request may bring", NOTHING, "Send less at once; `api.max_body` sets the limit."
+        413,
+        "More than one request may bring",
+        NOTHING,
+        "Send less at once; `api.max_body` sets the limit.",
     ),
     "rate-limited": Kind(
         429,
@@ -125,7 +167,10 @@ KINDS: dict[str, Kind] = {
         "Ask again after the seconds in `Retry-After`; `api.requests_per_second` sets the limit.",
     ),
     "away": Kind(
-        502, "The FLEX server does not answer", NOTHING, "See that `flex serve` runs and that its address is right."
+        502,
+        "The FLEX server does not answer",
+        NOTHING,
+        "See that `flex serve` runs and that its address is right.",
     ),
     "store": Kind(
         503,
@@ -211,7 +256,9 @@ class Broken(BaseModel):
 
 
 class Problem(BaseModel):
-    """RFC 9457, with what stayed as it was and what to do next as extensions; the first broken rule by itself."""
+    """RFC 9457, with what stayed as it was and what to do next as extensions; the first broken rule
+    by itself.
+    """
 
     model_config = ConfigDict(frozen=True)
 

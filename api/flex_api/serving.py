@@ -1,5 +1,5 @@
-"""Runs the web application on an address of this machine, by one process or by several that share the address, and the
-health watch beside it.
+"""Runs the web application on an address of this machine, by one process or by several that share
+the address, and the health watch beside it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from flex_api.settings.file import Settings
 
 
 def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
-    """Until it is told to stop. Raises BadInput when the address cannot be had, or the database cannot be used, Away
-    when the health watch cannot be kept alive.
+    """Until it is told to stop. Raises BadInput when the address cannot be had, or the database
+    cannot be used, Away when the health watch cannot be kept alive.
     """
     with _bind(listen) as bound, watching(settings, say) as beside:
-        # Looked at here, where it can be said: a process that fails at once would only be started again.
+        # Looked at here, where it can be said: a process that fails at once would only be started
+        # again.
         open_store(settings.database.url).close()
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")
         if settings.api.workers == 1:
@@ -34,14 +35,35 @@ def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
             _supervise(settings, bound, beside)
 
 
-def _answer(settings: Settings, bound: socket.socket, beside: Beside | None, *, ends: bool = True) -> None:
-    """With `ends` it ends where the watch does, which who started several of these sees to otherwise."""
-    app = create_app(settings, open_store(settings.database.url), watched=beside.post.said if beside else None)
-    # Nobody's word on who the caller is is taken here: the settings name the proxies that are believed.
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
+def _answer(
+    settings: Settings,
+    bound: socket.socket,
+    beside: Beside | None,
+    *,
+    ends: bool = True,
+) -> None:
+    """With `ends` it ends where the watch does, which who started several of these sees to
+    otherwise.
+    """
+    app = create_app(
+        settings,
+        open_store(settings.database.url),
+        watched=beside.post.said if beside else None,
+    )
+    # Nobody's word on who the caller is is taken here: the settings name the proxies that are
+    # believed.
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+    )
     server = uvicorn.Server(config)
     if beside and ends:
-        threading.Thread(target=_end_with, args=(server, beside), name="health watch", daemon=True).start()
+        threading.Thread(
+            target=_end_with, args=(server, beside), name="health watch", daemon=True
+        ).start()
     server.run(sockets=[bound])
     if beside and ends and server.should_exit:
         beside.refuse_gone()
@@ -54,14 +76,20 @@ def _end_with(server: uvicorn.Server, beside: Beside) -> None:
 
 
 def _supervise(settings: Settings, bound: socket.socket, beside: Beside | None) -> None:
-    """Each process opens the database for itself; one that ends is replaced, and all end with this one."""
+    """Each process opens the database for itself; one that ends is replaced, and all end with this
+    one.
+    """
     fork = multiprocessing.get_context("fork")
     processes: list[ForkProcess] = []
     keepers = [beside.keeper] if beside else []
     try:
         while True:
             while len(processes) < settings.api.workers:
-                started = fork.Process(target=_answer, args=(settings, bound, beside), kwargs={"ends": False})
+                started = fork.Process(
+                    target=_answer,
+                    args=(settings, bound, beside),
+                    kwargs={"ends": False},
+                )
                 started.start()
                 processes.append(started)
             wait([process.sentinel for process in (*processes, *keepers)])

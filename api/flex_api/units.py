@@ -1,4 +1,5 @@
-"""What the systemd units of an installation name: the program that FLEX runs from, its settings, where it may write.
+"""What the systemd units of an installation name: the program that FLEX runs from, its settings,
+where it may write.
 
 In go the paths, out come the words of a unit. Nothing is looked for but this very program.
 """
@@ -10,7 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# Services see nothing below these (ProtectHome=), unless they are told to, and then look without writing.
+# Services see nothing below these (ProtectHome=), unless they are told to, and then look without
+# writing.
 HOMES = (Path("/home"), Path("/root"), Path("/run/user"))
 # Services have their own of these (PrivateTmp=).
 PRIVATE = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - they are named, not written to
@@ -18,7 +20,9 @@ USUAL = Path("/opt/flex/bin/flex")
 
 
 def program() -> Path:
-    """The `flex` that runs now, as it was called: a link of pipx's stays what it is when FLEX is brought up to date."""
+    """The `flex` that runs now, as it was called: a link of pipx's stays what it is when FLEX is
+    brought up to date.
+    """
     called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "flex" else None
     beside = Path(sys.executable).parent / "flex"
     found = called or (str(beside) if beside.exists() else shutil.which("flex"))
@@ -31,7 +35,8 @@ def python() -> Path:
 
 
 def words(flex: Path, settings: Path, state: str, *others: Path) -> Mapping[str, str]:
-    """By the marks that stand for them in the starter files. Without a `state` folder FLEX writes beside its settings.
+    """By the marks that stand for them in the starter files. Without a `state` folder FLEX writes
+    beside its settings.
 
     `others` are further files that FLEX needs to run.
     """
@@ -39,7 +44,9 @@ def words(flex: Path, settings: Path, state: str, *others: Path) -> Mapping[str,
         "@FLEX@": _escaped(str(flex)),
         "@CONFIG@": _escaped(str(settings)),
         "@HOME@": "read-only" if _one_below(HOMES, flex, settings, *others) else "yes",
-        "@WRITABLE@": "" if state else f"ReadWritePaths={_escaped(str(settings.parent), command=False)}\n",
+        "@WRITABLE@": ""
+        if state
+        else f"ReadWritePaths={_escaped(str(settings.parent), command=False)}\n",
     }
 
 
@@ -48,12 +55,17 @@ def trouble(flex: Path, settings: Path, *others: Path) -> str:
     if where := _one_below(PRIVATE, flex, settings, *others):
         return f"the units do not run: services do not see {where}; use another folder"
     if where := _one_below(HOMES, flex, settings, *others):
-        return f"the units run only if the user flex may read {where}; installed in /opt/flex FLEX needs no such right"
+        return (
+            f"the units run only if the user flex may read {where}; installed in "
+            "/opt/flex FLEX needs no such right"
+        )
     return ""
 
 
 def _one_below(folders: tuple[Path, ...], *paths: Path) -> str:
-    """The first that lies below one of the folders, links followed: what stands in /usr/local may lead to a home."""
+    """The first that lies below one of the folders, links followed: what stands in /usr/local may
+    lead to a home.
+    """
     for path in paths:
         for seen in (path, path.resolve()):
             if any(seen.is_relative_to(folder) for folder in folders):

@@ -37,8 +37,8 @@ HERE = ("localhost", "127.0.0.1", "::1")
 class World:
     """Everything a run needs. The name server is only reached for when a step asks for it.
 
-    `clock` says as of when a plan is made, `time_of_day` what time it really is; `say` tells a person how it goes,
-    `progress` follows the reading of logs.
+    `clock` says as of when a plan is made, `time_of_day` what time it really is; `say` tells a
+    person how it goes, `progress` follows the reading of logs.
     """
 
     settings: Settings
@@ -83,7 +83,9 @@ class World:
 def merging(world: World, period: Period) -> Callable[[int, int], None]:
     """The same bar that follows the logs, for the counts of a period."""
     name = f"counts of {period}"
-    return lambda done, size: world.progress(read_logs.Step("merge", name, done, size, done, size, 0))
+    return lambda done, size: world.progress(
+        read_logs.Step("merge", name, done, size, done, size, 0)
+    )
 
 
 def silent(*_: object) -> None:
@@ -122,11 +124,17 @@ def solver(name: str) -> Solver:
 
 
 def nodes(settings: Settings, store: Store) -> tuple[Node, ...]:
-    """The nodes of the settings and those that people added, as they changed them, in the state they put them into."""
+    """The nodes of the settings and those that people added, as they changed them, in the state
+    they put them into.
+    """
     orders = {order.node: order.state for order in store.node_orders()}
     known = {node.name: node for node in (*settings.nodes(), *store.own_nodes())}
     states = {name: orders.get(name, "active") for name in known}
-    return tuple(replace(node, state=state) for name, node in known.items() if (state := states[name]) != "removed")
+    return tuple(
+        replace(node, state=state)
+        for name, node in known.items()
+        if (state := states[name]) != "removed"
+    )
 
 
 def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
@@ -141,8 +149,12 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         owner=settings.owner,
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
-        budget=Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
-        terms=settings.solver.terms(pins, routed=settings.routing.by_content(settings.solver.content_routed)),
+        budget=Budget(
+            settings.solver.steps, settings.solver.time_limit.total_seconds()
+        ),
+        terms=settings.solver.terms(
+            pins, routed=settings.routing.by_content(settings.solver.content_routed)
+        ),
     )
 
 
@@ -152,17 +164,22 @@ def keys(primary: Primary) -> tuple[Key, ...]:
             "signing updates for the name server",
             f"dns.key_file is not set for {primary.server}",
             kept="nothing was sent",
-            advice="`flex init DIR` makes a key; once it is set `flex config named` prints the BIND side of it",
+            advice="`flex init DIR` makes a key; once it is set `flex config named` "
+            "prints the BIND side of it",
         )
     return read_keys(primary.key_file)
 
 
 def target(settings: Settings, store: Store) -> DnsTarget:
-    """Without any zone there is no name server to ask, nor a key to ask it with: plans are on paper."""
+    """Without any zone there is no name server to ask, nor a key to ask it with: plans are on
+    paper.
+    """
     if not settings.dns.every_zone:
         return SeveralTargets({})
     us = controller(settings, store)
-    targets = [(one, _target(settings, one, store, us)) for one in settings.dns.primaries]
+    targets = [
+        (one, _target(settings, one, store, us)) for one in settings.dns.primaries
+    ]
     if len(targets) == 1:
         return targets[0][1]
     if not targets:
@@ -170,7 +187,9 @@ def target(settings: Settings, store: Store) -> DnsTarget:
     return SeveralTargets({zone: found for one, found in targets for zone in one.zones})
 
 
-def _target(settings: Settings, primary: Primary, store: Store, us: str) -> Rfc2136Target:
+def _target(
+    settings: Settings, primary: Primary, store: Store, us: str
+) -> Rfc2136Target:
     found = server(settings, primary)
     return Rfc2136Target(
         found,
@@ -189,9 +208,11 @@ def refuse_lost(store: Store) -> None:
 
 
 def controller(settings: Settings, store: Store) -> str:
-    """This installation: by what its database drew when it was made and, where that is on this machine, by the machine.
+    """This installation: by what its database drew when it was made and, where that is on this
+    machine, by the machine.
 
-    So a copy on another machine is another one, and one that moves to another folder or gets another host name is not.
+    So a copy on another machine is another one, and one that moves to another folder or gets
+    another host name is not.
     """
     host = urlsplit(settings.database.url).hostname
     ours = "" if host and host not in HERE else machine()
@@ -204,11 +225,18 @@ def servers(primary: Primary) -> tuple[tuple[str, int], ...]:
 
 
 def server(settings: Settings, primary: Primary) -> Server:
-    """With the first of its keys that the name server knows, while one key takes the place of another."""
+    """With the first of its keys that the name server knows, while one key takes the place of
+    another.
+    """
     timeout = settings.dns.timeout.total_seconds()
     reader = primary.transfer_key_file and read_keys(primary.transfer_key_file)[0]
-    found = [Server(primary.server, primary.port, one, timeout, reader or None) for one in keys(primary)]
-    return found[0] if len(found) == 1 else primary_check.choose_key(found, primary.zones)
+    found = [
+        Server(primary.server, primary.port, one, timeout, reader or None)
+        for one in keys(primary)
+    ]
+    return (
+        found[0] if len(found) == 1 else primary_check.choose_key(found, primary.zones)
+    )
 
 
 def _address(name: str) -> tuple[str, int]:
@@ -221,7 +249,11 @@ def _address(name: str) -> tuple[str, int]:
 def site_names(settings: Settings) -> SiteRule:
     """What all sources have in common in how their sites are named."""
     ingest = settings.ingest
-    listed = frozenset(hosted.read_site_list(ingest.sites_file)) if ingest.sites_file else None
+    listed = (
+        frozenset(hosted.read_site_list(ingest.sites_file))
+        if ingest.sites_file
+        else None
+    )
     return SiteRule(aliases=ingest.aliases, listed=listed or None, www=ingest.www)
 
 
@@ -230,9 +262,9 @@ def source_name(node: str, site: str) -> str:
 
 
 def sources(settings: Settings) -> tuple[Source, ...]:
-    """Logs go by their node, and by their site where it is set: a glob that is edited, or two of one node that overlap,
-    never make a line count twice, and logs of two sites that begin alike are still two. With another node or site a
-    source is another one, and counts its logs anew.
+    """Logs go by their node, and by their site where it is set: a glob that is edited, or two of
+    one node that overlap, never make a line count twice, and logs of two sites that begin alike are
+    still two. With another node or site a source is another one, and counts its logs anew.
     """
     names = site_names(settings)
     return tuple(

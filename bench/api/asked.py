@@ -1,8 +1,9 @@
-"""The REST API over a large store: every list page, then a minute of mixed reads at a thousand a second.
+"""The REST API over a large store: every list page, then a minute of mixed reads at a thousand a
+second.
 
-The server is the one that `flex serve` runs, on loopback; the load comes from a process of its own, over connections
-that stay open, each request at the moment it is due. What an answer is late by counts; a request that was not answered,
-or not by 200, is an error.
+The server is the one that `flex serve` runs, on loopback; the load comes from a process of its own,
+over connections that stay open, each request at the moment it is due. What an answer is late by
+counts; a request that was not answered, or not by 200, is an error.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 _NEVER_TWICE = count()
 
 
-def measure(folder: Path, size: given.Size, workers: int, say: Callable[[str], None]) -> Figures:
+def measure(
+    folder: Path, size: given.Size, workers: int, say: Callable[[str], None]
+) -> Figures:
     secret = _token(folder)
     with _serve(folder, workers) as (address, process):
         found = _lists(address, secret, size, say)
@@ -68,7 +71,9 @@ def measure(folder: Path, size: given.Size, workers: int, say: Callable[[str], N
 def _token(folder: Path) -> str:
     settings = config.load(folder / "flex.toml")
     with open_store(settings.database.url) as store:
-        return access.create(store, Caller("bench", "admin"), "bench", "admin", datetime.now(UTC))[1]
+        return access.create(
+            store, Caller("bench", "admin"), "bench", "admin", datetime.now(UTC)
+        )[1]
 
 
 @contextmanager
@@ -76,11 +81,21 @@ def _serve(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[b
     """A server without limits for one token, until the end of the block."""
     path = folder / "served.toml"
     extra = f"[api]\nworkers = {workers}\nrequests_per_second = 0\n"
-    path.write_text((folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8")
+    path.write_text(
+        (folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8"
+    )
     address = f"127.0.0.1:{_free_port()}"
-    flex = [sys.executable, "-c", "from flex_api.cli import main; main()", "-c", str(path)]
+    flex = [
+        sys.executable,
+        "-c",
+        "from flex_api.cli import main; main()",
+        "-c",
+        str(path),
+    ]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen([*flex, "serve", "--listen", address], stdout=quiet, stderr=quiet) as process:
+    with subprocess.Popen(
+        [*flex, "serve", "--listen", address], stdout=quiet, stderr=quiet
+    ) as process:
         try:
             _wait_for(address)
             yield f"http://{address}", process
@@ -100,7 +115,14 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()))
+    return list(
+        map(
+            int,
+            Path(f"/proc/{pid}/task/{pid}/children")
+            .read_text(encoding="ascii")
+            .split(),
+        )
+    )
 
 
 def _peak_mib(pid: int) -> float:
@@ -110,7 +132,9 @@ def _peak_mib(pid: int) -> float:
 
 def _ticks(pid: int) -> int:
     """Fields 14 and 15, counted behind the name, which may hold spaces."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    fields = (
+        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    )
     return int(fields[11]) + int(fields[12])
 
 
@@ -126,8 +150,12 @@ def _wait_for(address: str) -> None:
     raise RuntimeError(f"nobody answers at {address}")
 
 
-def _lists(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
-    """Milliseconds of each page as a client sees it; the first, cold one of each list is told apart."""
+def _lists(
+    address: str, secret: str, size: given.Size, say: Callable[[str], None]
+) -> Figures:
+    """Milliseconds of each page as a client sees it; the first, cold one of each list is told
+    apart.
+    """
     connection = HTTPConnection(urlsplit(address).netloc, timeout=120)
     names = {"plan": given.put_aside(size), "site": given.site_name(0)}
     paths = {path: f"/api/v1{path.format(**names)}" for path in LISTS}
@@ -138,7 +166,9 @@ def _lists(address: str, secret: str, size: given.Size, say: Callable[[str], Non
         for _ in range(PAGES):
             took, following = _page(connection, secret, following or asked)
             times[path].append(took)
-        say(f"{path}: a page in {median(times[path]):.1f} ms, the first in {colds[path]:,.0f} ms")
+        say(
+            f"{path}: a page in {median(times[path]):.1f} ms, the first in {colds[path]:,.0f} ms"
+        )
     every = [took for found in times.values() for took in found]
     return {
         "list_page_ms_p50": median(every),
@@ -148,11 +178,15 @@ def _lists(address: str, secret: str, size: given.Size, say: Callable[[str], Non
     }
 
 
-def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, str | None]:
+def _page(
+    connection: HTTPConnection, secret: str, path: str
+) -> tuple[float, str | None]:
     """Each accepts something else besides, so that no answer which the server kept is measured."""
     accepted = f"application/json, text/x-{next(_NEVER_TWICE)}"
     began = time.perf_counter()
-    connection.request("GET", path, headers={"Authorization": f"Bearer {secret}", "Accept": accepted})
+    connection.request(
+        "GET", path, headers={"Authorization": f"Bearer {secret}", "Accept": accepted}
+    )
     answer = connection.getresponse()
     body = answer.read()
     if answer.status != 200:
@@ -161,14 +195,25 @@ def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, st
     return (time.perf_counter() - began) * 1000, following[1] if following else None
 
 
-def _load(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
+def _load(
+    address: str, secret: str, size: given.Size, say: Callable[[str], None]
+) -> Figures:
     """In a process of its own: one that also measures would be late by its own fault."""
-    return apart.measure_apart("bench.api.asked", address, str(size.sites), str(size.nodes), say=say, told=secret)
+    return apart.measure_apart(
+        "bench.api.asked",
+        address,
+        str(size.sites),
+        str(size.nodes),
+        say=say,
+        told=secret,
+    )
 
 
 @dataclass(slots=True)
 class Load:
-    """Requests at the moments they are due, over connections that stay open, and what became of them."""
+    """Requests at the moments they are due, over connections that stay open, and what became of
+    them.
+    """
 
     address: str
     secret: str
@@ -210,17 +255,25 @@ class Load:
         writer.close()
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(urlsplit(self.address).hostname, urlsplit(self.address).port)
+        return await asyncio.open_connection(
+            urlsplit(self.address).hostname, urlsplit(self.address).port
+        )
 
     def _ask(self, number: int) -> bytes:
         path = self.paths[number % len(self.paths)]
-        return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n\r\n".encode()
+        return (
+            f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer "
+            f"{self.secret}\r\n\r\n"
+        ).encode()
 
     async def _tell(self) -> None:
         while True:
             await asyncio.sleep(TELLS)
             seconds = asyncio.get_running_loop().time() - self.began
-            print(f"{seconds:.0f} s: {len(self.late):,} answers, {self.errors} errors", flush=True)
+            print(
+                f"{seconds:.0f} s: {len(self.late):,} answers, {self.errors} errors",
+                flush=True,
+            )
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
@@ -234,12 +287,34 @@ def _paths(sites: int, nodes: int) -> Sequence[str]:
     """What pages and programs ask for, most often single sites."""
     near = [f"/sites/{given.site_name(number * 7919 % sites)}" for number in range(500)]
     some = cycle(
-        ("/sites?limit=20", "/plans?limit=20", "/nodes?limit=20", "/runs?limit=20", "/pins", "/audit?limit=20")
+        (
+            "/sites?limit=20",
+            "/plans?limit=20",
+            "/nodes?limit=20",
+            "/runs?limit=20",
+            "/pins",
+            "/audit?limit=20",
+        )
     )
-    single = cycle((f"/nodes/{given.node_name(7 % nodes)}", "/freeze", "/partitions?limit=5", "/jobs"))
-    return [f"/api/v1{path}" for trio in zip(near, some, single, strict=False) for path in trio]
+    single = cycle(
+        (
+            f"/nodes/{given.node_name(7 % nodes)}",
+            "/freeze",
+            "/partitions?limit=5",
+            "/jobs",
+        )
+    )
+    return [
+        f"/api/v1{path}"
+        for trio in zip(near, some, single, strict=False)
+        for path in trio
+    ]
 
 
 if __name__ == "__main__":
     asked_for = _paths(int(sys.argv[2]), int(sys.argv[3]))
-    print(json.dumps(asyncio.run(Load(sys.argv[1], sys.stdin.read().strip(), asked_for).run())))
+    print(
+        json.dumps(
+            asyncio.run(Load(sys.argv[1], sys.stdin.read().strip(), asked_for).run())
+        )
+    )

@@ -1,6 +1,8 @@
-"""A night's control part: everything but reading logs and waiting for name servers, in a process of its own.
+"""A night's control part: everything but reading logs and waiting for name servers, in a process of
+its own.
 
-`python -m bench.api.control FOLDER SCALE` prints what took how long, and the most memory that it had, as JSON.
+`python -m bench.api.control FOLDER SCALE` prints what took how long, and the most memory that it
+had, as JSON.
 """
 
 from __future__ import annotations
@@ -48,14 +50,20 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
 
     period = Period.days_before(size.now, 1)
     with lease(world, "bench") as held:
-        timed("profile", lambda: world.store.put_profiles(period, profiles, SPREADS.empty()))
+        timed(
+            "profile",
+            lambda: world.store.put_profiles(period, profiles, SPREADS.empty()),
+        )
         timed("gates", lambda: recent.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
         applied = timed("apply", lambda: applying.carry_out(world, made.plan))
     timed("report", lambda: reporting.write(world, applied))
     timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
-    peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]  # the kernel always says it
+    status = Path("/proc/self/status").read_text()
+    said = re.search(r"VmHWM:\s+(\d+)", status)
+    assert said, "the kernel always says it"
+    peak = int(said[1]) / 1024
     cpu = process_time() - begun
     return {
         "control_part_s": sum(seconds.values()),
@@ -71,7 +79,9 @@ def _publish(world: wiring.World, target: MemoryTarget) -> None:
     _, placement = world.store.placement()
     wanted = records.records(placement, world.nodes, world.settings.dns.ttl)
     state = target.read(given.ZONE, [])
-    first = zone_changes.diff(given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={})
+    first = zone_changes.diff(
+        given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={}
+    )
     target.apply(first)
 
 

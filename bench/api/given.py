@@ -1,8 +1,10 @@
-"""An installation of any size with a history: sites, nodes, nights of profiles, plans and partitions, in a database.
+"""An installation of any size with a history: sites, nodes, nights of profiles, plans and
+partitions, in a database.
 
-In go a folder and sizes; out come settings and a filled SQLite database, the same for the same sizes. There are no
-logs: what was learned from them is made up. Nights after the first are made by the database itself, as nobody could
-wait for a hundred nights of a hundred thousand sites to be planned.
+In go a folder and sizes; out come settings and a filled SQLite database, the same for the same
+sizes. There are no logs: what was learned from them is made up. Nights after the first are made by
+the database itself, as nobody could wait for a hundred nights of a hundred thousand sites to be
+planned.
 """
 
 from __future__ import annotations
@@ -17,7 +19,19 @@ import pandas as pd
 from sqlalchemy import Connection, insert, text
 
 from flex.model.consent import Stop
-from flex.model.domain import Balance, Change, Move, NodeLoad, Period, Plan, Proven, Rrset, Run, Stage, ZonePlan
+from flex.model.domain import (
+    Balance,
+    Change,
+    Move,
+    NodeLoad,
+    Period,
+    Plan,
+    Proven,
+    Rrset,
+    Run,
+    Stage,
+    ZonePlan,
+)
 from flex.store import SqlStore, migrate, open_store, schema
 from flex.store.database import Database
 from flex.store.plans import row_of
@@ -43,7 +57,12 @@ class Size:
 
     def scale(self, scale: float) -> Size:
         every = (self.sites, self.nodes, self.nights)
-        return Size(*(max(round(number * scale), least) for number, least in zip(every, (200, 4, 5), strict=True)))
+        return Size(
+            *(
+                max(round(number * scale), least)
+                for number, least in zip(every, (200, 4, 5), strict=True)
+            )
+        )
 
     @property
     def now(self) -> datetime:
@@ -77,29 +96,38 @@ def node_name(number: int) -> str:
 
 
 def profiles_of(size: Size, night: int) -> pd.DataFrame:
-    """Few sites are asked for most, working sets go with it by half; each night a little else, a few surge."""
+    """Few sites are asked for most, working sets go with it by half; each night a little else, a
+    few surge.
+    """
     cluster, tonight = np.random.default_rng(1), np.random.default_rng(night + 2)
     rate = (np.arange(size.sites) + 20.0) ** -0.8
     held = np.sqrt(rate) * cluster.lognormal(0, 0.8, size.sites)
     drift = tonight.lognormal(0, 0.1, size.sites)
     if night:
         popular = max(SURGES, size.sites // 50)
-        drift[tonight.choice(popular, SURGES, replace=False)] *= tonight.uniform(3, 10, SURGES)
+        drift[tonight.choice(popular, SURGES, replace=False)] *= tonight.uniform(
+            3, 10, SURGES
+        )
     requests = np.rint(rate / rate.sum() * 2e9 * drift).astype(np.int64) + 1
     columns = {
         "access_bytes": requests * 15_000,
-        "working_set": np.rint(held / held.sum() * size.nodes * OFFICE * 2).astype(np.int64),
+        "working_set": np.rint(held / held.sum() * size.nodes * OFFICE * 2).astype(
+            np.int64
+        ),
         "requests": requests,
         "targets": requests // 50 + 1,
         "one_timers": requests // 200,
         "busy_hour_bytes": requests * 1_500,
     }
-    return PROFILES.from_columns({"site": [site_name(number) for number in range(size.sites)], **columns})
+    return PROFILES.from_columns(
+        {"site": [site_name(number) for number in range(size.sites)], **columns}
+    )
 
 
 def _settings(size: Size) -> str:
     nodes = "".join(
-        f'[[node]]\nname = "{node_name(n)}"\naddresses = ["198.18.{n // 250}.{n % 250 + 1}"]\nram = "12 GiB"\n'
+        f'[[node]]\nname = "{node_name(n)}"\naddresses = '
+        f'["198.18.{n // 250}.{n % 250 + 1}"]\nram = "12 GiB"\n'
         for n in range(size.nodes)
     )
     dns = f'[dns]\nkey_file = "none.key"\nzones = ["{ZONE}"]\n'
@@ -113,15 +141,22 @@ def _fill(store: SqlStore, url: str, size: Size) -> None:
             store.put_profiles(_period(0), profiles_of(size, 0), SPREADS.empty())
             plan = _plan(size, 0, "")
             store.propose(plan, placement)
-            store.settle(replace(plan, state="applied", settled=plan.created), placement)
+            store.settle(
+                replace(plan, state="applied", settled=plan.created), placement
+            )
     database = Database(url)
     with database.writing() as connection:
         for night in range(1, size.nights):
             _night(connection, size, night)
         last = _plan(size, size.nights - 1, "").id
         connection.execute(text("UPDATE in_force SET cycle = :last"), {"last": last})
-        connection.execute(insert(schema.runs), [_run_row(size, night) for night in range(size.nights)])
-        connection.execute(insert(schema.stages), [row for n in range(size.nights) for row in _stage_rows(size, n)])
+        connection.execute(
+            insert(schema.runs), [_run_row(size, night) for night in range(size.nights)]
+        )
+        connection.execute(
+            insert(schema.stages),
+            [row for n in range(size.nights) for row in _stage_rows(size, n)],
+        )
     database.close()
 
 
@@ -141,14 +176,23 @@ def _put_aside(store: SqlStore, size: Size) -> None:
         first,
         id=put_aside(size),
         created=first.created - HOUR,
-        moves=tuple(Move(site, None, node, 2**20, "new") for site, node in zip(sites, nodes, strict=True)),
+        moves=tuple(
+            Move(site, None, node, 2**20, "new")
+            for site, node in zip(sites, nodes, strict=True)
+        ),
         zone_plans=(ZonePlan(ZONE, tuple(_records(placement))),),
     )
     store.propose(plan, placement)
-    store.update(replace(plan, state="discarded", message="put aside", settled=first.created))
+    store.update(
+        replace(plan, state="discarded", message="put aside", settled=first.created)
+    )
     with store.together():
-        for site, of_site in placement[placement["site"].duplicated(keep=False)].groupby("site")["node"]:
-            store.put_slots(str(site), {node: slot for slot, node in enumerate(of_site)}, {})
+        for site, of_site in placement[
+            placement["site"].duplicated(keep=False)
+        ].groupby("site")["node"]:
+            store.put_slots(
+                str(site), {node: slot for slot, node in enumerate(of_site)}, {}
+            )
 
 
 def _elsewhere(size: Size) -> pd.DataFrame:
@@ -164,19 +208,28 @@ def _elsewhere(size: Size) -> pd.DataFrame:
 def _records(placement: pd.DataFrame) -> Iterator[Change]:
     for site, nodes in placement.groupby("site")["node"]:
         name = f"{site}."
-        addresses = sorted(f"198.18.{int(node[1:]) // 250}.{int(node[1:]) % 250 + 1}" for node in nodes)
+        addresses = sorted(
+            f"198.18.{int(node[1:]) // 250}.{int(node[1:]) % 250 + 1}" for node in nodes
+        )
         yield Change(None, Rrset(name, "A", 300, tuple(addresses)))
-        yield Change(None, Rrset(marker_name(name, ZONE), "TXT", 300, (marker_text("bench"),)))
+        yield Change(
+            None, Rrset(marker_name(name, ZONE), "TXT", 300, (marker_text("bench"),))
+        )
 
 
 def _night(connection: Connection, size: Size, night: int) -> None:
     """Copies of the first, a little changed: rows by the million are made where they are kept."""
     period = _period(night)
-    made = insert(schema.periods).values(start=period.start, end=period.end).returning(schema.periods.c.id)
+    made = (
+        insert(schema.periods)
+        .values(start=period.start, end=period.end)
+        .returning(schema.periods.c.id)
+    )
     given = {"night": connection.execute(made).scalar_one(), "shift": 90 + night % 20}
     connection.execute(
         text(
-            "INSERT INTO profiles (period, position, site, access_bytes, working_set, requests, targets, one_timers,"
+            "INSERT INTO profiles (period, position, site, access_bytes, "
+            "working_set, requests, targets, one_timers,"
             " busy_hour_bytes) SELECT :night, position, site,"
             " access_bytes * (:shift + (position * 7919 + :night * 104729) % 997 % 10) / 100,"
             " working_set, requests, targets, one_timers, busy_hour_bytes FROM profiles"
@@ -189,7 +242,8 @@ def _night(connection: Connection, size: Size, night: int) -> None:
     connection.execute(insert(schema.plans), row_of(applied))
     connection.execute(
         text(
-            "INSERT INTO placements (cycle, position, site, node) SELECT :cycle, position, site, node FROM placements"
+            "INSERT INTO placements (cycle, position, site, node) SELECT :cycle, "
+            "position, site, node FROM placements"
             " WHERE cycle = :first"
         ),
         {"cycle": plan.id, "first": _plan(size, 0, "").id},
@@ -202,9 +256,16 @@ def _period(night: int) -> Period:
 
 def _plan(size: Size, night: int, base: str) -> Plan:
     created = FIRST + timedelta(days=night + 1, hours=2)
-    nodes = tuple(NodeLoad(node_name(n), 100.0, 100.0, size.sites // size.nodes) for n in range(size.nodes))
+    nodes = tuple(
+        NodeLoad(node_name(n), 100.0, 100.0, size.sites // size.nodes)
+        for n in range(size.nodes)
+    )
     balance = Balance(nodes, 0.03, node_name(0), "access rate")
-    moved = [(night * 7 + number) % size.sites for number in range(min(20, size.sites))] if night else []
+    moved = (
+        [(night * 7 + number) % size.sites for number in range(min(20, size.sites))]
+        if night
+        else []
+    )
     digest = f"{night:064x}"
     return Plan(
         id=f"{created:%Y%m%dT%H%M%S}-{digest[-12:]}",
@@ -214,7 +275,14 @@ def _plan(size: Size, night: int, base: str) -> Plan:
         digest=digest,
         quality=Proven("auto", 18, proven=False),
         moves=tuple(
-            Move(site_name(s), node_name(0), node_name(1), 2**20, "n000 over access rate by 6 %") for s in moved
+            Move(
+                site_name(s),
+                node_name(0),
+                node_name(1),
+                2**20,
+                "n000 over access rate by 6 %",
+            )
+            for s in moved
         ),
         scratch_moves=size.sites // 2,
         sites=size.sites,
@@ -222,7 +290,14 @@ def _plan(size: Size, night: int, base: str) -> Plan:
         after=balance,
         forecasts=(),
         zone_plans=(),
-        stops=(Stop("safety.site_cooldown", "in force", "20 sites", "sites that moved lately stay"),),
+        stops=(
+            Stop(
+                "safety.site_cooldown",
+                "in force",
+                "20 sites",
+                "sites that moved lately stay",
+            ),
+        ),
     )
 
 
@@ -235,28 +310,57 @@ def _run_row(size: Size, night: int) -> dict[str, object]:
 def _stage_rows(size: Size, night: int) -> Iterator[dict[str, object]]:
     run = _run(size, night)
     for position, stage in enumerate(run.stages):
-        row = {"name": stage.name, "started": stage.started, "ended": stage.ended, "outcome": stage.outcome}
+        row = {
+            "name": stage.name,
+            "started": stage.started,
+            "ended": stage.ended,
+            "outcome": stage.outcome,
+        }
         yield {"run": run.id, "position": position, **row}
 
 
 def _run(size: Size, night: int) -> Run:
     plan = _plan(size, night, "")
-    stages = [Stage(name, plan.created, plan.created + HOUR, "done") for name in ("ingest", "profile", "plan", "apply")]
-    return Run(f"run-{night:04}", "bench:1:1", plan.created, plan.created + HOUR, 0, plan.id, "nightly", tuple(stages))
+    stages = [
+        Stage(name, plan.created, plan.created + HOUR, "done")
+        for name in ("ingest", "profile", "plan", "apply")
+    ]
+    return Run(
+        f"run-{night:04}",
+        "bench:1:1",
+        plan.created,
+        plan.created + HOUR,
+        0,
+        plan.id,
+        "nightly",
+        tuple(stages),
+    )
 
 
 def _balance(size: Size) -> pd.DataFrame:
-    """The largest first, each where it fits what is left of a fair share of both best: in balance, as after many
-    nights of FLEX.
+    """The largest first, each where it fits what is left of a fair share of both best: in balance,
+    as after many nights of FLEX.
     """
     profiles = profiles_of(size, 0)
-    asked = np.stack([profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set")], axis=1)
+    asked = np.stack(
+        [
+            profiles[name] / profiles[name].sum()
+            for name in ("access_bytes", "working_set")
+        ],
+        axis=1,
+    )
     ordered = np.argsort(-asked.max(axis=1), kind="stable")
-    left, node = np.full((2, size.nodes), 1 / size.nodes), np.empty(size.sites, dtype=np.int64)
+    left, node = (
+        np.full((2, size.nodes), 1 / size.nodes),
+        np.empty(size.sites, dtype=np.int64),
+    )
     for place, (rate, held) in enumerate(asked[ordered].tolist()):
-        # What is left counts squared: a node that is full of one takes what asks for little of that.
+        # What is left counts squared: a node that is full of one takes what asks for little of
+        # that.
         worth = rate * left[0] * np.abs(left[0]) + held * left[1] * np.abs(left[1])
         node[place] = worth.argmax()
         left[:, node[place]] -= rate, held
     names = np.array([node_name(n) for n in range(size.nodes)], dtype=object)
-    return PLACEMENT.from_columns({"site": profiles["site"].to_numpy()[ordered], "node": names[node]})
+    return PLACEMENT.from_columns(
+        {"site": profiles["site"].to_numpy()[ordered], "node": names[node]}
+    )

@@ -1,8 +1,10 @@
-"""A node dies that serves every one of 10,000 sites: how long until its last address is gone from both servers.
+"""A node dies that serves every one of 10,000 sites: how long until its last address is gone from
+both servers.
 
-In go a number of sites; out come the time of the whole command, `flex nodes down`, from the start of its process until
-it has said that both servers agree, and that of the health watch of a process that runs, from when it calls the node
-dead. Four of five sites have a second node, the others get a new one.
+In go a number of sites; out come the time of the whole command, `flex nodes down`, from the start
+of its process until it has said that both servers agree, and that of the health watch of a process
+that runs, from when it calls the node dead. Four of five sites have a second node, the others get a
+new one.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ NODES = {f"n{number}": f"192.0.2.{number}" for number in range(1, 5)}
 COMMAND = "from flex_api.cli import main; main()"
 # Each fifth site has no second node.
 ALONE = 5
-# The last of the rounds after which a node is dead, in a process that has loaded all it needs, as `flex serve` has.
+# The last of the rounds after which a node is dead, in a process that has loaded all it needs, as
+# `flex serve` has.
 WATCH = """
 import sys, time
 from datetime import UTC, datetime
@@ -56,7 +59,10 @@ print(time.perf_counter() - started)
 def failover_figures(size: int) -> dict[str, float]:
     """`failover_10000_s`, with the processor time of that process, and `failover_watched_10000_s`."""
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as bytecode:
-        installed = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": bytecode}
+        installed = os.environ | {
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": bytecode,
+        }
         # Whatever the command loads is compiled when FLEX is installed.
         _command(10, installed)
         took, worked = _command(size, installed)
@@ -70,27 +76,50 @@ def failover_figures(size: int) -> dict[str, float]:
 def _command(size: int, environment: Mapping[str, str]) -> tuple[float, float]:
     """The seconds of the whole command, and those its process worked."""
     with _serve(size) as one:
-        command = [sys.executable, "-c", COMMAND, "--config", str(one.folder / "flex.toml"), "nodes", "down", "n1"]
-        before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        command = [
+            sys.executable,
+            "-c",
+            COMMAND,
+            "--config",
+            str(one.folder / "flex.toml"),
+            "nodes",
+            "down",
+            "n1",
+        ]
+        before, started = (
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+            time.perf_counter(),
+        )
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
-        took, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+        took, after = (
+            time.perf_counter() - started,
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+        )
         return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _watch(size: int, environment: Mapping[str, str]) -> float:
     with _serve(size) as one:
         command = [sys.executable, "-c", WATCH, str(one.folder / "flex.toml")]
-        return float(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
+        return float(
+            subprocess.run(
+                command, check=True, capture_output=True, text=True, env=environment
+            ).stdout
+        )
 
 
 @contextmanager
 def _serve(size: int) -> Iterator[Rig]:
-    """Every site in DNS and in the database; and none of them leads to the node that died when this ends."""
+    """Every site in DNS and in the database; and none of them leads to the node that died when this
+    ends.
+    """
     sites = [f"site-{number}.{ZONE}".rstrip(".") for number in range(size)]
     with rig(0, records={ZONE: "".join(_records(sites))}) as one:
         _settle(one, sites)
         yield one
-        assert not any(_names_left(one, sites)), "no address of the dead node is left anywhere"
+        assert not any(_names_left(one, sites)), (
+            "no address of the dead node is left anywhere"
+        )
 
 
 def _homes(number: int) -> list[str]:
@@ -107,24 +136,36 @@ def _settle(one: Rig, sites: list[str]) -> None:
     """A store in which that placement is in force, and settings."""
     now = datetime.now(UTC)
     period = Period.days_before(now, 1)
-    rows = [(site, node) for number, site in enumerate(sites) for node in _homes(number)]
+    rows = [
+        (site, node) for number, site in enumerate(sites) for node in _homes(number)
+    ]
     placement = PLACEMENT.make(pd.DataFrame(rows, columns=["site", "node"]))
     loads = [(site, 10**6, 10**6, 1000, 10, 1, 10**5) for site in sites]
     url = f"sqlite:///{one.folder}/flex.db"
     migrate.upgrade(url)
     with open_store(url) as store:
-        store.put_profiles(period, PROFILES.make(pd.DataFrame(loads, columns=list(PROFILES.columns))), SPREADS.empty())
-        made = replace(plan(), created=now - timedelta(hours=1), zone_plans=(ZonePlan(ZONE, ()),))
+        store.put_profiles(
+            period,
+            PROFILES.make(pd.DataFrame(loads, columns=list(PROFILES.columns))),
+            SPREADS.empty(),
+        )
+        made = replace(
+            plan(), created=now - timedelta(hours=1), zone_plans=(ZonePlan(ZONE, ()),)
+        )
         store.propose(made, placement)
         store.settle(replace(made, state="applied", settled=now), placement)
     nodes = "".join(
-        f'[[node]]\nname = "{name}"\naddresses = ["{address}"]\nram = "1 GiB"\n' for name, address in NODES.items()
+        f'[[node]]\nname = "{name}"\naddresses = ["{address}"]\nram = "1 GiB"\n'
+        for name, address in NODES.items()
     )
-    servers = ", ".join(f'"127.0.0.1:{server.port}"' for server in (one.primary, one.secondary))
+    servers = ", ".join(
+        f'"127.0.0.1:{server.port}"' for server in (one.primary, one.secondary)
+    )
     (one.folder / "flex.toml").write_text(
         f'schema = 1\n{nodes}[cluster]\nname = "{OWNER}"\nmode = "auto"\n'
         f'[watch]\nprobes = ["tcp:80"]\n[database]\nurl = "{url}"\n'
-        f'[dns]\nport = {one.primary.port}\nkey_file = "key"\nzones = ["{ZONE}"]\nverify = [{servers}]\n',
+        f'[dns]\nport = {one.primary.port}\nkey_file = "key"\nzones = '
+        f'["{ZONE}"]\nverify = [{servers}]\n',
         encoding="utf-8",
     )
 
@@ -132,4 +173,6 @@ def _settle(one: Rig, sites: list[str]) -> None:
 def _names_left(one: Rig, sites: list[str]) -> Iterator[bool]:
     for server in (one.primary, one.secondary):
         target = replace(one.target, server=server.server)
-        yield "192.0.2.1" in set(target.read(ZONE, [f"{site}." for site in sites]).records["value"])
+        yield "192.0.2.1" in set(
+            target.read(ZONE, [f"{site}." for site in sites]).records["value"]
+        )

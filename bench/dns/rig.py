@@ -1,6 +1,8 @@
-"""What the DNS bench runs on: a primary and a secondary BIND on loopback, as `flex init` sets them up, and plans.
+"""What the DNS bench runs on: a primary and a secondary BIND on loopback, as `flex init` sets them
+up, and plans.
 
-In go sizes; out come servers, plans that replace every record set of a zone, and what nsupdate reads for the same.
+In go sizes; out come servers, plans that replace every record set of a zone, and what nsupdate
+reads for the same.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ ZONE = "big.example."
 
 @dataclass(slots=True)
 class Rig:
-    """One zone of `size` names, each with one address. Every plan replaces them all by the next address."""
+    """One zone of `size` names, each with one address. Every plan replaces them all by the next
+    address.
+    """
 
     primary: PrivateNamed
     secondary: PrivateNamed
@@ -49,7 +53,11 @@ class Rig:
 
     @property
     def target(self) -> Rfc2136Target:
-        return Rfc2136Target(self.primary.server, OWNER, (self.primary.server.address, self.secondary.server.address))
+        return Rfc2136Target(
+            self.primary.server,
+            OWNER,
+            (self.primary.server.address, self.secondary.server.address),
+        )
 
     @property
     def names(self) -> list[str]:
@@ -60,17 +68,27 @@ class Rig:
         before, after = f"192.0.2.{self.address}", f"192.0.2.{self.address % 250 + 1}"
         self.address = self.address % 250 + 1
         names = self.names[: count or self.size]
-        return ZonePlan(ZONE, tuple(_replacement(name, before, after) for name in names))
+        return ZonePlan(
+            ZONE, tuple(_replacement(name, before, after) for name in names)
+        )
 
     def wanted_records(self) -> pd.DataFrame:
         """What the zone should hold after the last plan."""
-        columns = {"name": self.names, "type": "A", "ttl": TTL, "value": f"192.0.2.{self.address}"}
+        columns = {
+            "name": self.names,
+            "type": "A",
+            "ttl": TTL,
+            "value": f"192.0.2.{self.address}",
+        }
         return RECORDS.make(pd.DataFrame(columns))
 
     def script(self, zone_plan: ZonePlan, per_message: int) -> Path:
         """The plan as nsupdate reads it, without prerequisites."""
         changes = zone_plan.changes
-        groups = [changes[first : first + per_message] for first in range(0, len(changes), per_message)]
+        groups = [
+            changes[first : first + per_message]
+            for first in range(0, len(changes), per_message)
+        ]
         return self.script_of([ZonePlan(zone_plan.zone, group) for group in groups])
 
     def script_of(self, messages: Sequence[ZonePlan]) -> Path:
@@ -82,7 +100,9 @@ class Rig:
                 for change in message.changes:
                     assert change.after is not None, "replacements only"
                     file.write(f"update delete {change.name} {change.type}\n")
-                    file.write(f"update add {change.name} {TTL} {change.type} {change.after.values[0]}\n")
+                    file.write(
+                        f"update add {change.name} {TTL} {change.type} {change.after.values[0]}\n"
+                    )
                 file.write("send\n")
         return path
 
@@ -101,7 +121,9 @@ class Rig:
 
     def nsupdate(self, script: Path) -> None:
         """By TCP, with the key: the whole script, to its last acknowledgement."""
-        subprocess.run(["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True)
+        subprocess.run(
+            ["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True
+        )
 
 
 def zone_lines(name: str, marker: str) -> str:
@@ -117,22 +139,30 @@ def plan() -> Plan:
     """Journals belong to one."""
     now = datetime.now(UTC)
     day, quality = Period.days_before(now, 1), Proven("none", 0, False)
-    return Plan("bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ())
+    return Plan(
+        "bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ()
+    )
 
 
 @contextmanager
-def rig(size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | None = None) -> Iterator[Rig]:
+def rig(
+    size: int, zones: Sequence[str] = (ZONE,), records: Mapping[str, str] | None = None
+) -> Iterator[Rig]:
     """Zones of two addresses each, or the one of `size` names, or what `records` say."""
     key, folder = make_key("bench"), Path(tempfile.mkdtemp(prefix="flex-bench-"))
     folder.chmod(0o755)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_text(key.clause(), encoding="ascii")
-    lines = "".join(zone_lines(f"site-{number}", f"site-{number}._flex") for number in range(size))
+    lines = "".join(
+        zone_lines(f"site-{number}", f"site-{number}._flex") for number in range(size)
+    )
     both = zone_lines("@", "_flex") + zone_lines("www", "www._flex")
     records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, both)
     try:
         threads = THREADS_A_CORE * (os.cpu_count() or 1)
-        with pair(folder, zones, key, records=records, threads=threads, own_names=zones) as (primary, secondary):
+        with pair(
+            folder, zones, key, records=records, threads=threads, own_names=zones
+        ) as (primary, secondary):
             yield Rig(primary, secondary, folder, size)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Updates beside nsupdate on a real primary and secondary, in one run and in turns.
 
-`SCALE=0.01 ROUNDS=1` only shows that it runs. A ratio is that of two measurements of one round; the figure is the
-median of the rounds.
+`SCALE=0.01 ROUNDS=1` only shows that it runs. A ratio is that of two measurements of one round; the
+figure is the median of the rounds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ PATIENCE = 300.0
 LOOK_SECONDS = 0.005
 # What the system counts the processor's time in.
 TICK = 1 / os.sysconf("SC_CLK_TCK")
-# Reads the zone as FLEX does, in a process of its own; says the seconds and the most memory it took.
+# Reads the zone as FLEX does, in a process of its own; says the seconds and the most memory it
+# took.
 READING = """
 import re, sys, time
 from pathlib import Path
@@ -62,9 +63,10 @@ took = time.perf_counter() - started
 print(took, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
 """
 
-# Asks a server for a name now and then, until its input ends; says how long each answer took. In a process of its own,
-# or it would wait for the one that sends the changes. Each question comes from a port of its own, as resolvers' do: by
-# that named chooses the thread that answers, and one of them is busy with the change.
+# Asks a server for a name now and then, until its input ends; says how long each answer took. In a
+# process of its own, or it would wait for the one that sends the changes. Each question comes from
+# a port of its own, as resolvers' do: by that named chooses the thread that answers, and one of
+# them is busy with the change.
 ASKING = """
 import random, select, socket, sys, time
 zone = b"".join(bytes((len(label),)) + label for label in sys.argv[2].encode().split(b"."))
@@ -86,7 +88,11 @@ while True:
 def measure() -> Figures:
     # The whole run is measured in this process: it collects as the command line does.
     gc.set_threshold(COLLECTED_AFTER)
-    figures: Figures = {"rounds": ROUNDS, "scale": SCALE, "load_average": os.getloadavg()[0]}
+    figures: Figures = {
+        "rounds": ROUNDS,
+        "scale": SCALE,
+        "load_average": os.getloadavg()[0],
+    }
     figures |= _one_zone("10k", _scale(10_000))
     figures |= _one_zone("100k", _scale(100_000))
     figures |= _many_zones(_scale(2000))
@@ -97,7 +103,10 @@ def measure() -> Figures:
 def _tell(found: dict[str, float], of: str = "") -> dict[str, float]:
     """The same, told as soon as it is known: the whole takes minutes."""
     print(
-        f"{of}: " if of else "", ", ".join(f"{name} {value:.3g}" for name, value in found.items()), sep="", flush=True
+        f"{of}: " if of else "",
+        ", ".join(f"{name} {value:.3g}" for name, value in found.items()),
+        sep="",
+        flush=True,
     )
     return found
 
@@ -124,7 +133,10 @@ def _one_zone(label: str, size: int) -> Figures:
             return found | _read(one)
         script = one.script(one.next_zone_plan(_scale(1000)), 1)
         singly = _seconds(lambda: one.nsupdate(script)) * size / _scale(1000)
-        return found | {"verified_vs_one_send_per_site": singly / median(each["verified_seconds"] for each in rounds)}
+        return found | {
+            "verified_vs_one_send_per_site": singly
+            / median(each["verified_seconds"] for each in rounds)
+        }
 
 
 def _round(one: Rig) -> dict[str, float]:
@@ -136,7 +148,10 @@ def _round(one: Rig) -> dict[str, float]:
     zone_plan = one.next_zone_plan()
     with _asking(one.primary) as latencies:
         checked = _seconds(
-            lambda: deliver(one.primary, update.messages(zone_plan.zone, zone_plan.changes, claim=CLAIM))
+            lambda: deliver(
+                one.primary,
+                update.messages(zone_plan.zone, zone_plan.changes, claim=CLAIM),
+            )
         )
     whole, lag = _whole(one)
     return {
@@ -153,7 +168,12 @@ def _round(one: Rig) -> dict[str, float]:
 
 def _cpu(server: PrivateNamed) -> float:
     """The seconds that its threads have worked."""
-    behind_the_name = Path(f"/proc/{server.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    behind_the_name = (
+        Path(f"/proc/{server.pid}/stat")
+        .read_text(encoding="utf-8")
+        .rpartition(")")[2]
+        .split()
+    )
     return sum(map(int, behind_the_name[11:13])) * TICK
 
 
@@ -162,10 +182,17 @@ def _by_nsupdate(one: Rig, batch: int) -> float:
     return _seconds(lambda: one.nsupdate(script))
 
 
-def deliver(server: PrivateNamed, messages: Iterable[Message], *secondaries: PrivateNamed) -> None:
+def deliver(
+    server: PrivateNamed, messages: Iterable[Message], *secondaries: PrivateNamed
+) -> None:
     """Encoded, signed, sent and acknowledged."""
-    every, followers = list(messages), [secondary.server.address for secondary in secondaries]
-    outcomes = list(pipeline.deliver(server.server, every, time.time, lambda _: None, followers))
+    every, followers = (
+        list(messages),
+        [secondary.server.address for secondary in secondaries],
+    )
+    outcomes = list(
+        pipeline.deliver(server.server, every, time.time, lambda _: None, followers)
+    )
     assert [outcome for _, outcome in outcomes] == [0] * len(every)
 
 
@@ -183,9 +210,14 @@ def _without_prerequisites(zone_plan: ZonePlan) -> Iterator[Message]:
 
 
 def _whole(one: Rig) -> tuple[float, float]:
-    """Journal on disk, prerequisites, and every name checked on both servers; and how long the last one took."""
+    """Journal on disk, prerequisites, and every name checked on both servers; and how long the last
+    one took.
+    """
     # A plan knows the serial of the zone it was made from.
-    zone_plan, wanted = replace(one.next_zone_plan(), serial=one.target.read(ZONE, []).serial), one.wanted_records()
+    zone_plan, wanted = (
+        replace(one.next_zone_plan(), serial=one.target.read(ZONE, []).serial),
+        one.wanted_records(),
+    )
     started = time.perf_counter()
     one.target.apply(zone_plan, journal=one.journal())
     verdicts = one.target.verify(zone_plan.zone, wanted, patience=PATIENCE)
@@ -199,7 +231,9 @@ def _asking(server: PrivateNamed) -> Iterator[list[float]]:
     """Somebody asks the server for a name now and then; how long each answer took, in seconds."""
     latencies: list[float] = []
     command = [sys.executable, "-c", ASKING, str(server.port), ZONE]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield latencies
         said, _ = process.communicate()
         latencies += map(float, said.split())
@@ -207,19 +241,44 @@ def _asking(server: PrivateNamed) -> Iterator[list[float]]:
 
 def _read(one: Rig) -> Figures:
     """A transfer, parsed and checked, beside dig's, whose text is thrown away."""
-    dig = ["dig", "@127.0.0.1", "-p", str(one.primary.port), "-k", str(one.key_file), ZONE, "AXFR"]
-    ours = [sys.executable, "-c", READING, str(one.primary.port), str(one.key_file), ZONE, str(one.size)]
+    dig = [
+        "dig",
+        "@127.0.0.1",
+        "-p",
+        str(one.primary.port),
+        "-k",
+        str(one.key_file),
+        ZONE,
+        "AXFR",
+    ]
+    ours = [
+        sys.executable,
+        "-c",
+        READING,
+        str(one.primary.port),
+        str(one.key_file),
+        ZONE,
+        str(one.size),
+    ]
     ratios, peaks = [], []
     for _ in range(ROUNDS):
-        theirs = _seconds(lambda: subprocess.run(dig, check=True, stdout=subprocess.DEVNULL))
-        said = subprocess.run(ours, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
-        ratios.append(_tell({"read_vs_dig_100k": float(said[0]) / theirs})["read_vs_dig_100k"])
+        theirs = _seconds(
+            lambda: subprocess.run(dig, check=True, stdout=subprocess.DEVNULL)
+        )
+        said = subprocess.run(
+            ours, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.split()
+        ratios.append(
+            _tell({"read_vs_dig_100k": float(said[0]) / theirs})["read_vs_dig_100k"]
+        )
         peaks.append(float(said[1]))
     return {"read_vs_dig_100k": median(ratios), "read_peak_mib": max(peaks)}
 
 
 def _many_zones(count: int) -> Figures:
-    """Two records in each, one message a zone; and how long after the last answer the secondary has the last zone."""
+    """Two records in each, one message a zone; and how long after the last answer the secondary has
+    the last zone.
+    """
     zones = [f"z{number}.example." for number in range(count)]
     with rig(0, zones) as many:
         rounds = []
@@ -228,18 +287,33 @@ def _many_zones(count: int) -> Figures:
             script = many.script_of([_both(zone, first) for zone in zones])
             theirs = _seconds(partial(many.nsupdate, script))
             _behind(many.secondary, zones, first)
-            messages = [Message(zone, _both(zone, second, first).changes, claim=CLAIM) for zone in zones]
+            messages = [
+                Message(zone, _both(zone, second, first).changes, claim=CLAIM)
+                for zone in zones
+            ]
             worked = _cpu(many.secondary)
-            ratio = theirs / _seconds(partial(deliver, many.primary, messages, many.secondary))
+            ratio = theirs / _seconds(
+                partial(deliver, many.primary, messages, many.secondary)
+            )
             lag = _behind(many.secondary, zones, second)
             ms = 1000 * (_cpu(many.secondary) - worked) / count
-            found = {"zones2000_vs_nsupdate": ratio, "secondary_lag_s": lag, "secondary_cpu_ms_a_zone": ms}
+            found = {
+                "zones2000_vs_nsupdate": ratio,
+                "secondary_lag_s": lag,
+                "secondary_cpu_ms_a_zone": ms,
+            }
             rounds.append(_tell(found))
     return _medians(rounds)
 
 
 def _both(zone: str, address: str, before: str = OLD) -> ZonePlan:
-    return ZonePlan(zone, tuple(Change(_set(name, before), _set(name, address)) for name in (zone, f"www.{zone}")))
+    return ZonePlan(
+        zone,
+        tuple(
+            Change(_set(name, before), _set(name, address))
+            for name in (zone, f"www.{zone}")
+        ),
+    )
 
 
 def _set(name: str, address: str) -> Rrset:
@@ -249,9 +323,12 @@ def _set(name: str, address: str) -> Rrset:
 def _behind(secondary: PrivateNamed, zones: Sequence[str], address: str) -> float:
     """Until the last of the zones says it. The questions are made before the clock starts.
 
-    A zone that is behind for too long is told of once more, as FLEX does: the primary may have lost that NOTIFY.
+    A zone that is behind for too long is told of once more, as FLEX does: the primary may have lost
+    that NOTIFY.
     """
-    asked = {number: _question(number, f"www.{zone}") for number, zone in enumerate(zones)}
+    asked = {
+        number: _question(number, f"www.{zone}") for number, zone in enumerate(zones)
+    }
     wanted, unheard = socket.inet_aton(address), UNHEARD
     with socket.socket(type=socket.SOCK_DGRAM) as secondaries:
         secondaries.connect(secondary.server.address)
@@ -263,7 +340,16 @@ def _behind(secondary: PrivateNamed, zones: Sequence[str], address: str) -> floa
                 if wanted not in secondaries.recv(512):
                     if time.perf_counter() - started > unheard:
                         unheard *= 2
-                        _tell({"told_again": nudged(secondary.server.address, zones[number], secondary.key, 1.0)})
+                        _tell(
+                            {
+                                "told_again": nudged(
+                                    secondary.server.address,
+                                    zones[number],
+                                    secondary.key,
+                                    1.0,
+                                )
+                            }
+                        )
                     # Who asks all the time keeps the secondary from what it is asked for.
                     time.sleep(LOOK_SECONDS)
                     break

@@ -1,7 +1,9 @@
-"""A log rotated by copying and truncating, read before and after: how many lines are counted that are not there.
+"""A log rotated by copying and truncating, read before and after: how many lines are counted that
+are not there.
 
-1,000 lines are read; logrotate copies them to `.1` and truncates; 500 more are written; both files are read. A reader
-that knows a log by its inode or by its name takes the copy for a log it never saw.
+1,000 lines are read; logrotate copies them to `.1` and truncates; 500 more are written; both files
+are read. A reader that knows a log by its inode or by its name takes the copy for a log it never
+saw.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ Reader = Callable[[list[Path]], int]
 
 
 def figures(folder: Path, goaccess: GoAccess | None) -> Figures:
-    found: Figures = {"copytruncate_flex_extra_lines": _extra(folder / "ours", _flex(folder / "counts"))}
+    found: Figures = {
+        "copytruncate_flex_extra_lines": _extra(
+            folder / "ours", _flex(folder / "counts")
+        )
+    }
     if goaccess:
         kept = folder / "kept"
         kept.mkdir()
@@ -37,7 +43,11 @@ def _flex(counts: Path) -> Reader:
 
     def read(logs: list[Path]) -> int:
         globs = tuple(str(log) for log in logs)
-        ingest([Source("bench", globs, "node", SiteRule(fixed="one.example"))], store, counts)
+        ingest(
+            [Source("bench", globs, "node", SiteRule(fixed="one.example"))],
+            store,
+            counts,
+        )
         known = store.segments(0, 10**6)
         return sum(number for segment in known for _, number in segment.lines)
 
@@ -57,5 +67,11 @@ def _extra(folder: Path, read: Reader) -> int:
 
 
 def _lines(first: int, end: int) -> bytes:
-    line = '192.0.2.%d - - [20/Nov/2026:%02d:%02d:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "Mozilla/5.0"\n'
-    return "".join(line % (n % 250, n // 36_000, n // 600 % 60, n // 10 % 60, n) for n in range(first, end)).encode()
+    line = (
+        '192.0.2.%d - - [20/Nov/2026:%02d:%02d:%02d +0000] "GET /%d HTTP/1.1" 200 '
+        '100 "-" "Mozilla/5.0"\n'
+    )
+    return "".join(
+        line % (n % 250, n // 36_000, n // 600 % 60, n // 10 % 60, n)
+        for n in range(first, end)
+    ).encode()

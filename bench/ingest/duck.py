@@ -1,12 +1,15 @@
-"""The same counts from DuckDB: `python -m bench.ingest.duck [--files-alone] OUT LOG`, measured from inside.
+"""The same counts from DuckDB: `python -m bench.ingest.duck [--files-alone] OUT LOG`, measured from
+inside.
 
-In go a log in vhost_combined and an empty folder, out come the three Parquet files of a reading and one line of JSON as
-reading.py gives it: rows sorted by day, site and target, the hours of each site with answers of every status, and the
-accesses in the order of the log, each with its second and its target (as a hash of it, where ours have the row). What
-DuckDB has no words for is not asked of it: one spelling for each target, levels of a sample, classes of lines, exactly
-once. Lines that its dialect of CSV refuses it keeps apart, as a reading does, and with them some neighbours.
+In go a log in vhost_combined and an empty folder, out come the three Parquet files of a reading and
+one line of JSON as reading.py gives it: rows sorted by day, site and target, the hours of each site
+with answers of every status, and the accesses in the order of the log, each with its second and its
+target (as a hash of it, where ours have the row). What DuckDB has no words for is not asked of it:
+one spelling for each target, levels of a sample, classes of lines, exactly once. Lines that its
+dialect of CSV refuses it keeps apart, as a reading does, and with them some neighbours.
 
-With `--files-alone` only the first file is asked for, in one query without a table of lines in between.
+With `--files-alone` only the first file is asked for, in one query without a table of lines in
+between.
 """
 
 from __future__ import annotations
@@ -20,7 +23,19 @@ import duckdb
 
 from bench.ingest.reading import peak_mib
 
-COLUMNS = ("host", "client", "ident", "user", "time", "zone", "request", "status", "sent", "referer", "agent")
+COLUMNS = (
+    "host",
+    "client",
+    "ident",
+    "user",
+    "time",
+    "zone",
+    "request",
+    "status",
+    "sent",
+    "referer",
+    "agent",
+)
 LINES = f"""
     select split_part(host, ':', 1) as site, split_part(split_part(request, ' ', 2), '?', 1) as target, status,
         try_cast(sent as bigint) as sent, try_strptime(time, '[%d/%b/%Y:%H:%M:%S') as time
@@ -37,7 +52,10 @@ HOURS = """
     select site, date_trunc('hour', time) as hour, count(*) as requests, sum(sent) as bytes
     from $lines group by all order by all
 """
-SAMPLE = "select time, hash(site, target) as target from $lines where status between '200' and '399'"
+SAMPLE = (
+    "select time, hash(site, target) as target from $lines where status between "
+    "'200' and '399'"
+)
 
 
 def main() -> None:
@@ -47,19 +65,37 @@ def main() -> None:
     asked.add_argument("log")
     given = asked.parse_args()
     database = duckdb.connect(config={"threads": 1})
-    database.execute("select try_strptime('[20/Nov/2026:12:00:00', '[%d/%b/%Y:%H:%M:%S')").fetchall()
+    database.execute(
+        "select try_strptime('[20/Nov/2026:12:00:00', '[%d/%b/%Y:%H:%M:%S')"
+    ).fetchall()
     lines = LINES.replace("$log", given.log)
     started, spent = perf_counter(), process_time()
     if given.files_alone:
-        _write(database, FILES.replace("$lines", f"({lines})"), given.out / "files.parquet")
+        _write(
+            database, FILES.replace("$lines", f"({lines})"), given.out / "files.parquet"
+        )
     else:
         database.execute(f"create temp table lines as {lines}")
         for name, query in {"files": FILES, "hours": HOURS, "sample": SAMPLE}.items():
-            _write(database, query.replace("$lines", "lines"), given.out / f"{name}.parquet")
+            _write(
+                database,
+                query.replace("$lines", "lines"),
+                given.out / f"{name}.parquet",
+            )
     wall, cpu = perf_counter() - started, process_time() - spent
     written = f"select count(*), sum(requests) from '{given.out}/files.parquet'"
     rows, requests = database.execute(written).fetchall()[0]
-    print(json.dumps({"wall": wall, "cpu": cpu, "rows": rows, "requests": requests, "peak_mib": peak_mib()}))
+    print(
+        json.dumps(
+            {
+                "wall": wall,
+                "cpu": cpu,
+                "rows": rows,
+                "requests": requests,
+                "peak_mib": peak_mib(),
+            }
+        )
+    )
 
 
 def _write(database: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:

@@ -1,14 +1,16 @@
-"""Real logs, counted in ways that must agree to the last byte: `python -m bench.ingest.identity TRACES`.
+"""Real logs, counted in ways that must agree to the last byte: `python -m bench.ingest.identity
+TRACES`.
 
-In goes a folder that has a folder for each set of logs; out come a table and, where two ways differ, exit code 1.
+In goes a folder that has a folder for each set of logs; out come a table and, where two ways
+differ, exit code 1.
 
 - native: the native loops and our own merge
 - python: the Python loops and our own merge
 - duckdb: the counts of the native loops, merged by DuckDB
 - spark: logs read by tasks of Spark, merged by Spark; where pyspark and a Java are installed
 
-Compared are the whole file table and all hours, not sums alone. Logs whose lines name no site count for one that is
-named for the set; what FLEX refuses is refused in all of them.
+Compared are the whole file table and all hours, not sums alone. Logs whose lines name no site count
+for one that is named for the set; what FLEX refuses is refused in all of them.
 """
 
 from __future__ import annotations
@@ -79,9 +81,13 @@ class Totals:
 
 
 def main(arguments: Sequence[str]) -> int:
-    asked = argparse.ArgumentParser(description="Count real logs in several ways and compare.")
+    asked = argparse.ArgumentParser(
+        description="Count real logs in several ways and compare."
+    )
     asked.add_argument("--without-spark", action="store_true")
-    asked.add_argument("traces", type=Path, help="a folder that has a folder for each set of logs")
+    asked.add_argument(
+        "traces", type=Path, help="a folder that has a folder for each set of logs"
+    )
     asked.add_argument("sets", nargs="*", help="all of them when none is named")
     given = asked.parse_args(arguments)
     if engine.NATIVE is None:
@@ -89,18 +95,28 @@ def main(arguments: Sequence[str]) -> int:
     folders = sorted(path for path in given.traces.iterdir() if path.is_dir())
     with nullcontext() if given.without_spark else _spark() as spark:
         found = {
-            folder.name: _count(folder, spark) for folder in folders if not given.sets or folder.name in given.sets
+            folder.name: _count(folder, spark)
+            for folder in folders
+            if not given.sets or folder.name in given.sets
         }
     _show(found)
-    differing = [name for name, (_, ways) in found.items() if len(set(ways.values())) > 1]
-    print(f"they differ on {', '.join(differing)}" if differing else "they agree on every set")
+    differing = [
+        name for name, (_, ways) in found.items() if len(set(ways.values())) > 1
+    ]
+    print(
+        f"they differ on {', '.join(differing)}"
+        if differing
+        else "they agree on every set"
+    )
     return 1 if differing else 0
 
 
 def _show(found: Mapping[str, tuple[int, Mapping[str, Totals]]]) -> None:
     table = Table(title="real logs, counted in several ways", title_justify="left")
     for column in ("set", "lines", "sites", "targets", "requests", "bytes", *WAYS):
-        table.add_column(column, justify="left" if column in ("set", *WAYS) else "right")
+        table.add_column(
+            column, justify="left" if column in ("set", *WAYS) else "right"
+        )
     for name, (lines, ways) in found.items():
         table.add_row(*_row(name, lines, ways))
     Console(width=None if sys.stdout.isatty() else 150).print(table)
@@ -115,7 +131,10 @@ def print_totals(folder: str) -> None:
 def _row(name: str, lines: int, ways: Mapping[str, Totals]) -> list[str]:
     first = ways["native"]
     numbers = (lines, first.sites, first.targets, first.requests, first.sent)
-    verdicts = ["-" if way not in ways else "same" if ways[way] == first else repr(ways[way]) for way in WAYS]
+    verdicts = [
+        "-" if way not in ways else "same" if ways[way] == first else repr(ways[way])
+        for way in WAYS
+    ]
     return [name, *(f"{number:,}" for number in numbers), *verdicts]
 
 
@@ -128,7 +147,10 @@ def _count(folder: Path, spark: SparkSession | None) -> tuple[int, dict[str, Tot
         lines, found["native"] = _here(sources, counts)
         found["python"] = _by_reference(folder)
         if lines:
-            found["duckdb"] = _merge(merge_expression.on_duckdb, *(_paths(counts, kind) for kind in ("files", "hours")))
+            found["duckdb"] = _merge(
+                merge_expression.on_duckdb,
+                *(_paths(counts, kind) for kind in ("files", "hours")),
+            )
         if lines and spark:
             found["spark"] = _there(spark, sources, f"{scratch}/there")
     return lines, found
@@ -161,26 +183,41 @@ def _here(sources: Sequence[Source], counts: Path) -> tuple[int, Totals]:
     for source in sources:
         with suppress(NoData):
             ingest([source], store, counts)
-    lines = sum(number for segment in store.segments(0, LAST_DAY) for _, number in segment.lines)
-    return lines, _totals(file_table(store, counts, ALWAYS).whole(), hours_and_sample.hours_of(store, counts, ALWAYS))
+    lines = sum(
+        number for segment in store.segments(0, LAST_DAY) for _, number in segment.lines
+    )
+    return lines, _totals(
+        file_table(store, counts, ALWAYS).whole(),
+        hours_and_sample.hours_of(store, counts, ALWAYS),
+    )
 
 
 def _by_reference(folder: Path) -> Totals:
     command = [sys.executable, "-c", REFERENCE, str(folder)]
-    return Totals(**json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout))
+    return Totals(
+        **json.loads(
+            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+        )
+    )
 
 
 def _there(spark: SparkSession, sources: Sequence[Source], to: str) -> Totals:
     for source in sources:
         cluster.read(cluster.on_spark(spark), source, to)
-    return _merge(partial(merge_expression.on_spark, spark), cluster.counts(to, "files"), cluster.counts(to, "hours"))
+    return _merge(
+        partial(merge_expression.on_spark, spark),
+        cluster.counts(to, "files"),
+        cluster.counts(to, "hours"),
+    )
 
 
 def _paths(counts: Path, kind: str) -> list[str]:
     return sorted(str(path) for path in counts.glob(f"*.{kind}.parquet"))
 
 
-def _merge(rows: Callable[[Sequence[str]], Any], files: Sequence[str], hours: Sequence[str]) -> Totals:
+def _merge(
+    rows: Callable[[Sequence[str]], Any], files: Sequence[str], hours: Sequence[str]
+) -> Totals:
     return _totals(
         merge_expression.table(merge_expression.files(rows(files), ALWAYS), FILES),
         merge_expression.table(merge_expression.hours(rows(hours), ALWAYS), HOURS),
@@ -192,20 +229,32 @@ def _totals(files: pd.DataFrame, hours: pd.DataFrame) -> Totals:
     for frame in (files, hours):
         digest.update(frame.to_csv(index=False).encode())
     sites = int(hours["site"].nunique())
-    return Totals(sites, len(files), int(hours["requests"].sum()), int(hours["bytes"].sum()), digest.hexdigest()[:12])
+    return Totals(
+        sites,
+        len(files),
+        int(hours["requests"].sum()),
+        int(hours["bytes"].sum()),
+        digest.hexdigest()[:12],
+    )
 
 
 @contextmanager
 def _spark() -> Iterator[SparkSession | None]:
     """Spark on this machine alone; None where it cannot be had."""
     if not shutil.which("java") or not importlib.util.find_spec("pyspark"):
-        sys.stderr.write("left out: Spark needs a Java and the packages of requirements/spark.txt\n")
+        sys.stderr.write(
+            "left out: Spark needs a Java and the packages of requirements/spark.txt\n"
+        )
         yield None
         return
     from pyspark.sql import SparkSession
 
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-    settings = {"ui.enabled": "false", "ui.showConsoleProgress": "false", "sql.shuffle.partitions": "4"}
+    settings = {
+        "ui.enabled": "false",
+        "ui.showConsoleProgress": "false",
+        "sql.shuffle.partitions": "4",
+    }
     conf = {f"spark.{name}": value for name, value in settings.items()}
     session = SparkSession.builder.master("local[*]").config(map=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -1,9 +1,10 @@
-"""Partials merged into one file table: how many rows a second, and how much memory the whole process takes.
+"""Partials merged into one file table: how many rows a second, and how much memory the whole
+process takes.
 
-In go how many partials of how many rows, out come figures. The partials are made up: each holds an eighth of the same
-targets, chosen at random, so ten of them have six distinct targets in ten rows; or no two of them hold the same one.
-Merging runs in a process of its own that does nothing else; its time is that of the merge alone, output written and
-synced.
+In go how many partials of how many rows, out come figures. The partials are made up: each holds an
+eighth of the same targets, chosen at random, so ten of them have six distinct targets in ten rows;
+or no two of them hold the same one. Merging runs in a process of its own that does nothing else;
+its time is that of the merge alone, output written and synced.
 
     python -m bench.ingest.merge FOLDER PARTIALS ROWS [distinct]     measures, and keeps the partials for another time
 """
@@ -39,14 +40,26 @@ def measure(partials: int = PARTIALS, rows: int = ROWS) -> Figures:
         return measure_in(Path(folder), partials, rows)
 
 
-def measure_in(folder: Path, partials: int, rows: int, *, distinct: bool = False) -> Figures:
+def measure_in(
+    folder: Path, partials: int, rows: int, *, distinct: bool = False
+) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
     kind = "distinct" if distinct else "shared"
     paths = [folder / f"{kind}-{number}-{rows}.parquet" for number in range(partials)]
     for number, path in enumerate(paths):
         if not path.exists():
-            write(path, _distinct(number, partials, rows) if distinct else _rows_of_run(number, rows))
-    alone = [sys.executable, "-c", "from bench.ingest.merge import alone; alone()", *map(str, paths)]
+            write(
+                path,
+                _distinct(number, partials, rows)
+                if distinct
+                else _rows_of_run(number, rows),
+            )
+    alone = [
+        sys.executable,
+        "-c",
+        "from bench.ingest.merge import alone; alone()",
+        *map(str, paths),
+    ]
     done = subprocess.run(alone, check=True, capture_output=True, text=True)
     figures: Figures = json.loads(done.stdout)
     return figures
@@ -100,7 +113,10 @@ def _distinct(number: int, partials: int, rows: int) -> Iterator[Ints]:
 
 
 def _blocks(targets: int) -> Iterator[Ints]:
-    return (np.arange(begin, min(begin + BLOCK, targets)) for begin in range(0, targets, BLOCK))
+    return (
+        np.arange(begin, min(begin + BLOCK, targets))
+        for begin in range(0, targets, BLOCK)
+    )
 
 
 def _rows(name: Ints) -> pa.Table:
@@ -109,8 +125,15 @@ def _rows(name: Ints) -> pa.Table:
     size = rng.exponential(20_000, len(name)).astype(np.int64)
     last = rng.integers(1_700_000_000, 1_700_086_400, len(name))
     site = _texts(b"www000000.example.org", {3: name // TARGETS_OF_SITE}, 6)
-    target = _texts(b"/wp-content/uploads/000000/picture-000000-1024x768.jpg", {20: name // 10**6, 35: name % 10**6}, 6)
-    return pa.Table.from_arrays([site, target, *map(pa.array, (requests, requests * size, size, last))], schema=SCHEMA)
+    target = _texts(
+        b"/wp-content/uploads/000000/picture-000000-1024x768.jpg",
+        {20: name // 10**6, 35: name % 10**6},
+        6,
+    )
+    return pa.Table.from_arrays(
+        [site, target, *map(pa.array, (requests, requests * size, size, last))],
+        schema=SCHEMA,
+    )
 
 
 def _texts(pattern: bytes, numbers: dict[int, Ints], width: int) -> pa.Array:
@@ -123,7 +146,9 @@ def _texts(pattern: bytes, numbers: dict[int, Ints], width: int) -> pa.Array:
             left, last = np.divmod(left, 10)
             texts[:, digit] = last + ord("0")
     ends = np.arange(count + 1, dtype=np.int32) * len(pattern)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(texts.tobytes()))
+    return pa.StringArray.from_buffers(
+        count, pa.py_buffer(ends), pa.py_buffer(texts.tobytes())
+    )
 
 
 def _peak_mib() -> float:
@@ -135,5 +160,7 @@ def _peak_mib() -> float:
 
 if __name__ == "__main__":
     folder, partials, rows, *kind = sys.argv[1:]
-    for figure, value in measure_in(Path(folder), int(partials), int(rows), distinct=bool(kind)).items():
+    for figure, value in measure_in(
+        Path(folder), int(partials), int(rows), distinct=bool(kind)
+    ).items():
         print(f"{figure:24} {value:>16,.0f}")

@@ -1,10 +1,12 @@
-"""One reading of logs, measured from inside: `python -m bench.ingest.reading [--python] [--site NAME] COUNTS LOG...`.
+"""One reading of logs, measured from inside: `python -m bench.ingest.reading [--python] [--site
+NAME] COUNTS LOG...`.
 
-In go logs and an empty folder for their counts; out comes one line of JSON: seconds on the wall, seconds of CPU, lines,
-rows, peak memory. The reading is the whole way, by the door that the nightly run takes: finding the format, scanning,
-sorting, Parquet files written and synced, segments recorded (in a store in memory). A process of its own for each
-reading: a second one in the same process would find memory and tables warm, which no nightly run does.
-Starting Python and loading the libraries is not in `wall` and `cpu`; it is in `process_cpu`.
+In go logs and an empty folder for their counts; out comes one line of JSON: seconds on the wall,
+seconds of CPU, lines, rows, peak memory. The reading is the whole way, by the door that the nightly
+run takes: finding the format, scanning, sorting, Parquet files written and synced, segments
+recorded (in a store in memory). A process of its own for each reading: a second one in the same
+process would find memory and tables warm, which no nightly run does. Starting Python and loading
+the libraries is not in `wall` and `cpu`; it is in `process_cpu`.
 """
 
 from __future__ import annotations
@@ -17,12 +19,19 @@ import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
 
-WARM_UP = b'a.example:80 192.0.2.1 - - [20/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n'
+WARM_UP = (
+    b'a.example:80 192.0.2.1 - - [20/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" '
+    b'200 1 "-" "-"\n'
+)
 
 
 def main() -> None:
     asked = argparse.ArgumentParser()
-    asked.add_argument("--python", action="store_true", help="the reference, as if the native loops were not installed")
+    asked.add_argument(
+        "--python",
+        action="store_true",
+        help="the reference, as if the native loops were not installed",
+    )
     asked.add_argument("--site", help="of logs that do not name theirs")
     asked.add_argument("counts")
     asked.add_argument("logs", nargs="+")
@@ -53,8 +62,16 @@ def read(logs: list[str], counts: Path, site: str | None) -> int:
     from flex_logs_ingest.reading.read_logs import ingest
     from flex_logs_ingest.scan.site_rules import SiteRule
 
-    reports = ingest([Source("bench", tuple(logs), "node", SiteRule(fixed=site))], MemoryStore(), counts)
-    if refused := [f"{report.path}: {report.outcome}: {report.note}" for report in reports if report.outcome != "read"]:
+    reports = ingest(
+        [Source("bench", tuple(logs), "node", SiteRule(fixed=site))],
+        MemoryStore(),
+        counts,
+    )
+    if refused := [
+        f"{report.path}: {report.outcome}: {report.note}"
+        for report in reports
+        if report.outcome != "read"
+    ]:
         sys.exit("; ".join(refused))
     return sum(number for report in reports for _, number in report.lines)
 
@@ -65,13 +82,20 @@ def rows(counts: Path) -> int:
     import pyarrow.parquet as pq
 
     keys = ["site", "target"]
-    tables = [pq.read_table(path, columns=keys) for path in sorted(counts.glob("*.files.parquet"))]
+    tables = [
+        pq.read_table(path, columns=keys)
+        for path in sorted(counts.glob("*.files.parquet"))
+    ]
     return len(pa.concat_tables(tables).group_by(keys).aggregate([]))
 
 
 def peak_mib() -> float:
     """Of this process alone; what getrusage says may be that of the process that started it."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    (line,) = (
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmHWM:")
+    )
     return int(line.split()[1]) / 1024
 
 

@@ -1,8 +1,9 @@
 """Real logs, made ready to be measured: from each set of a folder one plain log.
 
-In goes the folder that the variable TRACES names, with a folder for each set; out come the sets that are large enough
-to measure, unpacked and joined. Wall times of many small files are those of opening and syncing, which the joined log
-leaves out on both sides. Logs that FLEX refuses (no bytes in the line, no log at all) are left out too.
+In goes the folder that the variable TRACES names, with a folder for each set; out come the sets
+that are large enough to measure, unpacked and joined. Wall times of many small files are those of
+opening and syncing, which the joined log leaves out on both sides. Logs that FLEX refuses (no bytes
+in the line, no log at all) are left out too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class RealLog:
         return "" if "vhost" in layout_of(self.format).fields else "one.example"
 
 
-def logs(traces: Path, folder: Path, only: Container[str] | None = None) -> Iterator[RealLog]:
+def logs(
+    traces: Path, folder: Path, only: Container[str] | None = None
+) -> Iterator[RealLog]:
     """The large sets, or only these of them, each as one plain log in the folder."""
     for directory in sorted(path for path in traces.iterdir() if path.is_dir()):
         if only is not None and directory.name not in only:

@@ -1,7 +1,8 @@
-"""Rounds: everything is measured once in each, so that whatever disturbs the machine disturbs all alike.
+"""Rounds: everything is measured once in each, so that whatever disturbs the machine disturbs all
+alike.
 
-In go commands and what they cost in each round, out come figures: a ratio is taken within a round, and its median over
-the rounds is the figure; `_min` and `_max` beside it say how steady it was.
+In go commands and what they cost in each round, out come figures: a ratio is taken within a round,
+and its median over the rounds is the figure; `_min` and `_max` beside it say how steady it was.
 """
 
 from __future__ import annotations
@@ -34,23 +35,32 @@ class Spent:
 def time_command(*command: str | Path) -> Spent:
     """What the command cost from its start to its end."""
     started = perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     assert process.stderr
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     wall = perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"{command[0]} ended with {process.returncode}: {said.decode(errors='replace').strip()[-500:]}")
+        sys.exit(
+            f"{command[0]} ended with {process.returncode}: "
+            f"{said.decode(errors='replace').strip()[-500:]}"
+        )
     return Spent(wall, usage.ru_utime + usage.ru_stime)
 
 
 def figures_of(module: str, *arguments: str | Path) -> dict[str, float]:
     """The line of JSON that one of our own modules says when it is run with these arguments."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        sys.exit(f"{module} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+        sys.exit(
+            f"{module} ended with {done.returncode}: {done.stderr.strip()[-2000:]}"
+        )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -72,4 +82,8 @@ def ratio(name: str, above: Sequence[float], below: Sequence[float]) -> Figures:
 
 
 def middle(name: str, values: Sequence[float]) -> Figures:
-    return {name: median(values), f"{name}_min": min(values), f"{name}_max": max(values)}
+    return {
+        name: median(values),
+        f"{name}_min": min(values),
+        f"{name}_max": max(values),
+    }

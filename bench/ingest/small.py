@@ -1,10 +1,12 @@
-"""Many small logs beside one large one with the same lines: a site's name in the name of its file, or in each line.
+"""Many small logs beside one large one with the same lines: a site's name in the name of its file,
+or in each line.
 
     make bench NAME=ingest-small
     FILES=300 LINES=200 ROUNDS=1 ...    fewer, larger ones
 
-In each round both are read once, on disk and into a database of SQLite of their own, by as many readers as a night
-has; the figures are medians of the rounds, the worst beside them. No figure is of starting Python.
+In each round both are read once, on disk and into a database of SQLite of their own, by as many
+readers as a night has; the figures are medians of the rounds, the worst beside them. No figure is
+of starting Python.
 """
 
 from __future__ import annotations
@@ -39,16 +41,28 @@ def measure() -> Figures:
     for files in FILES:
         rounds = [_round(files) for _ in range(ROUNDS)]
         small, large = ([each[kind] for each in rounds] for kind in ("small", "large"))
-        figures |= middle(f"small_{files}_bytes_per_second", [size / wall for size, wall, _ in small])
-        figures |= middle(f"large_{files}_bytes_per_second", [size / wall for size, wall, _ in large])
-        figures |= ratio(f"small_{files}_vs_large_wall_ratio", [one[1] for one in small], [one[1] for one in large])
-        figures[f"small_{files}_cpu_seconds_per_file"] = median(cpu for _, _, cpu in small) / files
+        figures |= middle(
+            f"small_{files}_bytes_per_second", [size / wall for size, wall, _ in small]
+        )
+        figures |= middle(
+            f"large_{files}_bytes_per_second", [size / wall for size, wall, _ in large]
+        )
+        figures |= ratio(
+            f"small_{files}_vs_large_wall_ratio",
+            [one[1] for one in small],
+            [one[1] for one in large],
+        )
+        figures[f"small_{files}_cpu_seconds_per_file"] = (
+            median(cpu for _, _, cpu in small) / files
+        )
     return figures
 
 
 def _round(files: int) -> dict[str, tuple[int, float, float]]:
     """Bytes, seconds on the wall and seconds of CPU of either kind."""
-    with tempfile.TemporaryDirectory(prefix="flex-bench-", dir=os.environ.get("BENCH_DIR")) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="flex-bench-", dir=os.environ.get("BENCH_DIR")
+    ) as name:
         folder = Path(name)
         small, large = folder / "small", folder / "large"
         small.mkdir()
@@ -57,10 +71,24 @@ def _round(files: int) -> dict[str, tuple[int, float, float]]:
             for number in range(files):
                 site, text = f"site{number}.example", _text(number)
                 (small / f"{site}.log").write_bytes(text)
-                every.write(b"".join(f"{site}:80 ".encode() + line for line in text.splitlines(keepends=True)))
-        by_name = Source("small", (f"{small}/*",), "node", SiteRule(pattern=r"(?P<site>.+)\.log"), "auto")
+                every.write(
+                    b"".join(
+                        f"{site}:80 ".encode() + line
+                        for line in text.splitlines(keepends=True)
+                    )
+                )
+        by_name = Source(
+            "small",
+            (f"{small}/*",),
+            "node",
+            SiteRule(pattern=r"(?P<site>.+)\.log"),
+            "auto",
+        )
         by_line = Source("large", (f"{large}/*",), "node", SiteRule())
-        return {"large": _read(by_line, large, folder), "small": _read(by_name, small, folder)}
+        return {
+            "large": _read(by_line, large, folder),
+            "small": _read(by_name, small, folder),
+        }
 
 
 def _read(source: Source, logs: Path, folder: Path) -> tuple[int, float, float]:

@@ -5,8 +5,8 @@
     GOACCESS=/opt/goaccess-1.11/goaccess ...     where the goaccess on the PATH is an older one, or there is none
     SCALE=0.01 ROUNDS=1 ...                      to see that it runs
 
-What is missing (a program, the real logs) leaves its figures out. docs/bench.md says what each figure means, and how
-the start of a process is kept out of all of them.
+What is missing (a program, the real logs) leaves its figures out. docs/bench.md says what each
+figure means, and how the start of a process is kept out of all of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 LINES, MANY_LINES = int(1_000_000 * SCALE), int(5_000_000 * SCALE)
 # Room for the logs of all parts at once, on a disk that is memory where there is one.
 ROOM = int(6e9 * SCALE)
-GOACCESS_FORMATS = {"combined": "COMBINED", "common": "COMMON", "vhost_combined": "VCOMBINED"}
+GOACCESS_FORMATS = {
+    "combined": "COMBINED",
+    "common": "COMMON",
+    "vhost_combined": "VCOMBINED",
+}
 
 Row = dict[str, float]
 
@@ -56,7 +60,9 @@ def measure() -> Figures:
         figures |= _wall(folder)
         figures |= _real(folder, rival)
         figures |= copytruncate.figures(folder, rival)
-        figures |= merge.measure_in(folder / "merge", merge.PARTIALS, int(merge.ROWS * SCALE))
+        figures |= merge.measure_in(
+            folder / "merge", merge.PARTIALS, int(merge.ROWS * SCALE)
+        )
     return figures
 
 
@@ -74,16 +80,27 @@ def _cpu(folder: Path, rival: GoAccess | None) -> Figures:
         parts["goaccess"] = partial(_goaccess, rival, log, "VCOMBINED")
     rows = list(_rounds(parts))
     ours = _column(rows, "ours", "cpu")
-    figures = middle("lines_per_second", [row["ours"]["lines"] / row["ours"]["wall"] for row in rows])
-    figures |= middle("lines_per_cpu_second", [row["ours"]["lines"] / row["ours"]["cpu"] for row in rows])
+    figures = middle(
+        "lines_per_second", [row["ours"]["lines"] / row["ours"]["wall"] for row in rows]
+    )
+    figures |= middle(
+        "lines_per_cpu_second",
+        [row["ours"]["lines"] / row["ours"]["cpu"] for row in rows],
+    )
     figures |= ratio("cpu_vs_duckdb_csv", _column(rows, "duckdb", "cpu"), ours)
-    figures |= ratio("cpu_vs_duckdb_csv_files_alone", _column(rows, "duckdb files", "cpu"), ours)
+    figures |= ratio(
+        "cpu_vs_duckdb_csv_files_alone", _column(rows, "duckdb files", "cpu"), ours
+    )
     if rival:
         theirs = _column(rows, "goaccess", "cpu")
         whole = _column(rows, "goaccess", "process_cpu")
         figures |= ratio(f"cpu_vs_goaccess_{rival.figure}", theirs, ours)
-        figures |= ratio("python_reference_cpu_vs_goaccess", theirs, _column(rows, "python", "cpu"))
-        figures |= ratio("process_cpu_vs_goaccess", whole, _column(rows, "ours", "process_cpu"))
+        figures |= ratio(
+            "python_reference_cpu_vs_goaccess", theirs, _column(rows, "python", "cpu")
+        )
+        figures |= ratio(
+            "process_cpu_vs_goaccess", whole, _column(rows, "ours", "process_cpu")
+        )
     return figures
 
 
@@ -93,7 +110,9 @@ def _duckdb(log: Path, *options: str) -> Row:
 
 
 def _goaccess(rival: GoAccess, log: Path, format_: str) -> Row:
-    """Its CPU without what ten lines take it, as ours is without loading libraries; and that of the process."""
+    """Its CPU without what ten lines take it, as ours is without loading libraries; and that of the
+    process.
+    """
     begin = log.with_name("begin.log")
     with log.open("rb") as file:
         begin.write_bytes(b"".join(islice(file, 10)))
@@ -115,7 +134,11 @@ def _measure_packed(log: Path) -> Figures:
             "theirs": partial(_measure_unpacking, program, packed),
         }
         rows = list(_rounds(parts))
-        figures |= ratio(f"{program}_cpu_vs_{program}_wc", _column(rows, "ours", "cpu"), _column(rows, "theirs", "cpu"))
+        figures |= ratio(
+            f"{program}_cpu_vs_{program}_wc",
+            _column(rows, "ours", "cpu"),
+            _column(rows, "theirs", "cpu"),
+        )
         packed.unlink()
     return figures
 
@@ -133,9 +156,11 @@ def _pack(program: str, log: Path, packed: Path) -> None:
 
 
 def _two_cores(folder: Path) -> Figures:
-    """Two logs that are alike but not the same, on one core, on two, and by two processes with a core each.
+    """Two logs that are alike but not the same, on one core, on two, and by two processes with a
+    core each.
 
-    The processes share nothing but the machine: what they gain is what its cores, memory and disk allow.
+    The processes share nothing but the machine: what they gain is what its cores, memory and disk
+    allow.
     """
     if len(os.sched_getaffinity(0)) < 2:
         return _nothing_measured("there is one core only")
@@ -170,7 +195,11 @@ def _wall(folder: Path) -> Figures:
     log = folder / "many.log"
     synthetic.write(log, MANY_LINES)
     rows = list(_rounds({"ours": partial(_reading, log), "wc": partial(_wc, log)}))
-    figures = ratio("wall_vs_wc_synthetic", _column(rows, "ours", "wall"), _column(rows, "wc", "wall"))
+    figures = ratio(
+        "wall_vs_wc_synthetic",
+        _column(rows, "ours", "wall"),
+        _column(rows, "wc", "wall"),
+    )
     figures["synthetic_targets"] = rows[0]["ours"]["rows"]
     figures["scan_peak_mib"] = max(_column(rows, "ours", "peak_mib"))
     log.unlink()
@@ -178,23 +207,36 @@ def _wall(folder: Path) -> Figures:
 
 
 def _real(folder: Path, rival: GoAccess | None) -> Figures:
-    """Each large set of real logs as one plain log; the figures of all of them together, and of each."""
+    """Each large set of real logs as one plain log; the figures of all of them together, and of
+    each.
+    """
     traces = os.environ.get("TRACES")
     if not traces:
         return _nothing_measured("no real logs: TRACES names no folder")
     sets = list(real.logs(Path(traces), folder))
     if not sets:
-        return _nothing_measured(f"no set of logs in {traces} has {real.LEAST_LINES} lines that FLEX reads")
-    figures = _real_cpu(max(sets, key=lambda log: log.path.stat().st_size), rival) if rival else {}
+        return _nothing_measured(
+            f"no set of logs in {traces} has {real.LEAST_LINES} lines that FLEX reads"
+        )
+    figures = (
+        _real_cpu(max(sets, key=lambda log: log.path.stat().st_size), rival)
+        if rival
+        else {}
+    )
     parts: dict[str, Callable[[], Row]] = {}
     for log in sets:
         parts[f"ours {log.name}"] = partial(_reading, log.path, site=log.site)
         parts[f"wc {log.name}"] = partial(_wc, log.path)
     rows = list(_rounds(parts))
-    ours, theirs = ([sum(row[f"{who} {log.name}"]["wall"] for log in sets) for row in rows] for who in ("ours", "wc"))
+    ours, theirs = (
+        [sum(row[f"{who} {log.name}"]["wall"] for log in sets) for row in rows]
+        for who in ("ours", "wc")
+    )
     figures |= ratio("wall_vs_wc_real", ours, theirs)
     for log in sets:
-        ours, theirs = (_column(rows, f"{who} {log.name}", "wall") for who in ("ours", "wc"))
+        ours, theirs = (
+            _column(rows, f"{who} {log.name}", "wall") for who in ("ours", "wc")
+        )
         figures |= ratio(f"wall_vs_wc_{log.name}", ours, theirs)
     return figures
 
@@ -202,9 +244,15 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
 def _real_cpu(log: RealLog, rival: GoAccess) -> Figures:
     """CPU on the largest real log, where GoAccess has a name for its format."""
     if log.format not in GOACCESS_FORMATS:
-        return _nothing_measured(f"GoAccess on {log.name}: it has no name for {log.format}")
+        return _nothing_measured(
+            f"GoAccess on {log.name}: it has no name for {log.format}"
+        )
     theirs = partial(_goaccess, rival, log.path, GOACCESS_FORMATS[log.format])
-    rows = list(_rounds({"ours": partial(_reading, log.path, site=log.site), "goaccess": theirs}))
+    rows = list(
+        _rounds(
+            {"ours": partial(_reading, log.path, site=log.site), "goaccess": theirs}
+        )
+    )
     name = f"cpu_vs_goaccess_{rival.figure}_{log.name}"
     return ratio(name, _column(rows, "goaccess", "cpu"), _column(rows, "ours", "cpu"))
 
@@ -244,5 +292,7 @@ def _folder() -> Iterator[Path]:
     """In memory where that has room: neither side waits for a disk then."""
     memory = Path("/dev/shm")
     fits = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
-    with tempfile.TemporaryDirectory(prefix="flex-bench-", dir=memory if fits else None) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="flex-bench-", dir=memory if fits else None
+    ) as folder:
         yield Path(folder)

@@ -1,8 +1,10 @@
-"""What visitors notice while things go wrong: failures, and how soon the rate is again what it should be.
+"""What visitors notice while things go wrong: failures, and how soon the rate is again what it
+should be.
 
-In goes how long and how fast; out come figures. A rate should be nine tenths of that of a healthy cluster of the size
-that is left, measured beside under the same load. Each drill is one crowd's, on nodes that were well: a member slow, or
-dead, or taken out, and then back; the link between two distributors cut and mended, and one of these killed.
+In goes how long and how fast; out come figures. A rate should be nine tenths of that of a healthy
+cluster of the size that is left, measured beside under the same load. Each drill is one crowd's, on
+nodes that were well: a member slow, or dead, or taken out, and then back; the link between two
+distributors cut and mended, and one of these killed.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from flex.routing import force
 from flex.routing.pool import Limits
 from flex.routing.runtime import Socket
 
-# More than the paper's S of all members but one let in, so that a limit that did not follow them would show.
+# More than the paper's S of all members but one let in, so that a limit that did not follow them
+# would show.
 NODES, VISITORS = 4, 200
 ENOUGH = 0.9
 WINDOW, STEP = 3.0, 0.5
@@ -37,7 +40,9 @@ SLOW = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds of one thing: of the warm-up, of each fault at most, from when all is well; and how many reloads."""
+    """Seconds of one thing: of the warm-up, of each fault at most, from when all is well; and how
+    many reloads.
+    """
 
     warm: float
     each: float
@@ -63,7 +68,9 @@ def _take_out(each: Rig) -> None:
 
 
 def _kill(each: Rig) -> None:
-    """The first distributor: its master, and the workers that would end by themselves a little later."""
+    """The first distributor: its master, and the workers that would end by themselves a little
+    later.
+    """
     master = each.running.pop(next(iter(each.running)))
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     for process in (master, *map(int, workers)):
@@ -113,20 +120,29 @@ FAULTS = tuple(fault for drill in DRILLS for fault in drill.faults)
 
 
 def measure(quick: bool, slower: float) -> Figures:
-    pace = Pace(3.0, 6.0, 0.0, 5, slower) if quick else Pace(12.0, 40.0, 5.0, 60, slower)
+    pace = (
+        Pace(3.0, 6.0, 0.0, 5, slower) if quick else Pace(12.0, 40.0, 5.0, 60, slower)
+    )
     case = next(traffic.made_up(NODES))
     healthy = {nodes: _healthy(case, nodes, pace) for nodes in (NODES - 1, NODES)}
-    figures: Figures = {f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()}
+    figures: Figures = {
+        f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()
+    }
     figures |= _reloads(case, pace)
     for drill in DRILLS:
         figures |= _drill(drill, case, pace, healthy)
     return figures
 
 
-def _start(each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1) -> None:
+def _start(
+    each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1
+) -> None:
     each.relay()
     each.start("lardr", Limits(), on=list(each.addresses)[:distributors], mastered=True)
-    each.tell("machine", value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0))
+    each.tell(
+        "machine",
+        value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0),
+    )
     each.all_once(case.trace, VISITORS)
     each.during(VISITORS, pace.warm)
     each.tell("machine", value=machine)
@@ -160,7 +176,9 @@ def _reloads(case: Case, pace: Pace) -> Figures:
     }
 
 
-def _drill(drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]) -> Figures:
+def _drill(
+    drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]
+) -> Figures:
     machine = Machine(case.memory).slower(pace.slower)
     moments = []
     with rig(NODES, machine, case.trace) as each:
@@ -175,8 +193,13 @@ def _drill(drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]) -
         answers = each.end()
     figures: Figures = {}
     for fault, begin, end in zip(drill.faults, moments[:-1], moments[1:], strict=True):
-        found = _figures(fault, answers.between(begin, end), begin, end, healthy[fault.left])
-        print(f"{fault.name}: {', '.join(f'{value:.4g}' for value in found.values())}", flush=True)
+        found = _figures(
+            fault, answers.between(begin, end), begin, end, healthy[fault.left]
+        )
+        print(
+            f"{fault.name}: {', '.join(f'{value:.4g}' for value in found.values())}",
+            flush=True,
+        )
         figures |= found
     return figures
 
@@ -193,11 +216,15 @@ def _heal(each: Rig, rate: float, pace: Pace) -> None:
     each.settle(pace.calm)
 
 
-def _figures(fault: Fault, answers: Answers, begin: float, end: float, healthy: float) -> Figures:
+def _figures(
+    fault: Fault, answers: Answers, begin: float, end: float, healthy: float
+) -> Figures:
     last = answers.between(end - WINDOW, end)
     at_once = answers.between(begin, begin + AT_ONCE).failures
     return {
-        f"{fault.name}_seconds_until_90_percent": _until(answers, begin, end, ENOUGH * healthy),
+        f"{fault.name}_seconds_until_90_percent": _until(
+            answers, begin, end, ENOUGH * healthy
+        ),
         f"{fault.name}_at_last_vs_healthy": len(last.at) / WINDOW / healthy,
         f"{fault.name}_failed_in_flight": at_once,
         f"{fault.name}_failed_later": answers.failures - at_once,
@@ -205,15 +232,20 @@ def _figures(fault: Fault, answers: Answers, begin: float, end: float, healthy: 
 
 
 def _until(answers: Answers, begin: float, end: float, rate: float) -> float:
-    """Seconds until the rate over a window is reached again after the worst one; as long as there was where it is not.
+    """Seconds until the rate over a window is reached again after the worst one; as long as there
+    was where it is not.
 
     None is worse than that rate where nothing was noticed.
     """
     good = np.sort(answers.at[answers.status == 200])
     moments = np.arange(begin, max(end - WINDOW, begin + STEP), STEP)
-    rates = (np.searchsorted(good, moments + WINDOW) - np.searchsorted(good, moments)) / WINDOW
+    rates = (
+        np.searchsorted(good, moments + WINDOW) - np.searchsorted(good, moments)
+    ) / WINDOW
     if rates.min() >= rate:
         return 0.0
     worst = int(rates.argmin())
     again = np.flatnonzero(rates[worst:] >= rate)
-    return float(moments[worst + again[0]] - begin) if len(again) else float(end - begin)
+    return (
+        float(moments[worst + again[0]] - begin) if len(again) else float(end - begin)
+    )

@@ -1,8 +1,10 @@
-"""Web servers as the testbed models them: each has an LRU cache, one disk and one processor, and answers over loopback.
+"""Web servers as the testbed models them: each has an LRU cache, one disk and one processor, and
+answers over loopback.
 
-In go addresses and a Machine; commands come through a pipe: how many hits, be slow, die, come back. What a read or an
-answer takes is waited for, not worked, so that one process carries all servers. Answers hold a few hundred bytes
-whatever a target's size is: what is measured is who is asked, not how fast this machine copies.
+In go addresses and a Machine; commands come through a pipe: how many hits, be slow, die, come back.
+What a read or an answer takes is waited for, not worked, so that one process carries all servers.
+Answers hold a few hundred bytes whatever a target's size is: what is measured is who is asked, not
+how fast this machine copies.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nx-node: %d\r\nx-hit: %d\r\n
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Bytes of memory for targets; seconds for a read and an answer, each with a part that grows with the bytes."""
+    """Bytes of memory for targets; seconds for a read and an answer, each with a part that grows
+    with the bytes.
+    """
 
     memory: int
     read: float = 0.028
@@ -38,7 +42,9 @@ class Machine:
 
 @dataclass(eq=False, slots=True)
 class Origin:
-    """One node. Disk and processor do one thing after the other: each is known by when it is free again."""
+    """One node. Disk and processor do one thing after the other: each is known by when it is free
+    again.
+    """
 
     number: int
     machine: Machine
@@ -134,7 +140,9 @@ class Origins:
     async def listen(self, number: int) -> None:
         host, port = self.addresses[number]
         make = partial(_Asked, self.nodes[number])
-        self.nodes[number].listening = await asyncio.get_running_loop().create_server(make, host, port, backlog=1024)
+        self.nodes[number].listening = await asyncio.get_running_loop().create_server(
+            make, host, port, backlog=1024
+        )
 
     async def run(self) -> None:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -153,8 +161,12 @@ class Origins:
         task = asyncio.get_running_loop().create_task(self._do(command, number, value))
         task.add_done_callback(lambda done: self.pipe.send(done.result()))
 
-    async def _do(self, command: Command, number: int, value: Any) -> Any:  # what a command takes is its own
-        chosen = [self.nodes[number]] if number in self.nodes else list(self.nodes.values())
+    async def _do(
+        self, command: Command, number: int, value: Any
+    ) -> Any:  # what a command takes is its own
+        chosen = (
+            [self.nodes[number]] if number in self.nodes else list(self.nodes.values())
+        )
         for node in chosen:
             await self._on(node, command, value)
         return {node.number: (node.hits, node.misses) for node in chosen}
@@ -176,6 +188,12 @@ class Origins:
             await self.listen(node.number)
 
 
-def serve(pipe: Connection, addresses: Mapping[int, tuple[str, int]], machine: Machine) -> None:
+def serve(
+    pipe: Connection, addresses: Mapping[int, tuple[str, int]], machine: Machine
+) -> None:
     """Until the other end of the pipe is closed."""
-    uvloop.run(Origins(pipe, addresses, {number: Origin(number, machine) for number in addresses}).run())
+    uvloop.run(
+        Origins(
+            pipe, addresses, {number: Origin(number, machine) for number in addresses}
+        ).run()
+    )

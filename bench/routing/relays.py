@@ -1,7 +1,8 @@
-"""The links by which distributors tell each other what they decided, each through a relay that can be cut.
+"""The links by which distributors tell each other what they decided, each through a relay that can
+be cut.
 
-In goes where each node is reached by the others and where it listens; commands come through a pipe. A cut link is one
-that nobody answers: connections end, and new ones are refused.
+In goes where each node is reached by the others and where it listens; commands come through a pipe.
+A cut link is one that nobody answers: connections end, and new ones are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class _Relays:
 
     async def mend(self) -> None:
         for (host, port), to in self.links.items():
-            self.listening.append(await asyncio.start_server(partial(self._relay, to), host, port))
+            self.listening.append(
+                await asyncio.start_server(partial(self._relay, to), host, port)
+            )
 
     def cut(self) -> None:
         while self.listening:
@@ -32,7 +35,9 @@ class _Relays:
         for writer in self.writers:
             writer.transport.abort()
 
-    async def _relay(self, to: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(
+        self, to: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             their_reader, their_writer = await asyncio.open_connection(*to)
         except OSError:

@@ -1,6 +1,8 @@
-"""What the routing bench runs on: nodes on loopback, each with a HAProxy as FLEX writes it, and visitors.
+"""What the routing bench runs on: nodes on loopback, each with a HAProxy as FLEX writes it, and
+visitors.
 
-In go sizes and a policy; out come the answers that visitors got, and what the distributors' processors did.
+In go sizes and a policy; out come the answers that visitors got, and what the distributors'
+processors did.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ from flex.routing.runtime import Socket
 from flex.sim.traces import Trace
 
 # Policies that no site needs, to compare with: what they have instead of another's way to balance.
-PLAIN = {"round_robin": "balance roundrobin", "hash": "balance uri\n    hash-type consistent sdbm avalanche"}
+PLAIN = {
+    "round_robin": "balance roundrobin",
+    "hash": "balance uri\n    hash-type consistent sdbm avalanche",
+}
 
 _PATIENCE = 60.0
 
@@ -50,7 +55,10 @@ class Rig:
     def relay(self) -> None:
         """From now on distributors reach each other by links that can be cut."""
         port = self.ports["peers"]
-        links = {(_relay_of(address), port): (address, port) for address in self.addresses.values()}
+        links = {
+            (_relay_of(address), port): (address, port)
+            for address in self.addresses.values()
+        }
         self.links = self.stack.enter_context(_process(relays.relay, links))
         _answer(self.links)
 
@@ -61,9 +69,17 @@ class Rig:
         _answer(self.links)
 
     def start(
-        self, policy: str, limits: Limits, *, on: Sequence[str] = (), threads: int = 1, mastered: bool = False
+        self,
+        policy: str,
+        limits: Limits,
+        *,
+        on: Sequence[str] = (),
+        threads: int = 1,
+        mastered: bool = False,
     ) -> None:
-        """Distributors on these nodes, or on the first alone; under a master process where it is to be reloaded."""
+        """Distributors on these nodes, or on the first alone; under a master process where it is to
+        be reloaded.
+        """
         nodes = on or list(self.addresses)[:1]
         for node in nodes:
             folder = self.folder / node
@@ -71,18 +87,26 @@ class Rig:
             program.write(self.files(node, policy, limits, threads, nodes), folder)
             port, address = self.ports["visit"], self.addresses[node]
             ours = (
-                program.start_with_master(self.found, folder, port, folder / "m", address)
+                program.start_with_master(
+                    self.found, folder, port, folder / "m", address
+                )
                 if mastered
                 else program.running(self.found, folder, port, address)
             )
             self.running[node] = self.stack.enter_context(ours)
 
     def become(self, *, without: str = "", leaving: str = "") -> None:
-        """The distributors, which are mastered, are told that this member is gone, or that it leaves."""
+        """The distributors, which are mastered, are told that this member is gone, or that it
+        leaves.
+        """
         for node in self.running:
             folder = self.folder / node
-            made = self.files(node, "lardr", Limits(), 1, list(self.running), without, leaving)
-            sockets = force.Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")))
+            made = self.files(
+                node, "lardr", Limits(), 1, list(self.running), without, leaving
+            )
+            sockets = force.Sockets(
+                Socket(str(folder / "s")), Socket(str(folder / "m"))
+            )
             force.enforce(made, folder, None, sockets)
 
     def files(
@@ -95,9 +119,19 @@ class Rig:
         without: str = "",
         leaving: str = "",
     ) -> Mapping[str, str]:
-        there = members({name: address for name, address in self.addresses.items() if name != without})
-        there = tuple(replace(member, leaving=member.node == leaving) for member in there)
-        pool = Pool(HOST, (), there, "least_connections" if policy in PLAIN else policy, limits)
+        there = members(
+            {
+                name: address
+                for name, address in self.addresses.items()
+                if name != without
+            }
+        )
+        there = tuple(
+            replace(member, leaving=member.node == leaving) for member in there
+        )
+        pool = Pool(
+            HOST, (), there, "least_connections" if policy in PLAIN else policy, limits
+        )
         layout = haproxy.Layout(
             directory=str(self.folder / node),
             listen=(f"{self.addresses[node]}:{self.ports['visit']}",),
@@ -109,11 +143,15 @@ class Rig:
             threads=threads,
             connections=4_000,
         )
-        made = haproxy.files(node, {each: self._peer(node, each) for each in on}, [pool], layout)
+        made = haproxy.files(
+            node, {each: self._peer(node, each) for each in on}, [pool], layout
+        )
         if policy in PLAIN:
             name = f"\nbackend {pool.name}\n"
             before, after = made[haproxy.CONFIGURATION].split(name)
-            made[haproxy.CONFIGURATION] = before + name + after.replace("balance leastconn", PLAIN[policy], 1)
+            made[haproxy.CONFIGURATION] = (
+                before + name + after.replace("balance leastconn", PLAIN[policy], 1)
+            )
         return made
 
     def _peer(self, node: str, other: str) -> str:
@@ -124,7 +162,9 @@ class Rig:
     def entrances(self) -> list[tuple[str, int]]:
         return [(self.addresses[node], self.ports["visit"]) for node in self.running]
 
-    def tell(self, command: origins.Command, number: int = 0, value: Any = None) -> Any:  # as each command has it
+    def tell(
+        self, command: origins.Command, number: int = 0, value: Any = None
+    ) -> Any:  # as each command has it
         self.web.send((command, number, value))
         return _answer(self.web)
 
@@ -140,7 +180,9 @@ class Rig:
         return answers
 
     def all_once(self, trace: Trace, clients: int, times: int = 1) -> None:
-        """Every target asked for so many times, the hottest last; then the trace again from its beginning."""
+        """Every target asked for so many times, the hottest last; then the trace again from its
+        beginning.
+        """
         coldest_first = np.argsort(trace.frequency(), kind="stable")
         self.trace(replace(trace, target=coldest_first))
         self.begin(clients)
@@ -202,8 +244,13 @@ def _cpu_seconds(pid: int) -> float:
 def rig(nodes: int, machine: Machine, trace: Trace) -> Iterator[Rig]:
     ports = dict(zip(("visit", "web", "peers"), _free(3), strict=True))
     # Names that no other rig of this machine has: HAProxy's own sockets are called after them.
-    addresses = {f"n{number}-{ports['visit']}": f"127.0.1.{number}" for number in range(1, nodes + 1)}
-    listening = {number: (f"127.0.1.{number}", ports["web"]) for number in range(1, nodes + 1)}
+    addresses = {
+        f"n{number}-{ports['visit']}": f"127.0.1.{number}"
+        for number in range(1, nodes + 1)
+    }
+    listening = {
+        number: (f"127.0.1.{number}", ports["web"]) for number in range(1, nodes + 1)
+    }
     folder = Path(tempfile.mkdtemp(prefix="flex-bench-"))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -233,5 +280,8 @@ def _process(work: Any, *args: Any) -> Iterator[Connection]:
 
 def _free(count: int) -> list[int]:
     with ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        probes = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            for _ in range(count)
+        ]
         return [probe.getsockname()[1] for probe in probes]

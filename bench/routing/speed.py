@@ -1,4 +1,5 @@
-"""The routing of replicated sites, measured: policy against policy on one trace after the other, in one run.
+"""The routing of replicated sites, measured: policy against policy on one trace after the other, in
+one run.
 
     make bench NAME=routing                       some 25 minutes: HAProxy, origins and visitors on loopback
     QUICK=1 make bench NAME=routing               only to see that it runs: the figures mean little
@@ -6,8 +7,9 @@
     PACE=4 make bench NAME=routing                origins four times as slow, where this machine has other work
     ONLY=hot,faults make bench NAME=routing       these traces and parts alone: `eight`, `processor`, `faults`, `warmth`
 
-All policies of a case stand ready at once, warm, and take turns of a few seconds: what else this machine does hits them
-alike. A ratio is that of two sums of one run. docs/bench.md says what each figure means.
+All policies of a case stand ready at once, warm, and take turns of a few seconds: what else this
+machine does hits them alike. A ratio is that of two sums of one run. docs/bench.md says what each
+figure means.
 """
 
 from __future__ import annotations
@@ -77,11 +79,15 @@ class Measured:
 
     def slowest(self, percent: float) -> float:
         """Seconds within which so many percent had their answer."""
-        return float(np.percentile(np.concatenate([turn.took for turn in self.turns]), percent))
+        return float(
+            np.percentile(np.concatenate([turn.took for turn in self.turns]), percent)
+        )
 
     def imbalance(self, nodes: int) -> float:
         """Of the busiest node over the mean."""
-        by_node = np.bincount(np.concatenate([turn.node for turn in self.turns]), minlength=nodes + 1)[1:]
+        by_node = np.bincount(
+            np.concatenate([turn.node for turn in self.turns]), minlength=nodes + 1
+        )[1:]
         return float(by_node.max() / by_node.mean())
 
 
@@ -96,7 +102,9 @@ def measure() -> Figures:
 
 
 def _parts() -> Iterator[tuple[str, Callable[[], Figures]]]:
-    """Each with its name: the traces, one after the other as they are read, and what is not measured by trace."""
+    """Each with its name: the traces, one after the other as they are read, and what is not
+    measured by trace.
+    """
     for case in _cases(4):
         yield case.name, partial(_on_trace, case)
     others: dict[str, Callable[[], Figures]] = {
@@ -115,7 +123,11 @@ def _wanted(name: str) -> bool:
 def _worst(figures: Figures) -> Figures:
     """The trace on which another policy is furthest ahead."""
     name = "lardr_vs_best_"
-    ratios = {each.removeprefix(name): float(ratio) for each, ratio in figures.items() if each.startswith(name)}
+    ratios = {
+        each.removeprefix(name): float(ratio)
+        for each, ratio in figures.items()
+        if each.startswith(name)
+    }
     worst = min(ratios, key=ratios.__getitem__, default="")
     return {f"{name}worst_trace": ratios[worst], "worst_trace": worst} if worst else {}
 
@@ -128,8 +140,13 @@ def _on_eight() -> Figures:
 
 
 def _on_trace(case: Case) -> Figures:
-    """Every policy on four nodes. Round robin and a distributor on each node only where a figure is made of them."""
-    more = {"zipf": ("round_robin", f"lardr{EVERYWHERE}"), "hot": (f"lardr{EVERYWHERE}",)}.get(case.name, ())
+    """Every policy on four nodes. Round robin and a distributor on each node only where a figure is
+    made of them.
+    """
+    more = {
+        "zipf": ("round_robin", f"lardr{EVERYWHERE}"),
+        "hot": (f"lardr{EVERYWHERE}",),
+    }.get(case.name, ())
     found = compare(case, 4, (*(FEW[1:] if QUICK else POLICIES), *more))
     _show(case, 4, found)
     best = max(each.rate for each in found.values())
@@ -137,15 +154,22 @@ def _on_trace(case: Case) -> Figures:
     if "round_robin" in found:
         figures |= _against_wrr(found, 4)
     if f"lardr{EVERYWHERE}" in found:
-        figures[f"four_distributors_vs_one_{case.name}"] = found[f"lardr{EVERYWHERE}"].rate / found["lardr"].rate
+        figures[f"four_distributors_vs_one_{case.name}"] = (
+            found[f"lardr{EVERYWHERE}"].rate / found["lardr"].rate
+        )
     if case.name == "fits":
-        figures["fits_in_ram_vs_leastconn"] = found["lardr"].rate / found["least_connections"].rate
+        figures["fits_in_ram_vs_leastconn"] = (
+            found["lardr"].rate / found["least_connections"].rate
+        )
     return figures
 
 
 def _say(figures: Figures) -> None:
     for name, value in figures.items():
-        CONSOLE.print(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}", highlight=False)
+        CONSOLE.print(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}",
+            highlight=False,
+        )
 
 
 def _cases(nodes: int) -> Iterator[Case]:
@@ -169,12 +193,22 @@ def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measur
     # As long as a queue for large answers takes, and longer.
     settle = max(PACE, VISITORS * (machine.answer + case.large * machine.answer_byte))
     with ExitStack() as stack:
-        rigs = {policy: stack.enter_context(rig(nodes, machine, case.trace)) for policy in policies}
+        rigs = {
+            policy: stack.enter_context(rig(nodes, machine, case.trace))
+            for policy in policies
+        }
         with ThreadPoolExecutor(WARMING) as side_by_side:
             list(side_by_side.map(partial(_ready, case, machine), rigs.values(), rigs))
         for first in _parts_of(case):
             for policy, each in rigs.items():
-                _turn(each, found[policy], VISITORS * nodes, first, settle=settle, turn=TURN / PACE * settle)
+                _turn(
+                    each,
+                    found[policy],
+                    VISITORS * nodes,
+                    first,
+                    settle=settle,
+                    turn=TURN / PACE * settle,
+                )
     return found
 
 
@@ -191,24 +225,38 @@ def _parts_of(case: Case) -> list[int]:
 
 
 def warm(each: Rig, case: Case, machine: Machine, nodes: int, *, by_sets: bool) -> None:
-    """With a fast disk first: a cache fills slowly with the one that is measured. Not where targets have sets of
-    members, which each have their own from the start: what machines do in a tenth of the time is to sets ten times as
-    crowded, and there are as many seconds as ever until they lose a member.
+    """With a fast disk first: a cache fills slowly with the one that is measured. Not where targets
+    have sets of members, which each have their own from the start: what machines do in a tenth of
+    the time is to sets ten times as crowded, and there are as many seconds as ever until they lose
+    a member.
     """
     clients = VISITORS * nodes
     each.tell("machine", value=Machine(case.memory, 0, 0, 0, 0))
     fits = case.memory >= case.trace.working_set()
     each.all_once(case.trace, clients, nodes if fits else 1)
-    fast = replace(machine, read=machine.read / 50, answer=machine.answer / 10, answer_byte=machine.answer_byte / 10)
+    fast = replace(
+        machine,
+        read=machine.read / 50,
+        answer=machine.answer / 10,
+        answer_byte=machine.answer_byte / 10,
+    )
     each.tell("machine", value=machine if by_sets else fast)
     each.during(clients, WARM)
     each.tell("machine", value=machine)
     each.during(clients, WARM / 2)
 
 
-def _turn(each: Rig, found: Measured, clients: int, first: int | None = None, *, settle: float, turn: float) -> None:
-    """The beginning, while queues of the disks grow to what they stay at, is not counted. Every policy has the same
-    requests in a turn: those of a log are not alike all over.
+def _turn(
+    each: Rig,
+    found: Measured,
+    clients: int,
+    first: int | None = None,
+    *,
+    settle: float,
+    turn: float,
+) -> None:
+    """The beginning, while queues of the disks grow to what they stay at, is not counted. Every
+    policy has the same requests in a turn: those of a log are not alike all over.
     """
     each.begin(clients, first)
     each.settle(settle)
@@ -236,13 +284,16 @@ def _processor() -> Figures:
             figures[f"{policy}_cpu_us_k{nodes}"] = 1e6 * found[policy].per_request
             figures[f"{policy}_cpu_vs_rr_k{nodes}"] = found[policy].per_request / plain
     for policy in ("lardr", "lardr_long"):
-        figures[f"{policy}_cpu_vs_rr"] = max(float(figures[f"{policy}_cpu_vs_rr_k{nodes}"]) for nodes in MEMBERS)
+        figures[f"{policy}_cpu_vs_rr"] = max(
+            float(figures[f"{policy}_cpu_vs_rr_k{nodes}"]) for nodes in MEMBERS
+        )
     return figures
 
 
 def _costs(case: Case, nodes: int) -> dict[str, Measured]:
-    """`lardr` is the way of most requests, whose target has one member with room; `lardr_long` that of those whose
-    members are all overloaded: here nobody ever has room, so every target has all members, and all are looked at.
+    """`lardr` is the way of most requests, whose target has one member with room; `lardr_long` that
+    of those whose members are all overloaded: here nobody ever has room, so every target has all
+    members, and all are looked at.
     """
     ways = {
         "round_robin": ("round_robin", Limits()),
@@ -251,7 +302,12 @@ def _costs(case: Case, nodes: int) -> dict[str, Measured]:
     }
     found = {way: Measured(way) for way in ways}
     with ExitStack() as stack:
-        rigs = {way: stack.enter_context(rig(nodes, Machine(case.memory, 0, 0, 0, 0), case.trace)) for way in ways}
+        rigs = {
+            way: stack.enter_context(
+                rig(nodes, Machine(case.memory, 0, 0, 0, 0), case.trace)
+            )
+            for way in ways
+        }
         for way, each in rigs.items():
             each.start(*ways[way])
             each.all_once(case.trace, VISITORS)
@@ -264,7 +320,15 @@ def _costs(case: Case, nodes: int) -> dict[str, Measured]:
 def _show(case: Case, nodes: int, found: dict[str, Measured]) -> None:
     table = Table(title=f"{case.name}, {nodes} nodes", title_justify="left")
     table.add_column("policy")
-    for column in ("requests/s", "miss", "p50 ms", "p99 ms", "busiest/mean", "CPU us", "failed"):
+    for column in (
+        "requests/s",
+        "miss",
+        "p50 ms",
+        "p99 ms",
+        "busiest/mean",
+        "CPU us",
+        "failed",
+    ):
         table.add_column(column, justify="right")
     for policy, each in found.items():
         table.add_row(

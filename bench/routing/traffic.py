@@ -1,4 +1,5 @@
-"""What visitors of the routing bench ask for: popularity by Zipf's law, one hot target, twins of published logs, logs.
+"""What visitors of the routing bench ask for: popularity by Zipf's law, one hot target, twins of
+published logs, logs.
 
 In goes a seed or a folder; out come Traces, of which a node's memory holds a share.
 """
@@ -29,7 +30,9 @@ LEAST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A trace, how many bytes a node has for it, and in how many parts of it each policy takes a turn."""
+    """A trace, how many bytes a node has for it, and in how many parts of it each policy takes a
+    turn.
+    """
 
     name: str
     trace: Trace
@@ -38,7 +41,9 @@ class Case:
 
     @property
     def quicker(self) -> float:
-        """How many times as quick its origins are: where answers are larger, as many are answered in a second."""
+        """How many times as quick its origins are: where answers are larger, as many are answered
+        in a second.
+        """
         asked = self.trace.frequency()
         return max(1.0, float(asked @ self.trace.size) / int(asked.sum()) / MEAN)
 
@@ -51,17 +56,26 @@ class Case:
 
 def zipf() -> Trace:
     chance = 1.0 / np.arange(1, TARGETS + 1) ** SKEW
-    return _trace("zipf", np.random.default_rng(1).choice(TARGETS, ACCESSES, p=chance / chance.sum()))
+    return _trace(
+        "zipf",
+        np.random.default_rng(1).choice(TARGETS, ACCESSES, p=chance / chance.sum()),
+    )
 
 
 def hot() -> Trace:
     """Of all requests, 30 % are for one target."""
     random, plain = np.random.default_rng(2), zipf()
-    return replace(plain, name="hot", target=np.where(random.random(ACCESSES) < HOT, TARGETS - 1, plain.target))
+    return replace(
+        plain,
+        name="hot",
+        target=np.where(random.random(ACCESSES) < HOT, TARGETS - 1, plain.target),
+    )
 
 
 def made_up(nodes: int) -> Iterator[Case]:
-    """A working set is four times what a node remembers, but for the one that fits into every node's memory."""
+    """A working set is four times what a node remembers, but for the one that fits into every
+    node's memory.
+    """
     for trace in (zipf(), hot()):
         yield Case(trace.name, trace, trace.working_set() // 4)
     yield Case("fits", replace(zipf(), name="fits"), 2 * zipf().working_set())
@@ -70,9 +84,12 @@ def made_up(nodes: int) -> Iterator[Case]:
         yield Case(name, trace, trace.working_set() // nodes)
 
 
-def logs(folder: Path, nodes: int, only: Container[str] | None = None) -> Iterator[Case]:
-    """Real ones with enough accesses, all their sites as one; or only these of them. Whatever the share of a node, it
-    has room for its largest target beside others: one that never fits is read at each request, whoever is asked.
+def logs(
+    folder: Path, nodes: int, only: Container[str] | None = None
+) -> Iterator[Case]:
+    """Real ones with enough accesses, all their sites as one; or only these of them. Whatever the
+    share of a node, it has room for its largest target beside others: one that never fits is read
+    at each request, whoever is asked.
     """
     with TemporaryDirectory() as scratch:
         for log in real.logs(folder, Path(scratch), only):
@@ -87,7 +104,9 @@ def logs(folder: Path, nodes: int, only: Container[str] | None = None) -> Iterat
 
 def _trace(name: str, target: Ints) -> Trace:
     size = _sizes(np.random.default_rng(7))
-    return Trace(name, target.astype(np.int64), size, np.zeros(TARGETS, dtype=np.int64), (name,))
+    return Trace(
+        name, target.astype(np.int64), size, np.zeros(TARGETS, dtype=np.int64), (name,)
+    )
 
 
 def _sizes(random: np.random.Generator) -> Ints:

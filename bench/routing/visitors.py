@@ -1,8 +1,9 @@
-"""Visitors as the testbed has them: so many, each asks for the next target of a trace once it has the answer before.
+"""Visitors as the testbed has them: so many, each asks for the next target of a trace once it has
+the answer before.
 
-In goes a trace and, through a pipe, when to begin and with how many; out comes a row for each answer. A visitor keeps
-its connection. Where a distributor closes it before a byte of an answer came, he asks again on a new one, as browsers
-do; where nobody listens, at the next distributor.
+In goes a trace and, through a pipe, when to begin and with how many; out comes a row for each
+answer. A visitor keeps its connection. Where a distributor closes it before a byte of an answer
+came, he asks again on a new one, as browsers do; where nobody listens, at the next distributor.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ Ports = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """By answer: when it came, the seconds it took, who gave it, whether from memory; status 0 is a failure."""
+    """By answer: when it came, the seconds it took, who gave it, whether from memory; status 0 is a
+    failure.
+    """
 
     at: Floats
     took: Floats
@@ -41,7 +44,12 @@ class Answers:
     def between(self, begin: float, end: float) -> Answers:
         here = (self.at >= begin) & (self.at < end)
         return Answers(
-            self.at[here], self.took[here], self.status[here], self.node[here], self.hit[here], self.asked_again
+            self.at[here],
+            self.took[here],
+            self.status[here],
+            self.node[here],
+            self.hit[here],
+            self.asked_again,
         )
 
     @property
@@ -60,7 +68,9 @@ class _Crowd:
     open: bool = False
     here: int = 0
     asked_again: int = 0
-    rows: tuple[array[float], ...] = field(default_factory=lambda: tuple(array("d") for _ in range(5)))
+    rows: tuple[array[float], ...] = field(
+        default_factory=lambda: tuple(array("d") for _ in range(5))
+    )
 
     def request(self) -> bytes:
         number = int(self.target[self.next])
@@ -69,7 +79,9 @@ class _Crowd:
 
     def note_answer(self, started: float, status: int, node: int, hit: int) -> None:
         now = asyncio.get_running_loop().time()
-        for column, value in zip(self.rows, (now, now - started, status, node, hit), strict=True):
+        for column, value in zip(
+            self.rows, (now, now - started, status, node, hit), strict=True
+        ):
             column.append(value)
 
     def answers(self) -> Answers:
@@ -101,7 +113,10 @@ class _Visitor(asyncio.Protocol):
             self.request = b""
             transport.close()
             return
-        self.request, self.started = self.crowd.request(), asyncio.get_running_loop().time()
+        self.request, self.started = (
+            self.crowd.request(),
+            asyncio.get_running_loop().time(),
+        )
         transport.write(self.request)
 
     def data_received(self, data: bytes) -> None:
@@ -111,7 +126,9 @@ class _Visitor(asyncio.Protocol):
             return
         self.buffer, self.request, self.first = b"", b"", False
         status = int(head[9:12])
-        self.crowd.note_answer(self.started, status, _number(head, b"x-node: "), _number(head, b"x-hit: "))
+        self.crowd.note_answer(
+            self.started, status, _number(head, b"x-node: "), _number(head, b"x-hit: ")
+        )
         assert self.transport
         if b"connection: close" in head:
             self.transport.close()
@@ -133,7 +150,9 @@ class _Visitor(asyncio.Protocol):
         while self.crowd.open:
             host, port = self.crowd.ports[self.which % len(self.crowd.ports)]
             try:
-                await asyncio.get_running_loop().create_connection(lambda: self, host, port)
+                await asyncio.get_running_loop().create_connection(
+                    lambda: self, host, port
+                )
             except OSError:
                 self.which += 1
                 await asyncio.sleep(_AGAIN)

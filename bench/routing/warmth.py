@@ -1,7 +1,8 @@
-"""A site's new node, warmed up before visitors come and cold: of the first minute's requests, how many miss its memory.
+"""A site's new node, warmed up before visitors come and cold: of the first minute's requests, how
+many miss its memory.
 
-In goes how long and how fast; out come figures. What the warm-up fetches is what was asked for most in the part of the
-trace before the visitors' own, as a file table has it.
+In goes how long and how fast; out come figures. What the warm-up fetches is what was asked for most
+in the part of the trace before the visitors' own, as a file table has it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,13 @@ def measure(quick: bool, slower: float) -> Figures:
     }
 
 
-def _miss_ratio(case: Case, asked: np.ndarray, known: np.ndarray | None, seconds: float, slower: float) -> float:
+def _miss_ratio(
+    case: Case,
+    asked: np.ndarray,
+    known: np.ndarray | None,
+    seconds: float,
+    slower: float,
+) -> float:
     """Of all requests."""
     machine = Machine(case.memory).slower(slower)
     with rig(1, machine, replace(case.trace, target=asked)) as each:
@@ -52,7 +59,9 @@ def _miss_ratio(case: Case, asked: np.ndarray, known: np.ndarray | None, seconds
 
 
 def _warm(each: Rig, case: Case, known: np.ndarray) -> None:
-    """As many targets as the node remembers, coldest first: those that were asked for last stay longest."""
+    """As many targets as the node remembers, coldest first: those that were asked for last stay
+    longest.
+    """
     size = case.trace.size
     hottest = np.argsort(-np.bincount(known, minlength=len(size)), kind="stable")
     chosen = hottest[np.cumsum(size[hottest]) <= case.memory][::-1]

@@ -1,9 +1,9 @@
 """Thirty days of drift: what balancing every day costs, and what waiting for a trigger saves.
 
-Every day the loads of all sites wander a little further. FLEX acts on the days on which a node is further from its fair
-share than the trigger, and then aims for a narrower band; beside it stand acting every day and a partition made from
-nothing every day.
-The same again with a node drained on the tenth day, with a node added, and with a fifth of the large sites pinned.
+Every day the loads of all sites wander a little further. FLEX acts on the days on which a node is
+further from its fair share than the trigger, and then aims for a narrower band; beside it stand
+acting every day and a partition made from nothing every day. The same again with a node drained on
+the tenth day, with a node added, and with a fifth of the large sites pinned.
 """
 
 from __future__ import annotations
@@ -50,10 +50,15 @@ def measure() -> Figures:
                 f"{name}_days_acted": month.acted,
                 f"{name}_worst_mean": round(float(np.mean(month.worst)), 4),
                 f"{name}_worst_max": round(max(month.worst), 4),
-                f"{name}_worst_percent_by_day": " ".join(f"{100 * worst:.1f}" for worst in month.worst),
+                f"{name}_worst_percent_by_day": " ".join(
+                    f"{100 * worst:.1f}" for worst in month.worst
+                ),
             }
             keep("solver-days", figures)
-            print(f"{scenario}, {policy}: {month.moves} moves on {month.acted} days", flush=True)
+            print(
+                f"{scenario}, {policy}: {month.moves} moves on {month.acted} days",
+                flush=True,
+            )
     return figures
 
 
@@ -71,7 +76,9 @@ def live(start: Problem, act: Act, change: Change) -> Month:
 
 
 def _above(trigger: float) -> Act:
-    return lambda today: decide(today, SOLVERS["auto"], BUDGET, trigger=trigger, margin=0.0).rows
+    return lambda today: (
+        decide(today, SOLVERS["auto"], BUDGET, trigger=trigger, margin=0.0).rows
+    )
 
 
 def _from_scratch(today: Problem) -> Ints:
@@ -85,7 +92,9 @@ def _balance(change: Change) -> Problem:
 
 
 def _wander(sites: int) -> Iterator[Floats]:
-    """How much each site's loads differ from the first day's, day by day; the two loads go together by half."""
+    """How much each site's loads differ from the first day's, day by day; the two loads go together
+    by half.
+    """
     random = np.random.default_rng(7)
     exponent = np.zeros((sites, 2))
     for _ in range(DAYS):
@@ -121,13 +130,19 @@ def _with_open(problem: Problem, count: int) -> Problem:
 
 
 def _with_pins(problem: Problem, day: int) -> Problem:  # noqa: ARG001  # The pins hold all month.
-    """A fifth of those that were the hundred largest sites on the first day is pinned to nodes in turn."""
+    """A fifth of those that were the hundred largest sites on the first day is pinned to nodes in
+    turn.
+    """
     if problem.pinned:
         return problem
     largest = np.argsort(-problem.load.max(axis=1), kind="stable")[:100]
     nodes = len(problem.nodes)
     return replace(
-        problem, pinned={int(s): frozenset({n % nodes}) for n, s in enumerate(sorted(largest[::5].tolist()))}
+        problem,
+        pinned={
+            int(s): frozenset({n % nodes})
+            for n, s in enumerate(sorted(largest[::5].tolist()))
+        },
     )
 
 

@@ -1,8 +1,10 @@
-"""The clusters the solvers are measured on: few large sites, many small ones, balanced yesterday and asked today.
+"""The clusters the solvers are measured on: few large sites, many small ones, balanced yesterday
+and asked today.
 
-In go a size and a seed; out comes a Problem. Access rates follow Zipf's law, working sets are log-normal and go with
-the rates a little (correlation 0.54 of the logarithms), large sites are split into replicas, and yesterday's placement
-was balanced. Since then every site has drifted (log-normal, sigma 0.3), and a few have surged three to ten times.
+In go a size and a seed; out comes a Problem. Access rates follow Zipf's law, working sets are
+log-normal and go with the rates a little (correlation 0.54 of the logarithms), large sites are
+split into replicas, and yesterday's placement was balanced. Since then every site has drifted
+(log-normal, sigma 0.3), and a few have surged three to ten times.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ SIZES = {
     "s1000000x1000": (1_000_000, 1_000),
 }
 
-# What every replica of a site holds of its working set, however many there are: what is asked for often.
+# What every replica of a site holds of its working set, however many there are: what is asked for
+# often.
 SHARED = 0.65
-# A site is split so that a replica takes at most so much of a node's access rate, once it would take more than MOST;
-# it gives a replica up when the others would stay under LEAST.
+# A site is split so that a replica takes at most so much of a node's access rate, once it would
+# take more than MOST; it gives a replica up when the others would stay under LEAST.
 WANTED, MOST, LEAST = 0.5, 0.6, 0.4
 # No working set is larger than so much of a node's.
 LARGEST = 0.5
@@ -94,7 +97,11 @@ def _surging(random: Random, access: Floats, nodes: int) -> Ints:
     """A few sites of middling size."""
     count, share = max(3, nodes // 16), access.sum() / nodes
     middling = np.flatnonzero((access > 0.02 * share) & (access < 0.1 * share))
-    pool = middling if len(middling) >= count else np.argsort(-access)[: max(4 * count, 20)]
+    pool = (
+        middling
+        if len(middling) >= count
+        else np.argsort(-access)[: max(4 * count, 20)]
+    )
     chosen: Ints = random.choice(pool, count, replace=False)
     return chosen
 
@@ -106,7 +113,9 @@ def _clip(working: Floats, nodes: int) -> Floats:
 
 
 def _split(access: Floats, nodes: int) -> Ints:
-    parts: Ints = np.ceil(access * nodes / (WANTED * access.sum()) - 1e-9).astype(np.int64)
+    parts: Ints = np.ceil(access * nodes / (WANTED * access.sum()) - 1e-9).astype(
+        np.int64
+    )
     return parts
 
 
@@ -119,7 +128,9 @@ def _split_again(access: Floats, replicas: Ints, nodes: int) -> Ints:
 
 
 def _in_force(old: Ints, today: Day, nodes: int) -> Ints:
-    """Without the replicas that today's count has no place for: those on the nodes asked most are gone already."""
+    """Without the replicas that today's count has no place for: those on the nodes asked most are
+    gone already.
+    """
     count = np.bincount(old[:, 0], minlength=len(today.replicas))
     asked = np.bincount(old[:, 1], (today.access / count)[old[:, 0]], nodes)
     least_first = np.lexsort((old[:, 1], asked[old[:, 1]], old[:, 0]))
@@ -141,7 +152,9 @@ def _largest_first(load: Floats, replicas: Ints, nodes: int) -> Ints:
     for site in np.argsort(-load.max(axis=1), kind="stable").tolist():
         after = np.maximum(total[0] + load[site, 0], total[1] + load[site, 1])
         count = int(replicas[site])
-        chosen = after.argmin() if count == 1 else np.argsort(after, kind="stable")[:count]
+        chosen = (
+            after.argmin() if count == 1 else np.argsort(after, kind="stable")[:count]
+        )
         total[:, chosen] += load[site, :, None] if count > 1 else load[site]
         rows[end : end + count, 0], rows[end : end + count, 1] = site, chosen
         end += count

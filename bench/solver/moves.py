@@ -1,10 +1,12 @@
-"""How few rows the solvers move on the family of clusters, beside the proven bound: moves, bound and seconds of each.
+"""How few rows the solvers move on the family of clusters, beside the proven bound: moves, bound
+and seconds of each.
 
-`solver` takes ten seeds of every size but the largest, of which it takes one; `solver-quick` two seeds of the first
-four sizes. The other solvers of the register stand beside `auto` on the first seed: what they move, and how many nodes
-they leave outside the band; on the other seeds all but the slow ones are asked whether they balance as well with fewer
-moves. A million equal sites in balance show what size alone costs. FAMILIES names some of the sizes, SEEDS says how
-many seeds of each. Every figure is printed and kept as soon as it is there.
+`solver` takes ten seeds of every size but the largest, of which it takes one; `solver-quick` two
+seeds of the first four sizes. The other solvers of the register stand beside `auto` on the first
+seed: what they move, and how many nodes they leave outside the band; on the other seeds all but the
+slow ones are asked whether they balance as well with fewer moves. A million equal sites in balance
+show what size alone costs. FAMILIES names some of the sizes, SEEDS says how many seeds of each.
+Every figure is printed and kept as soon as it is there.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ class Found:
 
 def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
     asked = _seeds_by_size(seeds)
-    figures = _of_other_sizes(name, asked) | {"note": engine.WHY_NOT or "native loops installed"}
+    figures = _of_other_sizes(name, asked) | {
+        "note": engine.WHY_NOT or "native loops installed"
+    }
     for size, count in asked.items():
         found, beaten = list[Found](), 0
         for seed in range(1, count + 1):
@@ -81,12 +85,20 @@ def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
             found.append(_solve("auto", problem, SECONDS[size]))
             others = _others(problem, size, with_slow=seed == 1)
             beaten += any(other.beats(found[-1]) for other in others.values())
-            figures |= _of_all(size, found, count) | {f"{size}_seeds_with_fewer_moves_by_another": beaten}
+            figures |= _of_all(size, found, count) | {
+                f"{size}_seeds_with_fewer_moves_by_another": beaten
+            }
             figures |= _of_others(size, others) if seed == 1 else {}
             keep(name, figures)
-        figures[f"{size}_peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        figures[f"{size}_peak_bytes"] = (
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        )
         keep(name, figures)
-    return figures | {"equal_sites_1000000_seconds": _solve("auto", _equal(1_000_000, 16), 15.0).seconds}
+    return figures | {
+        "equal_sites_1000000_seconds": _solve(
+            "auto", _equal(1_000_000, 16), 15.0
+        ).seconds
+    }
 
 
 quick = partial(measure, QUICK, "solver-quick")
@@ -95,13 +107,21 @@ quick = partial(measure, QUICK, "solver-quick")
 def _of_other_sizes(name: str, asked: Mapping[str, int]) -> Figures:
     """The figures of an earlier run, of the sizes that are not measured again."""
     again = tuple(f"{size}_" for size in asked)
-    return {figure: value for figure, value in kept_figures(name).items() if not figure.startswith(again)}
+    return {
+        figure: value
+        for figure, value in kept_figures(name).items()
+        if not figure.startswith(again)
+    }
 
 
 def _seeds_by_size(seeds: Mapping[str, int]) -> Mapping[str, int]:
     """The sizes and seeds that the environment wants, of those there are."""
     families = os.environ.get("FAMILIES", " ".join(seeds)).split()
-    return {size: int(os.environ.get("SEEDS", count)) for size, count in seeds.items() if size in families}
+    return {
+        size: int(os.environ.get("SEEDS", count))
+        for size, count in seeds.items()
+        if size in families
+    }
 
 
 def _equal(sites: int, nodes: int) -> Problem:
@@ -126,14 +146,21 @@ def _of_all(size: str, found: list[Found], seeds: int) -> Figures:
     for name in ("gap", "moves", "bound", "seconds"):
         values = [float(getattr(answer, name)) for answer in found]
         figures[f"{size}_{name}"] = float(np.mean(values))
-        figures[f"{size}_{name}_min"], figures[f"{size}_{name}_max"] = min(values), max(values)
+        figures[f"{size}_{name}_min"], figures[f"{size}_{name}_max"] = (
+            min(values),
+            max(values),
+        )
     return figures
 
 
 def _others(problem: Problem, size: str, *, with_slow: bool) -> dict[str, Found]:
     """By name, those of the register that are done in time."""
     names = (*(SLOW.get(size, ()) if with_slow else ()), *OTHERS.get(size, ()))
-    return {name: _solve(name, problem, PATIENCE * SECONDS[size]) for name in names if name in SOLVERS}
+    return {
+        name: _solve(name, problem, PATIENCE * SECONDS[size])
+        for name in names
+        if name in SOLVERS
+    }
 
 
 def _of_others(size: str, others: Mapping[str, Found]) -> Figures:
@@ -149,8 +176,16 @@ def _solve(solver: str, problem: Problem, seconds: float) -> Found:
     started = time.perf_counter()
     solution = SOLVERS[solver](problem, Budget(seconds=seconds))
     seconds = time.perf_counter() - started
-    outside = np.abs(score.deviation(problem, solution.rows)) > problem.tolerance + score.ROUNDING
+    outside = (
+        np.abs(score.deviation(problem, solution.rows))
+        > problem.tolerance + score.ROUNDING
+    )
     moves = score.moves(problem, solution.rows)
     size = f"{len(problem.sites):,} x {len(problem.nodes):,}"
-    print(f"{solver}, {size}: {moves} moves, at least {solution.bound}, {seconds:.1f} s", flush=True)
-    return Found(moves, solution.bound, solution.proven, int(outside.any(axis=1).sum()), seconds)
+    print(
+        f"{solver}, {size}: {moves} moves, at least {solution.bound}, {seconds:.1f} s",
+        flush=True,
+    )
+    return Found(
+        moves, solution.bound, solution.proven, int(outside.any(axis=1).sum()), seconds
+    )

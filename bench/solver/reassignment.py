@@ -1,16 +1,18 @@
-"""How the search inside our solver does on somebody else's problem: the ROADEF/EURO challenge of 2012, set A.
+"""How the search inside our solver does on somebody else's problem: the ROADEF/EURO challenge of
+2012, set A.
 
-The models are read from the folder that ROADEF names. Processes are items that the native loop shifts and swaps between
-machines; what the challenge charges becomes load outside a band:
+The models are read from the folder that ROADEF names. Processes are items that the native loop
+shifts and swaps between machines; what the challenge charges becomes load outside a band:
 
 - use over the safety capacity: one dimension for each resource, weighed as the challenge weighs it;
 - what is free of one resource beside another: a dimension whose load is the difference and whose band has no top;
 - capacity: dimensions once more, at a price that no saving pays for;
 - a service's processes on different machines: rivals. Moving a process: its price.
 
-What the model of FLEX has no word for is left to the challenge's own rules, which are asked for every single move when
-the answer is carried out, and refuse some: transient use, spread over locations, services that need others near, and
-the prices of moves between particular machines and of the most moved service.
+What the model of FLEX has no word for is left to the challenge's own rules, which are asked for
+every single move when the answer is carried out, and refuse some: transient use, spread over
+locations, services that need others near, and the prices of moves between particular machines and
+of the most moved service.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ BEST = {
     "a2_4": 1_681_353_943,
     "a2_5": 336_170_182,
 }
-# One unit of the challenge's cost, what a unit over a machine's capacity costs, and no limit at all.
+# One unit of the challenge's cost, what a unit over a machine's capacity costs, and no limit at
+# all.
 COST, FORBIDDEN, NONE = 2**16, 2**10, 2**62
 STEPS, HEATS = 1_000_000, 64
 # What the challenge gave a program for each instance.
@@ -54,7 +57,9 @@ HOT, COLD = 1e-5, 1e-10
 def measure() -> Figures:
     folder = os.environ.get("ROADEF")
     if not folder:
-        sys.stderr.write("no reassignment: ROADEF names no folder with model_a1_1.txt and the others\n")
+        sys.stderr.write(
+            "no reassignment: ROADEF names no folder with model_a1_1.txt and the others\n"
+        )
         return {}
     seconds = float(os.environ.get("ROADEF_SECONDS", SECONDS))
     figures: Figures = {"roadef_seconds_each": seconds}
@@ -63,14 +68,21 @@ def measure() -> Figures:
         figures[f"roadef_{name}_cost"] = cost(of, found)
         if best := BEST.get(name):
             figures[f"roadef_{name}_best"] = best
-            figures[f"roadef_{name}_score"] = round((cost(of, found) - best) / cost(of, of.initial), 4)
+            figures[f"roadef_{name}_score"] = round(
+                (cost(of, found) - best) / cost(of, of.initial), 4
+            )
         keep("solver-roadef", figures)
-        print(f"{name}: {cost(of, found):,}, the best known is {BEST.get(name, 0):,}", flush=True)
+        print(
+            f"{name}: {cost(of, found):,}, the best known is {BEST.get(name, 0):,}",
+            flush=True,
+        )
     return figures
 
 
 def reassign(of: Instance, seconds: float) -> Ints:
-    """The cheapest assignment found that keeps the challenge's rules; every other time, what they refused stays."""
+    """The cheapest assignment found that keeps the challenge's rules; every other time, what they
+    refused stays.
+    """
     best, refused = of.initial, np.zeros(len(of.service), dtype=np.bool_)
     until = time.monotonic() + seconds
     for seed in count():
@@ -89,7 +101,11 @@ def _carried_out(of: Instance, machine: Ints, wanted: Ints) -> Ints:
     waiting = np.flatnonzero(wanted != machine).tolist()
     going = True
     while going:
-        refused = [process for process in waiting if not _moved(rules, process, int(wanted[process]))]
+        refused = [
+            process
+            for process in waiting
+            if not _moved(rules, process, int(wanted[process]))
+        ]
         going, waiting = len(refused) < len(waiting), refused
     return rules.machine
 
@@ -128,23 +144,39 @@ def _dimensions(of: Instance) -> tuple[Ints, Ints, Ints]:
     weight, forbidden = of.load_weight * COST, FORBIDDEN * COST
     far = np.full(len(of.capacity), NONE)
     parts = [
-        *((of.required[:, r] * weight[r], -far, of.safety[:, r] * weight[r]) for r in np.flatnonzero(weight)),
-        *((of.required[:, r] * forbidden, -far, of.capacity[:, r] * forbidden) for r in range(len(weight))),
+        *(
+            (of.required[:, r] * weight[r], -far, of.safety[:, r] * weight[r])
+            for r in np.flatnonzero(weight)
+        ),
+        *(
+            (of.required[:, r] * forbidden, -far, of.capacity[:, r] * forbidden)
+            for r in range(len(weight))
+        ),
         *((_both(of.required, b), _both(of.capacity, b), far) for b in of.balances),
     ]
-    load, low, high = (np.ascontiguousarray(np.stack(part, axis=1)) for part in zip(*parts, strict=True))
+    load, low, high = (
+        np.ascontiguousarray(np.stack(part, axis=1))
+        for part in zip(*parts, strict=True)
+    )
     return load, low, high
 
 
 def _both(amount: Ints, balance: Balance) -> Ints:
-    weighed: Ints = (balance.target * amount[:, balance.first] - amount[:, balance.second]) * balance.weight * COST
+    weighed: Ints = (
+        (balance.target * amount[:, balance.first] - amount[:, balance.second])
+        * balance.weight
+        * COST
+    )
     return weighed
 
 
 def _rivals(of: Instance) -> tuple[Ints, Ints]:
     """The processes of the same service, for each process."""
     alike = [np.flatnonzero(of.service == service) for service in range(len(of.spread))]
-    rivals = [alike[service][alike[service] != process] for process, service in enumerate(of.service.tolist())]
+    rivals = [
+        alike[service][alike[service] != process]
+        for process, service in enumerate(of.service.tolist())
+    ]
     return np.cumsum([0, *map(len, rivals)]), np.concatenate(rivals)
 
 

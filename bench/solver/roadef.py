@@ -1,7 +1,9 @@
-"""The machine reassignment problem of the ROADEF/EURO challenge 2012: its files, its costs and its rules.
+"""The machine reassignment problem of the ROADEF/EURO challenge 2012: its files, its costs and its
+rules.
 
-In go a model and an assignment as the challenge wrote them; out come the cost of any assignment, which the challenge
-defines to the last digit, and whether a process may go to a machine. What FLEX makes of it is in reassignment.py.
+In go a model and an assignment as the challenge wrote them; out come the cost of any assignment,
+which the challenge defines to the last digit, and whether a process may go to a machine. What FLEX
+makes of it is in reassignment.py.
 """
 
 from __future__ import annotations
@@ -53,12 +55,17 @@ def read(model: Path, assignment: Path) -> Instance:
     resources = [numbers.take(2) for _ in range(numbers.one())]
     wide = len(resources)
     count = numbers.one()
-    machines = [(*numbers.take(2), numbers.take(wide), numbers.take(wide), numbers.take(count)) for _ in range(count)]
+    machines = [
+        (*numbers.take(2), numbers.take(wide), numbers.take(wide), numbers.take(count))
+        for _ in range(count)
+    ]
     services = []
     for _ in range(numbers.one()):
         spread, needs = numbers.take(2)
         services.append((spread, tuple(numbers.take(needs))))
-    processes = [(numbers.one(), numbers.take(wide), numbers.one()) for _ in range(numbers.one())]
+    processes = [
+        (numbers.one(), numbers.take(wide), numbers.one()) for _ in range(numbers.one())
+    ]
     balances = tuple(Balance(*numbers.take(4)) for _ in range(numbers.one()))
     weights = numbers.take(3)
     return Instance(
@@ -88,7 +95,9 @@ def cost(of: Instance, machine: Ints) -> int:
     overload = int((np.maximum(0, used - of.safety) * of.load_weight).sum())
     free = of.capacity - used
     unbalanced = sum(
-        int(np.maximum(0, b.target * free[:, b.first] - free[:, b.second]).sum()) * b.weight for b in of.balances
+        int(np.maximum(0, b.target * free[:, b.first] - free[:, b.second]).sum())
+        * b.weight
+        for b in of.balances
     )
     moved = machine != of.initial
     by_service = np.bincount(of.service[moved], minlength=len(of.spread))
@@ -119,9 +128,19 @@ class Rules:
         np.add.at(self._taken, of.initial, of.required * left)
         services, places = len(of.spread), len(of.capacity)
         self._on: Ints = _counts(services, places, of.service, machine)
-        self._in: Ints = _counts(services, int(of.location.max()) + 1, of.service, of.location[machine])
-        self._near: Ints = _counts(services, int(of.neighborhood.max()) + 1, of.service, of.neighborhood[machine])
-        self._needed_by = [[s for s, needs in enumerate(of.needs) if needed in needs] for needed in range(services)]
+        self._in: Ints = _counts(
+            services, int(of.location.max()) + 1, of.service, of.location[machine]
+        )
+        self._near: Ints = _counts(
+            services,
+            int(of.neighborhood.max()) + 1,
+            of.service,
+            of.neighborhood[machine],
+        )
+        self._needed_by = [
+            [s for s, needs in enumerate(of.needs) if needed in needs]
+            for needed in range(services)
+        ]
 
     def allow(self, process: int, target: int) -> bool:
         return (
@@ -136,7 +155,11 @@ class Rules:
         home, asked = of.initial[process], of.required[process]
         self._taken[source] -= asked * ~(of.transient & (source == home))
         self._taken[target] += asked * ~(of.transient & (target == home))
-        for counts, place in ((self._on, None), (self._in, of.location), (self._near, of.neighborhood)):
+        for counts, place in (
+            (self._on, None),
+            (self._in, of.location),
+            (self._near, of.neighborhood),
+        ):
             counts[service, source if place is None else place[source]] -= 1
             counts[service, target if place is None else place[target]] += 1
         self.machine[process] = target
@@ -154,14 +177,19 @@ class Rules:
         return bool(np.count_nonzero(locations) >= self._of.spread[service])
 
     def _stays_near(self, process: int, target: int) -> bool:
-        """What the service needs is in the new neighbourhood, and what needs it in the old one does without."""
+        """What the service needs is in the new neighbourhood, and what needs it in the old one does
+        without.
+        """
         of, service = self._of, int(self._of.service[process])
         there, here = of.neighborhood[target], of.neighborhood[self.machine[process]]
         if there == here:
             return True
         finds = all(self._near[needed, there] for needed in of.needs[service])
         is_last = self._near[service, here] == 1
-        return finds and not (is_last and any(self._near[needing, here] for needing in self._needed_by[service]))
+        return finds and not (
+            is_last
+            and any(self._near[needing, here] for needing in self._needed_by[service])
+        )
 
 
 def instances(folder: Path) -> Iterator[tuple[str, Instance]]:

@@ -1,6 +1,7 @@
 """What BIND has to be told, as the lines to paste into named.conf.
 
-In go zones and the names of keys, out comes text. No secret is in it: named reads the keys from files of its own.
+In go zones and the names of keys, out comes text. No secret is in it: named reads the keys from
+files of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from flex.zones.marker import LABEL
 from flex_dns.part import KeyFile, Part, ZonePart
 
-# The secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for each other:
-# at 20 a second the last of 2,000 would wait for a hundred. named sends ten at a time: 1,250 a second is each 8 ms. It
-# waits for such times by a clock that ticks each 4 ms, and busily until the next tick: at times between ticks, or at a
-# higher rate, its timer takes most of a core. A zone of which half changes is sent whole, as small ones are each time:
-# for that a secondary writes no journal, which costs it two waits for the disk. Each zone is fetched by a connection of
-# its own; one that finds ten others waiting, which is all that named has room for by itself, comes a second later.
+# The secondaries hear of each change at once, not up to five seconds later, and many zones do not
+# wait for each other: at 20 a second the last of 2,000 would wait for a hundred. named sends ten at
+# a time: 1,250 a second is each 8 ms. It waits for such times by a clock that ticks each 4 ms, and
+# busily until the next tick: at times between ticks, or at a higher rate, its timer takes most of a
+# core. A zone of which half changes is sent whole, as small ones are each time: for that a
+# secondary writes no journal, which costs it two waits for the disk. Each zone is fetched by a
+# connection of its own; one that finds ten others waiting, which is all that named has room for by
+# itself, comes a second later.
 PRIMARY_OPTIONS = (
     "notify-delay 0;\nnotify-rate 1250;\nstartup-notify-rate 1250;\nmax-ixfr-ratio 50%;\n"
     "transfers-out 1000;\ntcp-clients 1500;\ntcp-listen-queue 1000;"
@@ -23,14 +26,16 @@ PRIMARY_OPTIONS = (
 SECONDARY_OPTIONS = "serial-query-rate 1250;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
 # Where all of this is to be had for zones that are in the settings.
-PRINTED = "`flex config named` prints all of it, `flex config knot` the same for Knot DNS"
+PRINTED = (
+    "`flex config named` prints all of it, `flex config knot` the same for Knot DNS"
+)
 
 
 def asked_by_tcp(primary: str) -> str:
     """For a secondary's questions for serials, beside its options.
 
-    By UDP each goes out from a port drawn by lot. Of two from the same port one never gets its answer, and asks again
-    after five seconds; of 2,000 zones at once that meets some.
+    By UDP each goes out from a port drawn by lot. Of two from the same port one never gets its
+    answer, and asks again after five seconds; of 2,000 zones at once that meets some.
     """
     return f"server {primary} {{ tcp-only yes; }};\n"
 
@@ -38,7 +43,8 @@ def asked_by_tcp(primary: str) -> str:
 def update_logging(to: str = "syslog daemon") -> str:
     """What went wrong is logged, each record that is changed is not.
 
-    Those are two lines for each address that is replaced, up to a fifth of all that named does for it.
+    Those are two lines for each address that is replaced, up to a fifth of all that named does for
+    it.
     """
     return f"""\
 logging {{
@@ -48,18 +54,27 @@ logging {{
 """
 
 
-def update_policy(zone: str, key_name: str, name_servers: Sequence[str] = (), *, own_name: bool = False) -> str:
+def update_policy(
+    zone: str,
+    key_name: str,
+    name_servers: Sequence[str] = (),
+    *,
+    own_name: bool = False,
+) -> str:
     """The rights FLEX needs in a zone and no others: the first rule that fits decides.
 
-    The zone's own name servers (the usual names, when none are given) are denied by name: BIND would let them be
-    replaced. So is the zone's own name, unless a site is called so: then its addresses are granted, never its SOA, NS
-    or MX. Limits such as A(3) are left out on purpose: BIND drops what is over them and reports success.
+    The zone's own name servers (the usual names, when none are given) are denied by name: BIND
+    would let them be replaced. So is the zone's own name, unless a site is called so: then its
+    addresses are granted, never its SOA, NS or MX. Limits such as A(3) are left out on purpose:
+    BIND drops what is over them and reports success.
     """
     return policy_of(ZonePart(zone, tuple(name_servers), own_name=own_name), [key_name])
 
 
 def policy_of(zone: ZonePart, keys: Sequence[str]) -> str:
-    """The same for all keys that may change the zone. What lies in a zone of its own is denied here."""
+    """The same for all keys that may change the zone. What lies in a zone of its own is denied
+    here.
+    """
     rules = [rule for key in keys for rule in _rules(zone, key)]
     return "update-policy {\n" + "".join(f"  {rule}\n" for rule in rules) + "};\n"
 
@@ -73,8 +88,12 @@ def _rules(part: ZonePart, key: str) -> Iterator[str]:
     yield f"grant {key} zonesub A AAAA;"
 
 
-def bind_snippet(zone: str, key_name: str, reader_name: str, name_servers: Sequence[str] = ()) -> str:
-    """The lines for named.conf, with the reasons beside them. One key changes the zone, the other reads it."""
+def bind_snippet(
+    zone: str, key_name: str, reader_name: str, name_servers: Sequence[str] = ()
+) -> str:
+    """The lines for named.conf, with the reasons beside them. One key changes the zone, the other
+    reads it.
+    """
     return configuration(
         Part(
             keys=KeyFile((key_name,)),
@@ -86,21 +105,29 @@ def bind_snippet(zone: str, key_name: str, reader_name: str, name_servers: Seque
 
 def configuration(part: Part) -> str:
     """The lines for the named.conf of one primary, with the reasons beside them."""
-    return _keys(part) + _around(part) + "".join(_zone(part, zone) for zone in part.zones)
+    return (
+        _keys(part) + _around(part) + "".join(_zone(part, zone) for zone in part.zones)
+    )
 
 
 def _keys(part: Part) -> str:
-    remarks = [f"{'both ' if part.reader else ''}owned by the user named runs as, mode 640"]
+    remarks = [
+        f"{'both ' if part.reader else ''}owned by the user named runs as, mode 640"
+    ]
     lines = []
     for file in part.files:
         said = "; ".join([*remarks, *([f"a copy of {file.path}"] if file.path else [])])
-        lines.append(f'include "/etc/bind/{file.names[0]}.key";{f"   // {said}" if said else ""}\n')
+        lines.append(
+            f'include "/etc/bind/{file.names[0]}.key";{f"   // {said}" if said else ""}\n'
+        )
         remarks = []
     return "".join(lines)
 
 
 def _around(part: Part) -> str:
-    """What stands beside the zones, as comments: most of it is there once, in a clause that everybody has already."""
+    """What stands beside the zones, as comments: most of it is there once, in a clause that
+    everybody has already.
+    """
     reader = part.readers[0]
     return f"""
 // In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
@@ -126,7 +153,11 @@ def _around(part: Part) -> str:
 def _zone(part: Part, zone: ZonePart) -> str:
     """A zone that is there already keeps its clause: what is in this one goes into it."""
     may_read = " ".join(f"key {name};" for name in part.readers)
-    apex = f"A site is called {zone.zone}: its addresses may be changed." if zone.own_name else ""
+    apex = (
+        f"A site is called {zone.zone}: its addresses may be changed."
+        if zone.own_name
+        else ""
+    )
     return f"""
 zone "{zone.zone}" {{
   type primary;

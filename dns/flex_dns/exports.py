@@ -1,8 +1,8 @@
 """What FLEX would send, as text for other tools: for those who hand out no key.
 
-In go plans and what each zone should say (RECORDS, our markers among them); out comes one text. A new format is a
-function and a line in EXPORTS. nsupdate gets the changes with what they require; the others get all of our records, and
-as comments what the names had that become ours.
+In go plans and what each zone should say (RECORDS, our markers among them); out comes one text. A
+new format is a function and a line in EXPORTS. nsupdate gets the changes with what they require;
+the others get all of our records, and as comments what the names had that become ours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from flex_dns.wire.messages import Kept
 class Wanted:
     """One zone: what would change in it, and all that FLEX says in it then.
 
-    What would change requires the `claim`; a zone that `is_free` of any controller becomes ours first.
+    What would change requires the `claim`; a zone that `is_free` of any controller becomes ours
+    first.
     """
 
     zone_plan: ZonePlan
@@ -40,10 +41,20 @@ class Wanted:
 Export = Callable[[Sequence[Wanted]], str]
 
 
-def wanted_zone(zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int) -> Wanted:
-    sets = [Rrset(name, kind, *found) for (name, kind), found in by_name(records).items()]  # type: ignore[arg-type]  # RECORDS hold no other types
+def wanted_zone(
+    zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int
+) -> Wanted:
+    sets = [
+        Rrset(name, kind, *found)  # type: ignore[arg-type]  # RECORDS hold no other types
+        for (name, kind), found in by_name(records).items()
+    ]
     names = sorted({rrset.name for rrset in sets})
-    markers = [Rrset(marker_name(name, zone_plan.zone), "TXT", ttl, (marker_text(claim.owner),)) for name in names]
+    markers = [
+        Rrset(
+            marker_name(name, zone_plan.zone), "TXT", ttl, (marker_text(claim.owner),)
+        )
+        for name in names
+    ]
     return Wanted(zone_plan, (*sets, *markers), claim)
 
 
@@ -54,23 +65,37 @@ def zone_lines(zones: Sequence[Wanted]) -> str:
 
 def _zone_lines(zone: Wanted) -> Iterator[str]:
     yield f"; {zone.zone_plan.zone}"
-    yield from (f"; {line}" for change in zone.zone_plan.changes for line in lines(change))
+    yield from (
+        f"; {line}" for change in zone.zone_plan.changes for line in lines(change)
+    )
     yield from (f"; {line}" for line in _seen(zone))
     for rrset in zone.sets:
-        yield from (f"{rrset.name} {rrset.ttl} IN {rrset.type} {_value(rrset, value)}" for value in rrset.values)
+        yield from (
+            f"{rrset.name} {rrset.ttl} IN {rrset.type} {_value(rrset, value)}"
+            for value in rrset.values
+        )
 
 
 def _seen(zone: Wanted) -> Iterator[str]:
-    """What the names that become ours had when the plan was made. These tools cannot require it, so people look."""
+    """What the names that become ours had when the plan was made. These tools cannot require it, so
+    people look.
+    """
     for change in zone.zone_plan.changes:
         if change.beside is not None:
             name = site_name(zone.zone_plan.zone, change.name)
-            held = [f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside]
-            yield f"{name} becomes ours: write this only while it has {' and '.join(held) or 'no address'}"
+            held = [
+                f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside
+            ]
+            yield (
+                f"{name} becomes ours: write this only while it has "
+                f"{' and '.join(held) or 'no address'}"
+            )
 
 
 def nsupdate(zones: Sequence[Wanted]) -> str:
-    """A script: `nsupdate -k KEY FILE`. A message whose records somebody changed meanwhile is refused whole."""
+    """A script: `nsupdate -k KEY FILE`. A message whose records somebody changed meanwhile is
+    refused whole.
+    """
     return "".join(line + "\n" for zone in zones for line in _script(zone))
 
 
@@ -100,7 +125,10 @@ def _taking(zone: str, controller: str) -> Iterator[str]:
 
 def _claim_lines(zone: str, changes: Sequence[Change], claim: Claim) -> Iterator[str]:
     if claim.controller:
-        yield f"prereq yxrrset {fence.fence_name(zone)} IN TXT {_quote(fence.fence_text(claim.holder(zone)))}"
+        yield (
+            f"prereq yxrrset {fence.fence_name(zone)} IN TXT "
+            f"{_quote(fence.fence_text(claim.holder(zone)))}"
+        )
     for name in names_to_mark(zone, changes) if claim.owner else ():
         yield f"prereq yxrrset {marker_name(name, zone)} IN TXT {_quote(marker_text(claim.owner))}"
 
@@ -126,7 +154,10 @@ def _update_lines(change: Change) -> Iterator[str]:
     yield f"update delete {change.name} {change.type}"
     for value in change.after.values if change.after else ():
         assert change.after is not None, "it has values"
-        yield f"update add {change.name} {change.after.ttl} {change.type} {_value(change.after, value)}"
+        yield (
+            f"update add {change.name} {change.after.ttl} {change.type} "
+            f"{_value(change.after, value)}"
+        )
 
 
 def octodns(zones: Sequence[Wanted]) -> str:
@@ -154,7 +185,9 @@ def _octodns(zone: Wanted) -> Iterator[str]:
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """site2 before site10: digits go by their number, and before other letters."""
     parts = re.findall(r"\d+|\D+", name)
-    return [(False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts]
+    return [
+        (False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts
+    ]
 
 
 def dnscontrol(zones: Sequence[Wanted]) -> str:
@@ -164,7 +197,8 @@ def dnscontrol(zones: Sequence[Wanted]) -> str:
 
 def _dnscontrol(zone: Wanted) -> Iterator[str]:
     records = [
-        f"  {rrset.type}({json.dumps(_below(zone, rrset, '@'))}, {json.dumps(value)}, TTL({rrset.ttl}))"
+        f"  {rrset.type}({json.dumps(_below(zone, rrset, '@'))}, {json.dumps(value)}, "
+        f"TTL({rrset.ttl}))"
         for rrset in zone.sets
         for value in rrset.values
     ]
@@ -188,7 +222,11 @@ def hosts(zones: Sequence[Wanted]) -> str:
 
 def _below(zone: Wanted, rrset: Rrset, apex: str) -> str:
     """The name as seen from the zone."""
-    return apex if rrset.name == zone.zone_plan.zone else rrset.name.removesuffix(f".{zone.zone_plan.zone}")
+    return (
+        apex
+        if rrset.name == zone.zone_plan.zone
+        else rrset.name.removesuffix(f".{zone.zone_plan.zone}")
+    )
 
 
 def _value(rrset: Rrset, value: str) -> str:

@@ -1,14 +1,24 @@
-"""Moves that make before they break: first both nodes answer for a site, and a TTL later only the new one does.
+"""Moves that make before they break: first both nodes answer for a site, and a TTL later only the
+new one does.
 
-In go plans, as to any target; each is applied in waves of sites, and each wave in two steps. Between two steps every
-server has to say the first, resolvers have time to learn of it, and the nodes that got sites are asked how they are.
-Where a run was killed is read from DNS: what has both addresses only loses the old, after another wait, for nobody
-knows how long the killed one was. A name that somebody else changes on the way is left to him, and named in the end.
+In go plans, as to any target; each is applied in waves of sites, and each wave in two steps.
+Between two steps every server has to say the first, resolvers have time to learn of it, and the
+nodes that got sites are asked how they are. Where a run was killed is read from DNS: what has both
+addresses only loses the old, after another wait, for nobody knows how long the killed one was. A
+name that somebody else changes on the way is left to him, and named in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -38,10 +48,10 @@ def _unheard(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What else happens on the way. `begins` is told for how many seconds resolvers will be waited for in all, and in
-    how many waves. `ahead` hears of what a wave brings before DNS does, and of which wave of how many
-    it is; `well` is given the addresses that all waves so far bring, and raises where one does not serve. Servers are
-    waited for inside `idle`.
+    """What else happens on the way. `begins` is told for how many seconds resolvers will be waited
+    for in all, and in how many waves. `ahead` hears of what a wave brings before DNS does, and of
+    which wave of how many it is; `well` is given the addresses that all waves so far bring, and
+    raises where one does not serve. Servers are waited for inside `idle`.
     """
 
     begins: Callable[[float, int], None] = _unheard
@@ -52,7 +62,9 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """`coming` is what the wave brings, in the step that brings it; `serving` are the addresses of all waves so far."""
+    """`coming` is what the wave brings, in the step that brings it; `serving` are the addresses of
+    all waves so far.
+    """
 
     zone_plans: tuple[ZonePlan, ...]
     wave: int = 0
@@ -62,10 +74,12 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class GentleTarget:
-    """`wait` is told for how many seconds resolvers may go on with what they know; servers have `patience` to agree.
+    """`wait` is told for how many seconds resolvers may go on with what they know; servers have
+    `patience` to agree.
 
-    With a `ttl` what moves has it on the way: it is lowered one old TTL ahead, and the last step of each wave restores
-    it. `shares` are those of the first waves in the sites that move; with none all move at once.
+    With a `ttl` what moves has it on the way: it is lowered one old TTL ahead, and the last step of
+    each wave restores it. `shares` are those of the first waves in the sites that move; with none
+    all move at once.
     """
 
     target: DnsTarget
@@ -75,18 +89,22 @@ class GentleTarget:
     shares: tuple[float, ...] = ()
     hooks: Hooks = Hooks()
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
         return self.target.read(zone, names, also)
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
         return self.target.verify(zone, wanted, patience=patience)
 
     def refuse_late(self, *zones: str) -> None:
         self.target.refuse_late(*zones)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
-        """As the target does it, step by step. Raises PartlyApplied where one is done and the next cannot be made, and
-        in the end where some names were left to others.
+        """As the target does it, step by step. Raises PartlyApplied where one is done and the next
+        cannot be made, and in the end where some names were left to others.
         """
         begun, lost = bool(journal and journal.rows()), Lost()
         left = self._what_is_left(zone_plans, lost) if begun else zone_plans
@@ -103,7 +121,9 @@ class GentleTarget:
                     self._settle(made[-1].zone_plans, lost)
                 elif standing:
                     self._settle_again(standing, again)
-                self._make(step, steps[-1].wave, journal, lost, whole=not (made or begun))
+                self._make(
+                    step, steps[-1].wave, journal, lost, whole=not (made or begun)
+                )
             made.append(step)
         if lost:
             raise _left_to_others(zone_plans, lost)
@@ -115,23 +135,52 @@ class GentleTarget:
                 state = self.target.read(made.zone, zone_changes.touched(made))
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
 
-    def _steps(self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost) -> list[_Step]:
+    def _steps(
+        self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost
+    ) -> list[_Step]:
         wave_of = waves.waves(zone_plans, self.shares)
         steps = [_Step(tuple(zone_changes.lower_ttls(made, self.ttl) for made in left))]
         ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
             coming = _coming(waves.part(made, wave_of, number) for made in zone_plans)
-            serving |= {address for addresses in coming.values() for address in addresses}
+            serving |= {
+                address for addresses in coming.values() for address in addresses
+            }
             parts = [waves.part(made, wave_of, number) for made in ready]
             steps += [
-                _Step(tuple(zone_changes.add_new_addresses(made, self.ttl) for made in parts), number, coming, serving),
-                _Step(tuple(zone_changes.take_old_addresses(made, self.ttl) for made in parts), number, None, serving),
+                _Step(
+                    tuple(
+                        zone_changes.add_new_addresses(made, self.ttl) for made in parts
+                    ),
+                    number,
+                    coming,
+                    serving,
+                ),
+                _Step(
+                    tuple(
+                        zone_changes.take_old_addresses(made, self.ttl)
+                        for made in parts
+                    ),
+                    number,
+                    None,
+                    serving,
+                ),
             ]
         return [needed for step in steps if (needed := _without(step, lost)).zone_plans]
 
-    def _make(self, step: _Step, last: int, journal: Journal | None, lost: Lost, *, whole: bool) -> None:
-        """Without what is others'. The first step is made `whole`, or where nothing of it was made not at all."""
+    def _make(
+        self,
+        step: _Step,
+        last: int,
+        journal: Journal | None,
+        lost: Lost,
+        *,
+        whole: bool,
+    ) -> None:
+        """Without what is others'. The first step is made `whole`, or where nothing of it was made
+        not at all.
+        """
         step = _without(step, lost)
         if step.zone_plans and step.serving:
             self.hooks.well(step.serving)
@@ -140,7 +189,9 @@ class GentleTarget:
         try:
             self._apply(step, journal)
         except (Stale, PartlyApplied) as error:
-            refused = isinstance(error, OnTheWay) or (whole and isinstance(error, Stale))
+            refused = isinstance(error, OnTheWay) or (
+                whole and isinstance(error, Stale)
+            )
             if refused or not (found := self._overtaken(step.zone_plans)):
                 raise
             lost |= found
@@ -151,8 +202,15 @@ class GentleTarget:
             self.target.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
     def _overtaken(self, zone_plans: Iterable[ZonePlan]) -> Lost:
-        states = ((made, self.target.read(made.zone, zone_changes.touched(made))) for made in zone_plans)
-        return {one.name: str(one) for made, state in states for one in conflicts(made, state)}
+        states = (
+            (made, self.target.read(made.zone, zone_changes.touched(made)))
+            for made in zone_plans
+        )
+        return {
+            one.name: str(one)
+            for made, state in states
+            for one in conflicts(made, state)
+        }
 
     def _settle(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> None:
         """Until no resolver can know any more what was there before."""
@@ -160,7 +218,11 @@ class GentleTarget:
             try:
                 self._refuse_disagreement(_without_lost(zone_plans, lost))
             except Late:
-                if not (found := self._overtaken(map(_as_made, _without_lost(zone_plans, lost)))):
+                if not (
+                    found := self._overtaken(
+                        map(_as_made, _without_lost(zone_plans, lost))
+                    )
+                ):
                     raise
                 lost |= found
                 self._refuse_disagreement(_without_lost(zone_plans, lost))
@@ -173,7 +235,9 @@ class GentleTarget:
             self._refuse_disagreement(standing)
         self.wait(seconds)
 
-    def _what_is_left(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> list[ZonePlan]:
+    def _what_is_left(
+        self, zone_plans: Sequence[ZonePlan], lost: Lost
+    ) -> list[ZonePlan]:
         found: list[ZonePlan] = []
         for made in zone_plans:
             state = self.target.read(made.zone, zone_changes.touched(made))
@@ -185,23 +249,44 @@ class GentleTarget:
         for made in zone_plans:
             wanted = self._wanted(made)
             changed = {(change.name, change.type) for change in made.changes}
-            for verdict in self.target.verify(made.zone, wanted, patience=self.patience) if len(wanted) else ():
-                wrong = tuple(one for one in verdict.wrong if (one.name, one.type) in changed)
+            for verdict in (
+                self.target.verify(made.zone, wanted, patience=self.patience)
+                if len(wanted)
+                else ()
+            ):
+                wrong = tuple(
+                    one for one in verdict.wrong if (one.name, one.type) in changed
+                )
                 if verdict.error or wrong:
                     raise _disagrees(made, replace(verdict, wrong=wrong))
 
     def _wanted(self, made: ZonePlan) -> pd.DataFrame:
-        """What the plan wants of its sets. Servers are to say of others at its names what the primary says by now:
-        what somebody writes beside ours is theirs, and stops no move.
+        """What the plan wants of its sets. Servers are to say of others at its names what the
+        primary says by now: what somebody writes beside ours is theirs, and stops no move.
         """
-        sets = {(one.name, one.type): one.after for one in made.changes if one.type in zone_changes.ADDRESSES}
+        sets = {
+            (one.name, one.type): one.after
+            for one in made.changes
+            if one.type in zone_changes.ADDRESSES
+        }
         changed = {(name, str(kind)) for name, kind in sets}
         rows = list[tuple[str, str, int, str]]()
-        rows += [(*key, one.ttl, value) for key, one in sets.items() if one for value in one.values]
+        rows += [
+            (*key, one.ttl, value)
+            for key, one in sets.items()
+            if one
+            for value in one.values
+        ]
         if rows:
-            others = by_name(self.target.read(made.zone, sorted({name for name, _ in sets})).records)
+            others = by_name(
+                self.target.read(made.zone, sorted({name for name, _ in sets})).records
+            )
             beside = {key: found for key, found in others.items() if key not in changed}
-            rows += [(*key, ttl, value) for key, (ttl, values) in beside.items() for value in values]
+            rows += [
+                (*key, ttl, value)
+                for key, (ttl, values) in beside.items()
+                for value in values
+            ]
         return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
@@ -211,13 +296,22 @@ def _wait_after(zone_plans: Iterable[ZonePlan]) -> float:
 
 def _without(step: _Step, lost: Lost) -> _Step:
     """What of the step is not others', in the zones in which that is anything."""
-    coming = step.coming and {name: new for name, new in step.coming.items() if name not in lost}
+    coming = step.coming and {
+        name: new for name, new in step.coming.items() if name not in lost
+    }
     return replace(step, zone_plans=_without_lost(step.zone_plans, lost), coming=coming)
 
 
 def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
     parts = (
-        replace(made, changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in lost))
+        replace(
+            made,
+            changes=tuple(
+                one
+                for one in made.changes
+                if site_name(made.zone, one.name) not in lost
+            ),
+        )
         if lost
         else made
         for made in zone_plans
@@ -228,7 +322,12 @@ def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan,
 def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
     """The addresses that names get and do not have."""
     found: dict[str, set[str]] = {}
-    for change in (change for made in zone_plans for change in made.changes if change.type in zone_changes.ADDRESSES):
+    for change in (
+        change
+        for made in zone_plans
+        for change in made.changes
+        if change.type in zone_changes.ADDRESSES
+    ):
         had = change.before.values if change.before else ()
         if new := set(change.after.values if change.after else ()) - set(had):
             found.setdefault(change.name, set()).update(new)
@@ -237,13 +336,23 @@ def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
 
 def _standing(step: Sequence[ZonePlan]) -> list[ZonePlan]:
     """What DNS says where a step goes on; nothing where it only adds."""
-    found = [replace(made, changes=tuple(replace(one, after=one.before) for one in made.changes)) for made in step]
+    found = [
+        replace(
+            made, changes=tuple(replace(one, after=one.before) for one in made.changes)
+        )
+        for made in step
+    ]
     return found if any(one.after for made in found for one in made.changes) else []
 
 
 def _as_made(made: ZonePlan) -> ZonePlan:
     """What nobody has changed since."""
-    return replace(made, changes=tuple(replace(one, before=one.after) for one in made.changes if one.after))
+    return replace(
+        made,
+        changes=tuple(
+            replace(one, before=one.after) for one in made.changes if one.after
+        ),
+    )
 
 
 @contextmanager
@@ -255,12 +364,15 @@ def _on_the_way() -> Iterator[None]:
             error.asked,
             error.answer,
             kept="what moves is on its way, and new nodes serve beside the old ones or instead",
-            advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` takes the new addresses back",
+            advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` "
+            "takes the new addresses back",
         ) from error
 
 
 def _disagrees(made: ZonePlan, verdict: Verdict) -> Late:
-    said = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
+    said = (
+        verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
+    )
     return Late(
         f"going on with what moves in {made.zone}",
         f"{verdict.server}: {said}",
@@ -272,27 +384,38 @@ def _disagrees(made: ZonePlan, verdict: Verdict) -> Late:
 def _left_to_others(zone_plans: Sequence[ZonePlan], lost: Lost) -> PartlyApplied:
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
     return PartlyApplied(
-        f"changing {sum(len(made.changes) for made in zone_plans)} record sets in {len(zone_plans)} zones",
-        f"{len(lost)} names are no longer what the plan saw: {'; '.join(list(lost.values())[:SHOWN])}{more}",
+        f"changing {sum(len(made.changes) for made in zone_plans)} record sets in "
+        f"{len(zone_plans)} zones",
+        f"{len(lost)} names are no longer what the plan saw: "
+        f"{'; '.join(list(lost.values())[:SHOWN])}{more}",
         kept="all others are as planned; what others wrote was left alone",
-        advice="look at the named records; `flex apply --resume` ends this plan, and `flex plan` makes a new one",
+        advice="look at the named records; `flex apply --resume` ends this plan, and "
+        "`flex plan` makes a new one",
     )
 
 
 class _Anew:
-    """A journal for one more step: earlier rows stay as a record, and what was open of them is closed."""
+    """A journal for one more step: earlier rows stay as a record, and what was open of them is
+    closed.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         earlier = journal.rows()
         self._from = max((row.number for row in earlier), default=-1) + 1
-        journal.became([row.number for row in earlier if row.state in ("planned", "sent")], "refused", ANEW)
+        journal.became(
+            [row.number for row in earlier if row.state in ("planned", "sent")],
+            "refused",
+            ANEW,
+        )
 
     def rows(self) -> tuple[JournalRow, ...]:
         return ()
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
-        self._journal.intend([replace(row, number=self._from + row.number) for row in rows])
+        self._journal.intend(
+            [replace(row, number=self._from + row.number) for row in rows]
+        )
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
         self._journal.became([self._from + number for number in numbers], state, note)

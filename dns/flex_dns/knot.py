@@ -1,11 +1,12 @@
 """What Knot DNS has to be told, as the sections to paste into knot.conf.
 
-In goes a Part, out comes text. No secret is in it: where one belongs stands which file has it, and until it is filled
-in `knotc conf-check` refuses the whole.
+In goes a Part, out comes text. No secret is in it: where one belongs stands which file has it, and
+until it is filled in `knotc conf-check` refuses the whole.
 
-Knot looks at a message as a whole: a rule fits where all records of the message fit it, and the first that fits
-decides. A new name comes with its marker in one message, so there must be a rule that grants A, AAAA and TXT together;
-the rules before it refuse all that comes by itself and is none of FLEX's. What is hidden among other records is not.
+Knot looks at a message as a whole: a rule fits where all records of the message fit it, and the
+first that fits decides. A new name comes with its marker in one message, so there must be a rule
+that grants A, AAAA and TXT together; the rules before it refuse all that comes by itself and is
+none of FLEX's. What is hidden among other records is not.
 """
 
 from __future__ import annotations
@@ -25,14 +26,24 @@ def configuration(part: Part) -> str:
     sections = [
         _section("key", [line for file in part.files for line in _keys(file)]),
         _section("remote", list(_remotes(part))),
-        _section("acl", [*_everywhere(part), *(line for zone in part.zones for line in _rules(part, zone))]),
+        _section(
+            "acl",
+            [
+                *_everywhere(part),
+                *(line for zone in part.zones for line in _rules(part, zone)),
+            ],
+        ),
         _section("zone", [line for zone in part.zones for line in _zone(part, zone)]),
     ]
     return "\n".join(section for section in sections if section)
 
 
 def _section(name: str, lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in (f"{name}:", *(f"  {line}" for line in lines))) if lines else ""
+    return (
+        "".join(f"{line}\n" for line in (f"{name}:", *(f"  {line}" for line in lines)))
+        if lines
+        else ""
+    )
 
 
 def _keys(file: KeyFile) -> Iterator[str]:
@@ -50,12 +61,18 @@ def _remotes(part: Part) -> Iterator[str]:
             yield f"  address: {host}@{port}"
             yield f"  key: {part.readers[0]}"
         else:
-            yield f"# {host} is a name, and Knot wants addresses: add it here as flex-follower-{number}, and in notify."
+            yield (
+                f"# {host} is a name, and Knot wants addresses: add it here as "
+                f"flex-follower-{number}, and in notify."
+            )
 
 
 def _everywhere(part: Part) -> Iterator[str]:
     names = dict.fromkeys((*part.keys.names, *part.readers))
-    yield "# FLEX signs its questions too; without this rule Knot refuses them, as it knows no use for the key."
+    yield (
+        "# FLEX signs its questions too; without this rule Knot refuses them, as "
+        "it knows no use for the key."
+    )
     yield f"- id: {ASK}"
     yield f"  key: [ {', '.join(names)} ]"
     yield "  action: query"
@@ -68,16 +85,38 @@ def _everywhere(part: Part) -> Iterator[str]:
 def _rules(part: Part, zone: ZonePart) -> Iterator[str]:
     """In the order in which they are tried."""
     subtrees = [*zone.servers, *zone.below]
-    yield f"# {zone.zone} The first rule that fits all records of a message decides: FLEX's markers, and A and AAAA of"
-    yield "# every name but those of the first rule: each name server whose address is in this zone, and zones in it."
-    yield "# Beside other records in one message Knot lets them pass, and other TXT: nobody but FLEX may have this key."
-    yield from _rule(part, zone, "keep", "deny: on", *_owners("sub-or-equal", *subtrees))
-    yield from _rule(part, zone, "mark", "update-type: [ TXT ]", *_owners("sub-or-equal", f"{LABEL}.{zone.zone}"))
+    yield (
+        f"# {zone.zone} The first rule that fits all records of a message decides: "
+        "FLEX's markers, and A and AAAA of"
+    )
+    yield (
+        "# every name but those of the first rule: each name server whose address "
+        "is in this zone, and zones in it."
+    )
+    yield (
+        "# Beside other records in one message Knot lets them pass, and other TXT: "
+        "nobody but FLEX may have this key."
+    )
+    yield from _rule(
+        part, zone, "keep", "deny: on", *_owners("sub-or-equal", *subtrees)
+    )
+    yield from _rule(
+        part,
+        zone,
+        "mark",
+        "update-type: [ TXT ]",
+        *_owners("sub-or-equal", f"{LABEL}.{zone.zone}"),
+    )
     yield from _rule(part, zone, "text", "deny: on", "update-type: [ TXT ]")
     if zone.own_name:
-        yield f"# A site is called {zone.zone} so its addresses may be changed; else it is `sub`, which leaves it out."
+        yield (
+            f"# A site is called {zone.zone} so its addresses may be changed; else "
+            "it is `sub`, which leaves it out."
+        )
     match = "sub-or-equal" if zone.own_name else "sub"
-    yield from _rule(part, zone, "name", "update-type: [ A, AAAA, TXT ]", *_owners(match, zone.zone))
+    yield from _rule(
+        part, zone, "name", "update-type: [ A, AAAA, TXT ]", *_owners(match, zone.zone)
+    )
 
 
 def _rule(part: Part, zone: ZonePart, kind: str, *limits: str) -> Iterator[str]:
@@ -97,7 +136,9 @@ def _zone(part: Part, zone: ZonePart) -> Iterator[str]:
     """A zone that is there already keeps its entry: `acl` and `notify` go into it."""
     kinds = (f"flex-{kind}-{zone.zone}" for kind in ("keep", "mark", "text", "name"))
     followers = [
-        f"flex-follower-{number}" for number, (host, _) in enumerate(part.followers, start=1) if _is_address(host)
+        f"flex-follower-{number}"
+        for number, (host, _) in enumerate(part.followers, start=1)
+        if _is_address(host)
     ]
     yield f"- domain: {zone.zone}"
     yield f"  file: {zone.zone}zone"

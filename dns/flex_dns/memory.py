@@ -1,4 +1,6 @@
-"""Zones that live in this process: the double of a name server, with the same promises and no network."""
+"""Zones that live in this process: the double of a name server, with the same promises and no
+network.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Set = tuple[int, tuple[str, ...]]
 
 
 class MemoryTarget:
-    """One primary and no secondaries. Plans that are applied together are one message: all of it or nothing."""
+    """One primary and no secondaries. Plans that are applied together are one message: all of it or
+    nothing.
+    """
 
     def __init__(self, zones: Iterable[str], owner: str) -> None:
         self._owner = owner
@@ -31,22 +35,37 @@ class MemoryTarget:
         self._serials = dict.fromkeys(self._zones, 1)
         self._lock = threading.Lock()
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
             contents = self._contents(zone, Asked(zone, asked))
-            return state(zone, asked, self._owner, contents, {name: self._answer(name) for name in also})
+            return state(
+                zone,
+                asked,
+                self._owner,
+                contents,
+                {name: self._answer(name) for name in also},
+            )
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
         """As on a real server, but for messages: there are none, and so no half of them."""
         with self._lock:
             found = [(zone_plan, self._standing(zone_plan)) for zone_plan in zone_plans]
             done = sum(len(one.done) for _, one in found)
-            wrong = [(zone_plan, one.conflicts) for zone_plan, one in found if one.conflicts]
+            wrong = [
+                (zone_plan, one.conflicts) for zone_plan, one in found if one.conflicts
+            ]
             for zone_plan, one in found if done or not wrong else ():
                 for change in one.pending:
                     after = change.after
-                    self._put(zone_plan.zone, change.name, change.type, (after.ttl, after.values) if after else None)
+                    self._put(
+                        zone_plan.zone,
+                        change.name,
+                        change.type,
+                        (after.ttl, after.values) if after else None,
+                    )
                 self._serials[zone_plan.zone] += bool(one.pending)
                 done += len(one.pending)
             for zone_plan, conflicts in wrong:
@@ -68,10 +87,14 @@ class MemoryTarget:
             wrong = differences(every, lambda name, kind: sets.get((name, kind)))
             return (Verdict(HERE, every.size, self._serials[zone], wrong),)
 
-    def edit(self, zone: str, name: str, kind: str, ttl: int = 60, values: Sequence[str] = ()) -> None:
+    def edit(
+        self, zone: str, name: str, kind: str, ttl: int = 60, values: Sequence[str] = ()
+    ) -> None:
         """What somebody else does to the zone: make one set hold these values, or be gone."""
         with self._lock:
-            self._put(zone, name.lower(), kind, (ttl, tuple(values)) if values else None)
+            self._put(
+                zone, name.lower(), kind, (ttl, tuple(values)) if values else None
+            )
             self._serials[zone] += 1
 
     def serial(self, zone: str) -> int:
@@ -79,7 +102,9 @@ class MemoryTarget:
         return self._serials[zone]
 
     def _standing(self, zone_plan: ZonePlan) -> Standing:
-        found = self._contents(zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
+        found = self._contents(
+            zone_plan.zone, questions(zone_plan.zone, zone_plan.changes)
+        )
         return standing(zone_plan.zone, zone_plan.changes, found, self._owner)
 
     def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
@@ -90,9 +115,16 @@ class MemoryTarget:
     def _contents(self, zone: str, asked: Iterable[Question]) -> Contents:
         sets = self._zone(zone, f"records of {zone}")
         held = {question: sets[question] for question in asked if question in sets}
-        closed = {name: f"has a CNAME to {target[0]}" for (name, kind), (_, target) in sets.items() if kind == "CNAME"}
+        closed = {
+            name: f"has a CNAME to {target[0]}"
+            for (name, kind), (_, target) in sets.items()
+            if kind == "CNAME"
+        }
         cuts = {name for name, kind in sets if kind == "NS" and name != zone}
-        closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below([name for name, _ in asked], cuts)}
+        closed |= {
+            name: f"is delegated at {cut}"
+            for name, cut in at_or_below([name for name, _ in asked], cuts)
+        }
         return Contents(self._serials[zone], held, closed)
 
     def _answer(self, name: str) -> Answer:
@@ -103,13 +135,21 @@ class MemoryTarget:
             if zone is None:
                 return Answer(chain=tuple(chain))
             sets = self._zones[zone]
-            if any(at_or_below([name], {owner for owner, kind in sets if kind == "NS" and owner != zone})):
+            if any(
+                at_or_below(
+                    [name],
+                    {owner for owner, kind in sets if kind == "NS" and owner != zone},
+                )
+            ):
                 unknown = "" if chain else "is delegated to other name servers"
                 return Answer(chain=tuple(chain), unknown=unknown)
             owner = _owner(name, zone, sets)
             if (owner, "CNAME") not in sets:
                 values = (sets.get((owner, kind), (0, ()))[1] for kind in ADDRESSES)
-                return Answer(tuple(value for of_kind in values for value in of_kind), tuple(chain))
+                return Answer(
+                    tuple(value for of_kind in values for value in of_kind),
+                    tuple(chain),
+                )
             name = sets[owner, "CNAME"][1][0]
             chain.append(name)
         return Answer(chain=tuple(chain))
@@ -119,14 +159,21 @@ class MemoryTarget:
             self._zone(zone, "update").pop((name, kind), None)
         else:
             ttl, values = value
-            self._zone(zone, "update")[name, kind] = (ttl, tuple(sorted({canonical(kind, one) for one in values})))
+            self._zone(zone, "update")[name, kind] = (
+                ttl,
+                tuple(sorted({canonical(kind, one) for one in values})),
+            )
 
 
 def _owner(name: str, zone: str, sets: Mapping[Question, Set]) -> str:
-    """The name itself where there is such a one, or one below it; else the wildcard of the closest that there is."""
+    """The name itself where there is such a one, or one below it; else the wildcard of the closest
+    that there is.
+    """
     there = {owner for owner, _ in sets} | {zone}
     below = tuple(there)
     closest = name
-    while closest not in there and not any(owner.endswith(f".{closest}") for owner in below):
+    while closest not in there and not any(
+        owner.endswith(f".{closest}") for owner in below
+    ):
         closest = closest.partition(".")[2]
     return name if closest == name else f"*.{closest}"

@@ -1,4 +1,5 @@
-"""What a primary name server has to be told of FLEX: its zones, and the names of the keys that it must know.
+"""What a primary name server has to be told of FLEX: its zones, and the names of the keys that it
+must know.
 
 Values alone. How BIND and Knot DNS want to hear it is in bind.py and knot.py.
 """
@@ -16,8 +17,9 @@ NOBODYS = "192.0.2.1"
 
 @dataclass(frozen=True, slots=True)
 class ZonePart:
-    """`name_servers` are those with a name in the zone, the usual names where none is known; `own_name` says that a
-    site is called as the zone is; `below` are zones of FLEX's in this one: their names are changed there, not here.
+    """`name_servers` are those with a name in the zone, the usual names where none is known;
+    `own_name` says that a site is called as the zone is; `below` are zones of FLEX's in this one:
+    their names are changed there, not here.
     """
 
     zone: str
@@ -37,7 +39,9 @@ class ZonePart:
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """The names of the keys in a file: two while one takes the place of the other. No path where none is there yet."""
+    """The names of the keys in a file: two while one takes the place of the other. No path where
+    none is there yet.
+    """
 
     names: tuple[str, ...]
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -46,8 +50,8 @@ class KeyFile:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Of one primary. Without a `reader` the key that changes zones reads them too. `address` is where its secondaries
-    find it; `followers` are they, as addresses and ports.
+    """Of one primary. Without a `reader` the key that changes zones reads them too. `address` is
+    where its secondaries find it; `followers` are they, as addresses and ports.
     """
 
     keys: KeyFile

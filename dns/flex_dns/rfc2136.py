@@ -1,8 +1,9 @@
 """Zones on a real name server, changed by signed updates (RFC 2136) as a compare-and-swap.
 
-In go plans; out come zones that hold them, or an error that says what is not so. Each `before` is a prerequisite
-that the server itself checks, so what others wrote in the meantime is never overwritten. What is to be sent is in the
-journal before it is sent, and whoever goes on with a killed run goes by the journal.
+In go plans; out come zones that hold them, or an error that says what is not so. Each `before` is a
+prerequisite that the server itself checks, so what others wrote in the meantime is never
+overwritten. What is to be sent is in the journal before it is sent, and whoever goes on with a
+killed run goes by the journal.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ Rows = list[tuple[JournalRow, tuple[Change, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Rfc2136Target:
-    """`owner` is the name this controller marks its names with; `verify_servers` are all that answer for the zones.
-    Where none are given that is the primary, and with `verify_ns` every server that a zone names, too. `patience` is
-    how many seconds to wait for a server that went away in the middle of a plan. A `controller` changes only zones that
-    it holds, or that are free and then its own. `refuse_lost` is asked right before the record of who holds a zone
-    changes; messages are asked for by their journal.
+    """`owner` is the name this controller marks its names with; `verify_servers` are all that
+    answer for the zones. Where none are given that is the primary, and with `verify_ns` every
+    server that a zone names, too. `patience` is how many seconds to wait for a server that went
+    away in the middle of a plan. A `controller` changes only zones that it holds, or that are free
+    and then its own. `refuse_lost` is asked right before the record of who holds a zone changes;
+    messages are asked for by their journal.
     """
 
     server: Server
@@ -56,20 +58,24 @@ class Rfc2136Target:
     refuse_lost: fence.Ask = field(default=fence.always, repr=False)
     clock: Clock = field(default=time.time, repr=False)
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
             found = reading.read(session, self.server, zone, Asked(zone, asked), also)
-            answers = where_names_lead.answers(session, zone, also, found) if also else {}
+            answers = (
+                where_names_lead.answers(session, zone, also, found) if also else {}
+            )
         return state(zone, asked, self.owner, found, answers)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.
 
-        What already holds is not sent. Where a record is neither `before` nor `after` when this begins, nothing is
-        sent at all, unless some of the plans holds already. Raises Stale, PartlyApplied where some of it holds, another
-        DnsError when the server did not do as asked.
+        What already holds is not sent. Where a record is neither `before` nor `after` when this
+        begins, nothing is sent at all, unless some of the plans holds already. Raises Stale,
+        PartlyApplied where some of it holds, another DnsError when the server did not do as asked.
         """
         begun, found = journal.rows() if journal else (), dict[str, Standing]()
         rows, done = _left_of(zone_plans, begun), _changes_held(zone_plans, begun)
@@ -82,7 +88,9 @@ class Rfc2136Target:
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
         kept = journal or Unkept()
-        tallies = carry(self.server, rows, kept, self.clock, self.patience, claim, self._secondaries)
+        tallies = carry(
+            self.server, rows, kept, self.clock, self.patience, claim, self._secondaries
+        )
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
         if error := judge(zone_plans, tallies, done):
@@ -92,66 +100,122 @@ class Rfc2136Target:
         """Needs the record of the controller: without one, what is on its way is not refused."""
         if self.controller:
             with self._session() as session:
-                fence.begin_epoch(session, self.server, zones, self.controller, self.refuse_lost)
+                fence.begin_epoch(
+                    session, self.server, zones, self.controller, self.refuse_lost
+                )
 
     def look(self, *zone_plans: ZonePlan) -> None:
-        """Raises what `apply` would raise before it sends anything: Stale, or what the server refuses."""
+        """Raises what `apply` would raise before it sends anything: Stale, or what the server
+        refuses.
+        """
         found = self._looked_at(zone_plans)
         _refuse_outdated(zone_plans, found)
-        tries = {(zone, change.type): change.name for zone, one in found.items() for change in one.pending}
+        tries = {
+            (zone, change.type): change.name
+            for zone, one in found.items()
+            for change in one.pending
+        }
         with self._session() as session:
-            key_rights.refuse_denied(session, [(zone, name, kind) for (zone, kind), name in tries.items()])
+            key_rights.refuse_denied(
+                session, [(zone, name, kind) for (zone, kind), name in tries.items()]
+            )
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
-        """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a verdict with an error."""
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
+        """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a
+        verdict with an error.
+        """
         servers = self.verify_servers or self._answering(zone)
-        return settling.verdicts(servers, zone, wanted, self.server.timeout, self.server.reading.key, patience)
+        return settling.verdicts(
+            servers,
+            zone,
+            wanted,
+            self.server.timeout,
+            self.server.reading.key,
+            patience,
+        )
 
     def catch_up(self, zone: str, patience: float) -> None:
         """Tell the servers that are behind the primary, and give them so many seconds to follow."""
         servers = self.verify_servers or self._answering(zone)
-        key, others = self.server.reading.key, [one for one in servers if one != self.server.address]
-        settling.catch_up(self.server.address, others, zone, self.server.timeout, key, patience)
+        key, others = (
+            self.server.reading.key,
+            [one for one in servers if one != self.server.address],
+        )
+        settling.catch_up(
+            self.server.address, others, zone, self.server.timeout, key, patience
+        )
 
     def _answering(self, zone: str) -> tuple[Address, ...]:
-        return nameservers.servers_to_check(self.server, zone) if self.verify_ns else (self.server.address,)
+        return (
+            nameservers.servers_to_check(self.server, zone)
+            if self.verify_ns
+            else (self.server.address,)
+        )
 
     @property
     def _secondaries(self) -> tuple[Address, ...]:
         """Those that are listed: who else follows is not known before somebody asks."""
-        return tuple(address for address in self.verify_servers if address != self.server.address)
+        return tuple(
+            address for address in self.verify_servers if address != self.server.address
+        )
 
     @property
     def _claim(self) -> Claim:
         return Claim(self.owner, self.controller)
 
     def _hold(self, zone_plans: Sequence[ZonePlan], rows: Rows) -> dict[str, str]:
-        """A zone in which something is to change becomes ours; one of another controller's is refused in any case.
+        """A zone in which something is to change becomes ours; one of another controller's is
+        refused in any case.
 
         Out comes what messages require, zone by zone.
         """
         changing = {row.zone for row, _ in rows}
-        still = [zone_plan.zone for zone_plan in zone_plans if zone_plan.zone not in changing]
+        still = [
+            zone_plan.zone for zone_plan in zone_plans if zone_plan.zone not in changing
+        ]
         if not self.controller:
             return {}
         with self._session() as session:
             if still:
                 fence.free(session, self.server, still, self.controller)
-            return fence.hold(session, self.server, sorted(changing), self.controller, self.refuse_lost)
+            return fence.hold(
+                session,
+                self.server,
+                sorted(changing),
+                self.controller,
+                self.refuse_lost,
+            )
 
     def _session(self) -> Session:
         return Session(self.server, self.clock)
 
     def _looked_at(self, zone_plans: Sequence[ZonePlan]) -> dict[str, Standing]:
-        """Where each plan stands. A zone that still has the serial it was planned with need not be read again."""
+        """Where each plan stands. A zone that still has the serial it was planned with need not be
+        read again.
+        """
         with self._session() as session:
-            return {zone_plan.zone: self._standing(session, zone_plan) for zone_plan in zone_plans if zone_plan.changes}
+            return {
+                zone_plan.zone: self._standing(session, zone_plan)
+                for zone_plan in zone_plans
+                if zone_plan.changes
+            }
 
     def _standing(self, session: Session, zone_plan: ZonePlan) -> Standing:
         _refuse_too_many(self.server, zone_plan)
-        if zone_plan.serial and reading.soa_serial(session, self.server, zone_plan.zone) == zone_plan.serial:
+        if (
+            zone_plan.serial
+            and reading.soa_serial(session, self.server, zone_plan.zone)
+            == zone_plan.serial
+        ):
             return Standing((), zone_plan.changes, ())
-        found = reading.read(session, self.server, zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
+        found = reading.read(
+            session,
+            self.server,
+            zone_plan.zone,
+            questions(zone_plan.zone, zone_plan.changes),
+        )
         return standing(zone_plan.zone, zone_plan.changes, found, self.owner)
 
 
@@ -168,8 +232,12 @@ class Unkept:
         """Nor is this."""
 
 
-def _refuse_outdated(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing]) -> None:
-    """A plan of which nothing holds yet is refused whole; one that was begun is finished as far as it can be."""
+def _refuse_outdated(
+    zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing]
+) -> None:
+    """A plan of which nothing holds yet is refused whole; one that was begun is finished as far as
+    it can be.
+    """
     if any(one.done for one in found.values()):
         return
     for zone_plan in zone_plans:
@@ -177,16 +245,27 @@ def _refuse_outdated(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standin
             raise overtaken(zone_plan, 0, found[zone_plan.zone].conflicts)
 
 
-def _rows(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: Claim) -> Rows:
+def _rows(
+    zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: Claim
+) -> Rows:
     """A row for each message that is to be sent."""
     rows: Rows = []
     for zone_plan in zone_plans:
-        places = {(change.name, change.type): place for place, change in enumerate(zone_plan.changes)}
+        places = {
+            (change.name, change.type): place
+            for place, change in enumerate(zone_plan.changes)
+        }
         for message in update.messages(
-            zone_plan.zone, found[zone_plan.zone].pending if zone_plan.changes else (), claim=claim
+            zone_plan.zone,
+            found[zone_plan.zone].pending if zone_plan.changes else (),
+            claim=claim,
         ):
-            changes = tuple(places[change.name, change.type] for change in message.changes)
-            rows.append((JournalRow(len(rows), zone_plan.zone, changes), message.changes))
+            changes = tuple(
+                places[change.name, change.type] for change in message.changes
+            )
+            rows.append(
+                (JournalRow(len(rows), zone_plan.zone, changes), message.changes)
+            )
     return rows
 
 
@@ -194,16 +273,23 @@ def _left_of(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> Row
     """What an earlier run did not bring to its end."""
     of_zone = {zone_plan.zone: zone_plan for zone_plan in zone_plans}
     return [
-        (row, tuple(of_zone[row.zone].changes[place] for place in row.changes)) for row in begun if row.state != "done"
+        (row, tuple(of_zone[row.zone].changes[place] for place in row.changes))
+        for row in begun
+        if row.state != "done"
     ]
 
 
-def _changes_held(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> dict[str, int]:
+def _changes_held(
+    zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]
+) -> dict[str, int]:
     """How many changes an earlier run made."""
     left: Counter[str] = Counter()
     for row in begun:
         left[row.zone] += 0 if row.state == "done" else len(row.changes)
-    return {zone_plan.zone: len(zone_plan.changes) - left[zone_plan.zone] for zone_plan in zone_plans}
+    return {
+        zone_plan.zone: len(zone_plan.changes) - left[zone_plan.zone]
+        for zone_plan in zone_plans
+    }
 
 
 def _refuse_too_many(server: Server, zone_plan: ZonePlan) -> None:
@@ -211,7 +297,8 @@ def _refuse_too_many(server: Server, zone_plan: ZonePlan) -> None:
         if change.after and len(change.after.values) > MOST_VALUES:
             raise Refused(
                 f"asking {server}: update of {change.name}",
-                f"{len(change.after.values)} records of type {change.type}; a name server stores at most {MOST_VALUES}",
+                f"{len(change.after.values)} records of type {change.type}; a name "
+                f"server stores at most {MOST_VALUES}",
                 kept="nothing was changed",
                 advice="give the nodes fewer addresses, or the site fewer replicas",
             )

@@ -1,7 +1,7 @@
 """Zones on several primaries, each with a key of its own, as one target.
 
-In go targets by zone; what is asked of a zone is asked of its own. A plan over several of them is looked at everywhere
-before it is sent anywhere, and what became of each is one result.
+In go targets by zone; what is asked of a zone is asked of its own. A plan over several of them is
+looked at everywhere before it is sent anywhere, and what became of each is one result.
 """
 
 from __future__ import annotations
@@ -29,10 +29,14 @@ class SeveralTargets:
 
     of_zone: Mapping[str, Rfc2136Target]
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
         return self._target(zone).read(zone, names, also)
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
         return self._target(zone).verify(zone, wanted, patience=patience)
 
     def catch_up(self, zone: str, patience: float) -> None:
@@ -43,7 +47,9 @@ class SeveralTargets:
             self._target(zone).refuse_late(zone)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
-        """One primary after the other. Raises what the only one that failed raised where nothing was changed."""
+        """One primary after the other. Raises what the only one that failed raised where nothing
+        was changed.
+        """
         shares = self._shares(zone_plans)
         for target, share in shares if not (journal and journal.rows()) else ():
             target.look(*share)
@@ -51,7 +57,11 @@ class SeveralTargets:
         for number, (target, share) in enumerate(shares):
             try:
                 target.apply(
-                    *share, journal=journal and _Share(journal, [zone_plan.zone for zone_plan in share], number)
+                    *share,
+                    journal=journal
+                    and _Share(
+                        journal, [zone_plan.zone for zone_plan in share], number
+                    ),
                 )
                 changed = changed or any(zone_plan.changes for zone_plan in share)
             except (DnsError, PartlyApplied) as error:
@@ -64,7 +74,9 @@ class SeveralTargets:
             raise not_authoritative("the settings", zone, f"the primary of {zone}")
         return self.of_zone[zone]
 
-    def _shares(self, zone_plans: Sequence[ZonePlan]) -> list[tuple[Rfc2136Target, list[ZonePlan]]]:
+    def _shares(
+        self, zone_plans: Sequence[ZonePlan]
+    ) -> list[tuple[Rfc2136Target, list[ZonePlan]]]:
         shares: dict[int, tuple[Rfc2136Target, list[ZonePlan]]] = {}
         for zone_plan in zone_plans:
             target = self._target(zone_plan.zone)
@@ -84,20 +96,30 @@ class _Share:
         return tuple(row for row in self._journal.rows() if row.zone in self._zones)
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
-        self._journal.intend([replace(row, number=self._from + row.number) for row in rows])
+        self._journal.intend(
+            [replace(row, number=self._from + row.number) for row in rows]
+        )
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
-        self._journal.became([self._from + number % ROOM for number in numbers], state, note)
+        self._journal.became(
+            [self._from + number % ROOM for number in numbers], state, note
+        )
 
 
-def _one_of(failed: Sequence[DnsError | PartlyApplied], changed: bool) -> DnsError | PartlyApplied:
+def _one_of(
+    failed: Sequence[DnsError | PartlyApplied], changed: bool
+) -> DnsError | PartlyApplied:
     first = failed[0]
     if not changed and all(isinstance(error, DnsError) for error in failed):
         return first
-    kept = dict.fromkeys("nothing was changed there" if error.kept == UNCHANGED else error.kept for error in failed)
+    kept = dict.fromkeys(
+        "nothing was changed there" if error.kept == UNCHANGED else error.kept
+        for error in failed
+    )
     return kind(*failed)(
         first.asked,
         "; ".join(error.answer for error in failed),
         kept=f"{'; '.join(kept)}; what other primaries answer for is as planned",
-        advice=f"{first.advice.partition('; then `flex apply')[0]}; then `flex apply --resume` finishes it",
+        advice=f"{first.advice.partition('; then `flex apply')[0]}; then `flex apply "
+        "--resume` finishes it",
     )

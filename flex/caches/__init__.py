@@ -1,7 +1,8 @@
 """Cache policies: which targets a node keeps in its memory.
 
-A policy is one file and one line here, and one file and one line in native/core/src/cache, where the same is computed
-faster. None of them knows what an access costs or which node it goes to: see flex.prediction.replay and flex.sim.
+A policy is one file and one line here, and one file and one line in native/core/src/cache, where
+the same is computed faster. None of them knows what an access costs or which node it goes to: see
+flex.prediction.replay and flex.sim.
 """
 
 from __future__ import annotations
@@ -12,4 +13,10 @@ from flex.caches.lru import Lru
 from flex.caches.s3fifo import S3Fifo
 from flex.caches.sieve import Sieve
 
-CACHES: dict[str, type[Cache]] = {"lru": Lru, "gds": Gds, "gdsf": Gdsf, "s3fifo": S3Fifo, "sieve": Sieve}
+CACHES: dict[str, type[Cache]] = {
+    "lru": Lru,
+    "gds": Gds,
+    "gdsf": Gdsf,
+    "s3fifo": S3Fifo,
+    "sieve": Sieve,
+}

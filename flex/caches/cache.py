@@ -6,7 +6,9 @@ from typing import Protocol
 
 
 class Cache(Protocol):
-    """A node's memory of `limit` bytes. It never holds more than that, and nothing that is larger than all of it."""
+    """A node's memory of `limit` bytes. It never holds more than that, and nothing that is larger
+    than all of it.
+    """
 
     def __init__(self, limit: int) -> None: ...
 
@@ -17,7 +19,9 @@ class Cache(Protocol):
     def __contains__(self, target: int) -> bool: ...
 
     def oldest(self) -> int | None:
-        """The target that is looked at first when room is needed; None when there is nothing in memory."""
+        """The target that is looked at first when room is needed; None when there is nothing in
+        memory.
+        """
         ...
 
     def contents(self) -> dict[int, int]:

@@ -1,8 +1,10 @@
-"""Greedy-Dual-Size (Cao and Irani, USITS 1997), and with frequency (Cherkasova, HPL-98-69): small targets stay longer.
+"""Greedy-Dual-Size (Cao and Irani, USITS 1997), and with frequency (Cherkasova, HPL-98-69): small
+targets stay longer.
 
-Every target is worth L + f / size, where L is what the last one to go was worth when it went. In GDS f is 1, which
-counts every miss alike; in GDSF it is how often the target was asked for since it came. The least worth goes first,
-and of equals the one nobody asked for longest. The LARD paper's policy is GDS.
+Every target is worth L + f / size, where L is what the last one to go was worth when it went. In
+GDS f is 1, which counts every miss alike; in GDSF it is how often the target was asked for since it
+came. The least worth goes first, and of equals the one nobody asked for longest. The LARD paper's
+policy is GDS.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ class Gds:
         self._limit = self._free = limit
         self._floor = 0.0
         self._turn = 0
-        # Entries whose turn is no longer that of their target are out of date, and skipped when they come up.
+        # Entries whose turn is no longer that of their target are out of date, and skipped when
+        # they come up.
         self._heap: list[tuple[float, int, int]] = []
         self._turn_of: dict[int, int] = {}
         self._size: dict[int, int] = {}

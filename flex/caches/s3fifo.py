@@ -1,9 +1,10 @@
 """S3-FIFO (Yang and others, SOSP 2023): three queues, so that what is asked for once leaves early.
 
-New targets enter a small queue of a tenth of the memory. Those asked for more than once while they are in it move on
-to the main queue, the others leave, and are remembered for a while without their content: what is asked for again in
-that time enters the main queue at once. The main queue puts back what was asked for since it last came up, at most
-three times. Remembered are as many bytes of targets as the main queue may hold.
+New targets enter a small queue of a tenth of the memory. Those asked for more than once while they
+are in it move on to the main queue, the others leave, and are remembered for a while without their
+content: what is asked for again in that time enters the main queue at once. The main queue puts
+back what was asked for since it last came up, at most three times. Remembered are as many bytes of
+targets as the main queue may hold.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class S3Fifo:
             self._small_bytes += size
 
     def _small_is_next(self) -> bool:
-        return bool(self._small) and (self._small_bytes >= self._small_limit or not self._main)
+        return bool(self._small) and (
+            self._small_bytes >= self._small_limit or not self._main
+        )
 
     def _evict(self) -> None:
         if self._small_is_next():

@@ -1,9 +1,10 @@
 """Whether anything is moved at all, and if so, how much of it tonight.
 
-In go a Problem, a solver and the rules of movement; out come the rows to have next, and those to have in the end. A
-new site, a new pin or a node taken out of service is repaired within the imbalance that starts no plan of its own; only
-beyond that is the whole cluster balanced anew. What is over the limits of one night is left to the next. Which rule
-kept moves from being made is not asked here: see obstacles.py.
+In go a Problem, a solver and the rules of movement; out come the rows to have next, and those to
+have in the end. A new site, a new pin or a node taken out of service is repaired within the
+imbalance that starts no plan of its own; only beyond that is the whole cluster balanced anew. What
+is over the limits of one night is left to the next. Which rule kept moves from being made is not
+asked here: see obstacles.py.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """The sites that a rule keeps where they are, as they moved lately or often, each with the reason.
+    """The sites that a rule keeps where they are, as they moved lately or often, each with the
+    reason.
 
-    `needed` is how many replicas sites needed in the nights that the rule looks back on: they keep as many. `until` is
-    when each of the sites may move again.
+    `needed` is how many replicas sites needed in the nights that the rule looks back on: they keep
+    as many. `until` is when each of the sites may move again.
     """
 
     rule: str
@@ -58,12 +60,14 @@ class Resting:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What a night may do. The worst node was over the trigger in `over` nights running, tonight among them.
+    """What a night may do. The worst node was over the trigger in `over` nights running, tonight
+    among them.
 
-    `resting` sites moved lately and stay where they are; `came` says when sites came to nodes, as far as that is known.
-    `due` nodes must be empty tonight, whatever the limits say, which are those of one night (None: of a plan that
-    somebody looks at). Wishes for `urgent` sites go before others: tomorrow is too late for them. Where the cluster is
-    `adopted` tonight, no partition was in force before.
+    `resting` sites moved lately and stay where they are; `came` says when sites came to nodes, as
+    far as that is known. `due` nodes must be empty tonight, whatever the limits say, which are
+    those of one night (None: of a plan that somebody looks at). Wishes for `urgent` sites go before
+    others: tomorrow is too late for them. Where the cluster is `adopted` tonight, no partition was
+    in force before.
     """
 
     hold: int = 1
@@ -83,7 +87,9 @@ class Guard:
     @property
     def lately(self) -> Lately:
         needed: dict[str, int] = {}
-        for site, count in (pair for each in self.resting for pair in each.needed.items()):
+        for site, count in (
+            pair for each in self.resting for pair in each.needed.items()
+        ):
             needed[site] = max(count, needed.get(site, 0))
         return Lately(needed, self.staying)
 
@@ -97,7 +103,9 @@ class Reins:
     guard: Guard = Guard()
 
     def without(self, rules: Collection[str]) -> Reins:
-        """As if somebody had gone over these rules by name: what is found so is what `--force` does."""
+        """As if somebody had gone over these rules by name: what is found so is what `--force`
+        does.
+        """
         guard, limits = self.guard, self.guard.limits
         return Reins(
             trigger=0.0 if TRIGGER in rules else self.trigger,
@@ -113,16 +121,19 @@ class Reins:
 
 def lifted(limits: Limits, rules: Collection[str]) -> Limits:
     """The limits of a night without those of these rules."""
-    values = {name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()}
+    values = {
+        name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()
+    }
     return Limits(**{**asdict(limits), **values})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """`rows` are to be had tonight, `whole` in the end; `later` counts the moves that are left to the next nights.
+    """`rows` are to be had tonight, `whole` in the end; `later` counts the moves that are left to
+    the next nights.
 
-    `worst` is the largest distance from a fair share in force, `reached` that of the best rows that were found, None
-    where nobody looked for any.
+    `worst` is the largest distance from a fair share in force, `reached` that of the best rows that
+    were found, None where nobody looked for any.
     """
 
     rows: Ints
@@ -134,7 +145,13 @@ class Decision:
 
 
 def decide(
-    asked: Problem, solver: Solver, budget: Budget, *, trigger: float, margin: float, guard: Guard = Guard()
+    asked: Problem,
+    solver: Solver,
+    budget: Budget,
+    *,
+    trigger: float,
+    margin: float,
+    guard: Guard = Guard(),
 ) -> Decision:
     """The rows to have next, which may be those in force, and how good they are. Raises Infeasible."""
     broken = any(violation.is_wish for violation in score.violations(asked, asked.old))
@@ -142,49 +159,86 @@ def decide(
     held = resting(asked, guard)
     if worst <= trigger or guard.over < guard.hold:
         if not broken:
-            return Decision(asked.old, _none_needed(worst, trigger), asked.old, worst=worst)
-        # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated all the same.
+            return Decision(
+                asked.old, _none_needed(worst, trigger), asked.old, worst=worst
+            )
+        # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated
+        # all the same.
         tolerated = max(trigger, worst)
         repaired = solve_with_wishes_that_give_way(
             replace(held, tolerance=max(tolerated, asked.tolerance)), solver, budget
         )
         reached = score.balance(asked, repaired.rows).worst
         if reached <= tolerated + score.ROUNDING:
-            return replace(_tonight(asked, repaired.rows, _quality(repaired), guard), worst=worst, reached=reached)
+            return replace(
+                _tonight(asked, repaired.rows, _quality(repaired), guard),
+                worst=worst,
+                reached=reached,
+            )
     found = solve_with_wishes_that_give_way(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
     # The bound is one on balanced placements: of a best effort it says nothing.
     within = reached <= asked.tolerance + score.ROUNDING
     quality = _quality(found if within else replace(found, bound=0))
     if not broken and worst - reached < margin:
-        return Decision(asked.old, _of_none(asked, found), asked.old, worst=worst, reached=reached)
-    return replace(_tonight(asked, found.rows, quality, guard), worst=worst, reached=reached)
+        return Decision(
+            asked.old, _of_none(asked, found), asked.old, worst=worst, reached=reached
+        )
+    return replace(
+        _tonight(asked, found.rows, quality, guard), worst=worst, reached=reached
+    )
 
 
 def resting(asked: Problem, guard: Guard) -> Problem:
     """The problem in which sites that rest stay where they are, as far as nobody wishes otherwise.
 
-    A site that is to be on fewer nodes stays on those that it has had for longest: or it would wander from one to
-    another by way of a replica that comes and goes.
+    A site that is to be on fewer nodes stays on those that it has had for longest: or it would
+    wander from one to another by way of a replica that comes and goes.
     """
-    wished = {*asked.pinned, *asked.barred, *(site for group in (*asked.apart, *asked.together) for site in group)}
-    held = {site: _oldest_first(asked, guard, site) for site in _resting(asked, guard) if site not in wished}
-    stay = {site: frozenset(nodes[: int(asked.replicas[site])]) for site, nodes in held.items() if nodes}
-    return replace(asked, pinned={**asked.pinned, **stay}, resting=frozenset(stay)) if stay else asked
+    wished = {
+        *asked.pinned,
+        *asked.barred,
+        *(site for group in (*asked.apart, *asked.together) for site in group),
+    }
+    held = {
+        site: _oldest_first(asked, guard, site)
+        for site in _resting(asked, guard)
+        if site not in wished
+    }
+    stay = {
+        site: frozenset(nodes[: int(asked.replicas[site])])
+        for site, nodes in held.items()
+        if nodes
+    }
+    return (
+        replace(asked, pinned={**asked.pinned, **stay}, resting=frozenset(stay))
+        if stay
+        else asked
+    )
 
 
 def _resting(asked: Problem, guard: Guard) -> list[int]:
-    """The sites that rest, and those that are on more nodes than they are to be, and came to one of them lately."""
+    """The sites that rest, and those that are on more nodes than they are to be, and came to one of
+    them lately.
+    """
     staying = guard.staying
     fewer = np.bincount(asked.old[:, 0], minlength=len(asked.sites)) > asked.replicas
     named = enumerate(asked.sites)
-    return [site for site, name in named if name in staying or (fewer[site] and name in guard.came)]
+    return [
+        site
+        for site, name in named
+        if name in staying or (fewer[site] and name in guard.came)
+    ]
 
 
 def _oldest_first(asked: Problem, guard: Guard, site: int) -> list[int]:
     """The open nodes that the site is on."""
     since = guard.came.get(asked.sites[site], {})
-    held = [node for node in asked.old[asked.old[:, 0] == site, 1].tolist() if asked.open[node]]
+    held = [
+        node
+        for node in asked.old[asked.old[:, 0] == site, 1].tolist()
+        if asked.open[node]
+    ]
     return sorted(held, key=lambda node: (since.get(asked.nodes[node], ALWAYS), node))
 
 
@@ -192,14 +246,21 @@ def sites_with_spare_nodes(asked: Problem) -> dict[str, int]:
     """The sites that keep more nodes than they need tonight, and how many."""
     count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
     several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
-    return {asked.sites[s]: int(asked.replicas[s]) for s in several if asked.replicas[s] > asked.needs.get(s, 1)}
+    return {
+        asked.sites[s]: int(asked.replicas[s])
+        for s in several
+        if asked.replicas[s] > asked.needs.get(s, 1)
+    }
 
 
 def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard) -> Decision:
     if guard.limits is None:
         return Decision(rows, quality, rows)
-    first, later = tonight.first(asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard))
-    # What an adoption gives up is given up at once, or after a yes: before that the cluster is as it always was.
+    first, later = tonight.first(
+        asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard)
+    )
+    # What an adoption gives up is given up at once, or after a yes: before that the cluster is as
+    # it always was.
     if not later or (guard.adopted and not len(score.new_rows(asked, rows))):
         return Decision(rows, quality, rows)
     return Decision(first, replace(quality, bound=0, proven=False), rows, later)
@@ -214,16 +275,32 @@ def urgent_sites(asked: Problem, guard: Guard) -> frozenset[int]:
 
 
 def _none_needed(worst: float, trigger: float) -> Proven:
-    within = f"the worst node is {worst:.1%} off, within the trigger of {trigger:.1%}" if worst <= trigger else ""
+    within = (
+        f"the worst node is {worst:.1%} off, within the trigger of {trigger:.1%}"
+        if worst <= trigger
+        else ""
+    )
     return Proven("none needed", bound=0, proven=True, note=within)
 
 
 def _of_none(asked: Problem, found: Solution) -> Proven:
     """Of rows in force that stay; what was said of others says nothing of them."""
     if np.array_equal(found.rows, asked.old):
-        return Proven(found.solver, bound=0, proven=False, note=found.note, shortfalls=found.shortfalls)
+        return Proven(
+            found.solver,
+            bound=0,
+            proven=False,
+            note=found.note,
+            shortfalls=found.shortfalls,
+        )
     return Proven(found.solver, bound=0, proven=False)
 
 
 def _quality(solution: Solution) -> Proven:
-    return Proven(solution.solver, solution.bound, solution.proven, solution.note, solution.shortfalls)
+    return Proven(
+        solution.solver,
+        solution.bound,
+        solution.proven,
+        solution.note,
+        solution.shortfalls,
+    )

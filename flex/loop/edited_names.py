@@ -1,7 +1,9 @@
-"""Names of ours that somebody else changed since FLEX said something there: found, and left alone unless wanted back.
+"""Names of ours that somebody else changed since FLEX said something there: found, and left alone
+unless wanted back.
 
-Takes what the zones say and what FLEX said; returns the reach of a plan without those names. A limit of the operator's,
-safety.max_drifted_names, says how many of them a plan may take back without being asked. Nothing is changed in DNS.
+Takes what the zones say and what FLEX said; returns the reach of a plan without those names. A
+limit of the operator's, safety.max_drifted_names, says how many of them a plan may take back
+without being asked. Nothing is changed in DNS.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from flex.zones.records import ZoneState, by_name
 class Apart:
     """What a plan is made from without the names that it leaves alone.
 
-    `left` are those, `back` those that it takes back. Where a plan in force was stored before it said which addresses
-    its nodes had, nobody can tell an edit from a node that moved: such names are `unsure`, and the plan changes them.
+    `left` are those, `back` those that it takes back. Where a plan in force was stored before it
+    said which addresses its nodes had, nobody can tell an edit from a node that moved: such names
+    are `unsure`, and the plan changes them.
     """
 
     found: Reach
@@ -44,7 +47,11 @@ class Apart:
 
 def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
     """Raises BadInput where a name is wanted back that nobody changed."""
-    edits = [edit for of_zone in of_zones(found, facts, rules, now).values() for edit in of_zone]
+    edits = [
+        edit
+        for of_zone in of_zones(found, facts, rules, now).values()
+        for edit in of_zone
+    ]
     _refuse_strange(rules.take_back, edits)
     if facts.base and not facts.said.addresses:
         return Apart(found, facts, unsure=tuple(edit.name for edit in edits))
@@ -54,19 +61,30 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
     return Apart(left_alone(found, left, facts), _noted(facts, left, back), left, back)
 
 
-def of_zones(found: Reach, facts: Facts, rules: Rules, now: datetime) -> dict[str, tuple[Edit, ...]]:
-    """Zone by zone, the names with other addresses than FLEX said there last: changed since, or left alone since then.
+def of_zones(
+    found: Reach, facts: Facts, rules: Rules, now: datetime
+) -> dict[str, tuple[Edit, ...]]:
+    """Zone by zone, the names with other addresses than FLEX said there last: changed since, or
+    left alone since then.
 
     Such an edit is over when the name says again what FLEX said, or carries our marker no more.
     """
     if not facts.base:
         return {}
-    said, before = in_force(facts, rules), {edit.name: edit for edit in facts.said.edits}
-    return {zone: tuple(_of_zone(state, said[zone], before, now)) for zone, state in sorted(found.states.items())}
+    said, before = (
+        in_force(facts, rules),
+        {edit.name: edit for edit in facts.said.edits},
+    )
+    return {
+        zone: tuple(_of_zone(state, said[zone], before, now))
+        for zone, state in sorted(found.states.items())
+    }
 
 
 def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
-    """Zone by zone, the records of the placement in force, with the addresses that its nodes had then."""
+    """Zone by zone, the records of the placement in force, with the addresses that its nodes had
+    then.
+    """
     nodes = _as_said(facts)
     placement = records.on_known_nodes(facts.placement, nodes)
     return records.in_zones(records.records(placement, nodes, rules.ttl), rules.zones)
@@ -74,36 +92,53 @@ def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
 
 def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
     """Their sites count where DNS has them, as those do that are not ours."""
-    return movable.without(found, {edit.name: REASON for edit in edits}, facts.sites, facts.nodes)
+    return movable.without(
+        found, {edit.name: REASON for edit in edits}, facts.sites, facts.nodes
+    )
 
 
 def addresses_of(facts: Facts, node: str) -> frozenset[str]:
     """All that lead to a node: those that it has, and those that FLEX said last."""
-    return records.addresses_of(facts.nodes, node) | frozenset(facts.said.addresses.get(node, ()))
+    return records.addresses_of(facts.nodes, node) | frozenset(
+        facts.said.addresses.get(node, ())
+    )
 
 
-def off_a_dead_node(found: Reach, facts: Facts, edits: Mapping[str, Sequence[Edit]]) -> Apart:
+def off_a_dead_node(
+    found: Reach, facts: Facts, edits: Mapping[str, Sequence[Edit]]
+) -> Apart:
     """Nothing is taken back there."""
     left = tuple(edit for of_zone in edits.values() for edit in of_zone)
     return Apart(found, _noted(facts, left, ()), left)
 
 
 def beside_a_dead_node(
-    found: Reach, edits: Mapping[str, Sequence[Edit]], facts: Facts, dead: str, gone: Collection[str]
+    found: Reach,
+    edits: Mapping[str, Sequence[Edit]],
+    facts: Facts,
+    dead: str,
+    gone: Collection[str],
 ) -> Reach:
-    """Off a dead node: what somebody changed, and what does not lead there, is left to them. So is what FLEX places no
-    more.
+    """Off a dead node: what somebody changed, and what does not lead there, is left to them. So is
+    what FLEX places no more.
     """
     placed = {records.name_of(site) for site in facts.placement["site"]}
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
     for zone, of_zone in edits.items():
-        there = zone_changes.names_with(found.states[zone].records, frozenset(gone)) & placed
+        there = (
+            zone_changes.names_with(found.states[zone].records, frozenset(gone))
+            & placed
+        )
         others = {edit.name for edit in of_zone} - there
-        foreign[zone] |= dict.fromkeys(others, f"somebody changed it, and it is not at {dead}")
+        foreign[zone] |= dict.fromkeys(
+            others, f"somebody changed it, and it is not at {dead}"
+        )
     return replace(found, foreign=foreign)
 
 
-def _of_zone(state: ZoneState, said: pd.DataFrame, before: Mapping[str, Edit], now: datetime) -> list[Edit]:
+def _of_zone(
+    state: ZoneState, said: pd.DataFrame, before: Mapping[str, Edit], now: datetime
+) -> list[Edit]:
     ours, theirs = _values(said, state.owned), _values(state.records, state.owned)
     edits: list[Edit] = []
     for name in sorted(state.owned & (ours.keys() | before.keys())):
@@ -126,30 +161,47 @@ def _values(table: pd.DataFrame, names: Collection[str]) -> dict[str, tuple[str,
 def _noted(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
     """With what a person should know of it, and the sites that are taken back where FLEX had them."""
     notes = tuple(remarks.of_edits(left, back, facts.profiles))
-    return replace(facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes))
+    return replace(
+        facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes)
+    )
 
 
 def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
-    rows = [(edit.name, records.record_type(value), 0, value) for edit in back for value in edit.said]
+    rows = [
+        (edit.name, records.record_type(value), 0, value)
+        for edit in back
+        for value in edit.said
+    ]
     table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     names = {edit.name for edit in back}
     sites = [site for site in facts.sites if records.name_of(site) in names]
     had = records.placement_from(table, sites, _as_said(facts))
     others = facts.placement[~facts.placement["site"].isin(list(had["site"]))]
-    return PLACEMENT.make(pd.concat([others, had], ignore_index=True)) if back else facts.placement
+    return (
+        PLACEMENT.make(pd.concat([others, had], ignore_index=True))
+        if back
+        else facts.placement
+    )
 
 
 def _as_said(facts: Facts) -> list[Node]:
     """The nodes with the addresses that they had when the placement in force was said."""
     known = facts.said.addresses
-    return [replace(node, addresses=known.get(node.name, node.addresses)) for node in facts.nodes]
+    return [
+        replace(node, addresses=known.get(node.name, node.addresses))
+        for node in facts.nodes
+    ]
 
 
 def _refuse_strange(names: Collection[str], edits: Sequence[Edit]) -> None:
     """Who misspells a name believes to have it back."""
     changed = [edit.name for edit in edits]
     if strange := sorted(set(names) - set(changed)):
-        others = f"changed were {remarks.some(changed)}" if changed else "nobody changed any name of ours"
+        others = (
+            f"changed were {remarks.some(changed)}"
+            if changed
+            else "nobody changed any name of ours"
+        )
         raise BadInput(
             f"taking back {strange[0]!r:.100}",
             f"it says what FLEX said there, or it is not FLEX's; {others}",

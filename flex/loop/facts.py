@@ -1,7 +1,7 @@
 """What a proposal is made from, and how much of it is FLEX's to decide.
 
-In go the facts of a night, the operator's rules and a name server to read; out come the same facts without what FLEX
-cannot move, and with a remark on all that was left out. Nothing is planned here.
+In go the facts of a night, the operator's rules and a name server to read; out come the same facts
+without what FLEX cannot move, and with a remark on all that was left out. Nothing is planned here.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from flex.zones.other_names import OtherName
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """What a proposal is made from. `base` is the plan in force and `placement` where it put every site.
+    """What a proposal is made from. `base` is the plan in force and `placement` where it put every
+    site.
 
-    `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was left out, and why.
-    `guard` is what may move tonight, `said` what the plan in force said in DNS. `others` are other names of sites;
-    once DNS has said where these lead, `parts` is the traffic that comes by those that do not move, each of them in the
-    tables like a site.
+    `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was
+    left out, and why. `guard` is what may move tonight, `said` what the plan in force said in DNS.
+    `others` are other names of sites; once DNS has said where these lead, `parts` is the traffic
+    that comes by those that do not move, each of them in the tables like a site.
     """
 
     period: Period
@@ -61,8 +62,13 @@ class Facts:
         if len(pins) == len(self.pins):
             return self
         left_out = [pin.site for pin in self.pins if pin.excluded]
-        kept = {name: getattr(self, name) for name in ("profiles", "spreads", "placement")}
-        kept = {name: rows[~rows["site"].isin(left_out)].reset_index(drop=True) for name, rows in kept.items()}
+        kept = {
+            name: getattr(self, name) for name in ("profiles", "spreads", "placement")
+        }
+        kept = {
+            name: rows[~rows["site"].isin(left_out)].reset_index(drop=True)
+            for name, rows in kept.items()
+        }
         return replace(self, pins=pins, **kept)
 
     @property
@@ -75,9 +81,10 @@ class Facts:
 class Rules:
     """What the operator decided: how balanced, how much movement, which zones, in whose name.
 
-    Nothing moves while the worst node stays within `trigger`; then the aim is `tolerance`, which is narrower,
-    so that the next day's drift does not call for the next move. A plan that betters the worst node by less than
-    `margin` is not worth its cold caches. Names to `take_back` get again what FLEX said there, whoever changed it.
+    Nothing moves while the worst node stays within `trigger`; then the aim is `tolerance`, which is
+    narrower, so that the next day's drift does not call for the next move. A plan that betters the
+    worst node by less than `margin` is not worth its cold caches. Names to `take_back` get again
+    what FLEX said there, whoever changed it.
     """
 
     tolerance: float
@@ -99,18 +106,27 @@ class Rules:
 
 
 def look_at_zones(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
-    """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is nothing to plan."""
+    """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is
+    nothing to plan.
+    """
     sites = facts.sites
     known = set(sites)
-    others = [other for other in facts.others if other.site in known and other.name not in known]
-    found = reach.look(target, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others)
+    others = [
+        other
+        for other in facts.others
+        if other.site in known and other.name not in known
+    ]
+    found = reach.look(
+        target, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others
+    )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks.of_reach(found, facts.profiles))
         raise BadInput(
             f"a plan for {len(sites)} sites",
             f"none of them is FLEX's to move; {first}",
             kept="nothing was changed",
-            advice="check dns.zones and dns.owner; dns.adopt = true takes over names whose addresses are all your "
+            advice="check dns.zones and dns.owner; dns.adopt = true takes over names "
+            "whose addresses are all your "
             "nodes'; without dns.zones a plan is made on paper only",
         )
     return found
@@ -121,17 +137,23 @@ def start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
     if facts.base or not found.states:
         return facts
     start = reach.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
-    return replace(facts, placement=start, remarks=tuple(remarks.of_start(set(start["site"]))))
+    return replace(
+        facts, placement=start, remarks=tuple(remarks.of_start(set(start["site"])))
+    )
 
 
 def within(found: Reach, facts: Facts) -> Facts:
-    """Sites beyond our reach stay where they are, or are left out where nobody can say where that is. What comes by
-    other names that do not move with their site counts where these lead.
+    """Sites beyond our reach stay where they are, or are left out where nobody can say where that
+    is. What comes by other names that do not move with their site counts where these lead.
     """
     movable = facts.placement[~facts.placement["site"].isin(list(found.beyond))]
-    known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(drop=True)
+    known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(
+        drop=True
+    )
     placement = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
-    within = replace(facts, profiles=known, placement=placement, fixed=frozenset(found.fixed["site"]))
+    within = replace(
+        facts, profiles=known, placement=placement, fixed=frozenset(found.fixed["site"])
+    )
     kept = possible.possible(facts.pins, set(within.sites) - within.fixed, facts.nodes)
     said = (
         *facts.remarks,
@@ -147,7 +169,9 @@ def _split(found: Reach, facts: Facts) -> Facts:
     parts = other_traffic.parts_of(found.others.strays, facts.nodes)
     if not parts:
         return facts
-    profiles, spreads = other_traffic.profiles_with(parts, facts.profiles, facts.spreads)
+    profiles, spreads = other_traffic.profiles_with(
+        parts, facts.profiles, facts.spreads
+    )
     placed = other_traffic.placed(parts)
     names = frozenset(texts(placed["site"])) & frozenset(texts(profiles["site"]))
     placed = placed[placed["site"].isin(list(names))]
@@ -156,7 +180,9 @@ def _split(found: Reach, facts: Facts) -> Facts:
         profiles=profiles,
         spreads=spreads,
         sample=other_traffic.sample_with(parts, facts.sample),
-        placement=PLACEMENT.make(pd.concat([facts.placement, placed], ignore_index=True)),
+        placement=PLACEMENT.make(
+            pd.concat([facts.placement, placed], ignore_index=True)
+        ),
         fixed=facts.fixed | names,
         parts=names,
     )

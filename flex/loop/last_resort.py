@@ -1,10 +1,11 @@
-"""What gives way where an answer does not keep every wish: the last resort of a night, so that no plan fails for it.
+"""What gives way where an answer does not keep every wish: the last resort of a night, so that no
+plan fails for it.
 
-In go a Problem and a solver; out comes its answer, and which wishes gave way for it. wishes.py sees to it that what a
-solver is asked can be kept; who cannot find it, as there are thousands of sites apart from each other or no time, is
-asked again without the wishes that give way first, one at a time and of those sites alone that it cannot place. Being
-apart gives way, then being together. What a site asks for alone can always be kept then: an answer that does not is
-wrong, and refused.
+In go a Problem and a solver; out comes its answer, and which wishes gave way for it. wishes.py sees
+to it that what a solver is asked can be kept; who cannot find it, as there are thousands of sites
+apart from each other or no time, is asked again without the wishes that give way first, one at a
+time and of those sites alone that it cannot place. Being apart gives way, then being together. What
+a site asks for alone can always be kept then: an answer that does not is wrong, and refused.
 """
 
 from __future__ import annotations
@@ -34,8 +35,12 @@ class _Drops:
     together: tuple[frozenset[int], ...] = ()
 
 
-def solve_with_wishes_that_give_way(asked: Problem, solver: Solver, budget: Budget) -> Solution:
-    """The answer keeps every wish but those that its note names. Raises Infeasible where that takes another solver."""
+def solve_with_wishes_that_give_way(
+    asked: Problem, solver: Solver, budget: Budget
+) -> Solution:
+    """The answer keeps every wish but those that its note names. Raises Infeasible where that takes
+    another solver.
+    """
     answer, eased, tries = solver(asked, budget), asked, 0
     while broken := _broken_wishes(eased, answer):
         drops = _next(eased, broken, all_at_once=tries >= ONE_BY_ONE)
@@ -47,11 +52,17 @@ def solve_with_wishes_that_give_way(asked: Problem, solver: Solver, budget: Budg
 
 
 def _broken_wishes(asked: Problem, answer: Solution) -> list[Violation]:
-    return [violation for violation in score.violations(asked, answer.rows) if violation.is_wish]
+    return [
+        violation
+        for violation in score.violations(asked, answer.rows)
+        if violation.is_wish
+    ]
 
 
 def _next(asked: Problem, broken: Sequence[Violation], *, all_at_once: bool) -> _Drops:
-    """What gives way next, for the first that is broken or for each: of as many as would do the last."""
+    """What gives way next, for the first that is broken or for each: of as many as would do the
+    last.
+    """
     found = _Drops()
     for violation in broken if all_at_once else broken[:1]:
         drops = _for(asked, violation)
@@ -62,11 +73,24 @@ def _next(asked: Problem, broken: Sequence[Violation], *, all_at_once: bool) -> 
 def _for(asked: Problem, broken: Violation) -> _Drops:
     sites = set(broken.sites)
     if broken.kind == "apart":
-        return _Drops(apart=tuple(group for group in asked.apart if sites <= group)[-1:])
-    near = set(next(separation.circles([*sites, *range(len(asked.sites))], separation.rivals_of(_tied_sites(asked)))))
-    if apart := [group for group in asked.apart if sites & group] or [group for group in asked.apart if near & group]:
+        return _Drops(
+            apart=tuple(group for group in asked.apart if sites <= group)[-1:]
+        )
+    near = set(
+        next(
+            separation.circles(
+                [*sites, *range(len(asked.sites))],
+                separation.rivals_of(_tied_sites(asked)),
+            )
+        )
+    )
+    if apart := [group for group in asked.apart if sites & group] or [
+        group for group in asked.apart if near & group
+    ]:
         return _Drops(apart=tuple(apart[-1:]))
-    return _Drops(together=tuple(group for group in asked.together if sites & group)[-1:])
+    return _Drops(
+        together=tuple(group for group in asked.together if sites & group)[-1:]
+    )
 
 
 def _tied_sites(asked: Problem) -> tuple[frozenset[int], ...]:
@@ -77,26 +101,38 @@ def _without(asked: Problem, drops: _Drops) -> Problem:
     return replace(
         asked,
         apart=tuple(group for group in asked.apart if group not in drops.apart),
-        together=tuple(group for group in asked.together if group not in drops.together),
+        together=tuple(
+            group for group in asked.together if group not in drops.together
+        ),
     )
 
 
 def _with_what_gave_way(asked: Problem, answer: Solution) -> Solution:
-    """The answer to less, beside all that was asked: it proves nothing of that, and what it broke is said."""
+    """The answer to less, beside all that was asked: it proves nothing of that, and what it broke
+    is said.
+    """
     gone = [f"{one.subject}, to be {one.kind}" for one in _broken_wishes(asked, answer)]
     if not gone:
         return answer
     more = f"; and {len(gone) - MOST} more" if len(gone) > MOST else ""
-    said = f"wishes that give way, as no placement was found that keeps all: {'; '.join(gone[:MOST])}{more}"
+    said = (
+        "wishes that give way, as no placement was found that keeps all: "
+        f"{'; '.join(gone[:MOST])}{more}"
+    )
     note = "; ".join(filter(None, [said, answer.note]))
-    return replace(answer, proven=False, note=note, shortfalls=shortfalls(asked, answer.rows))
+    return replace(
+        answer, proven=False, note=note, shortfalls=shortfalls(asked, answer.rows)
+    )
 
 
 def _wrong(broken: Sequence[Violation]) -> Infeasible:
-    named = "; ".join(f"{violation.kind}: {violation.subject}" for violation in broken[:MOST])
+    named = "; ".join(
+        f"{violation.kind}: {violation.subject}" for violation in broken[:MOST]
+    )
     return Infeasible(
         "a placement that keeps every wish",
         f"{len(broken)} cannot be kept ({named})",
         kept="the placement in force stays",
-        advice="take back a pin with `flex sites unpin`, or take a node back (`flex nodes undrain`, `up`)",
+        advice="take back a pin with `flex sites unpin`, or take a node back (`flex "
+        "nodes undrain`, `up`)",
     )

@@ -1,8 +1,8 @@
 """Which sites FLEX can move, told from what DNS says before anything is solved.
 
-In go sites, nodes and zones; out come the states of the zones, the names in them that are not ours to change, and
-where that leaves their sites. Without zones everything is on paper only, and everything can move. DNS is read, and
-nothing is decided about those sites that can move.
+In go sites, nodes and zones; out come the states of the zones, the names in them that are not ours
+to change, and where that leaves their sites. Without zones everything is on paper only, and
+everything can move. DNS is read, and nothing is decided about those sites that can move.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ OUTSIDE = "in no zone of the settings"
 class Reach:
     """`foreign` are the names of each zone that are not ours to change, with the reason.
 
-    `fixed` (PLACEMENT) are those of their sites whose every address is an active node's: there they stay. All other
-    sites that no change of ours reaches are `out`, with the reason: nobody can say which node serves them. `others` are
-    the other names of sites that do not move with them; they are among the `foreign` names, too.
+    `fixed` (PLACEMENT) are those of their sites whose every address is an active node's: there they
+    stay. All other sites that no change of ours reaches are `out`, with the reason: nobody can say
+    which node serves them. `others` are the other names of sites that do not move with them; they
+    are among the `foreign` names, too.
     """
 
     states: Mapping[str, ZoneState]
@@ -52,12 +53,22 @@ def look(
     adopt: bool,
     others: Sequence[OtherName] = (),
 ) -> Reach:
-    """With `adopt`, names whose every address is a node's are ours to change though they carry no marker."""
+    """With `adopt`, names whose every address is a node's are ours to change though they carry no
+    marker.
+    """
     of_zone, outside = records.split(sites, zones)
     also = other_names.by_zone(others, zones)
-    states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
+    states = {
+        zone: target.read(
+            zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
+        )
+        for zone in zones
+    }
     followed = other_names.follow(others, states, nodes) if zones else Followed()
-    foreign = {zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt) for zone in zones}
+    foreign = {
+        zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt)
+        for zone in zones
+    }
     found = _reach(states, foreign, sites, nodes)
     out = dict(found.out) | (dict.fromkeys(outside, OUTSIDE) if zones else {})
     for stray in followed.strays:
@@ -65,12 +76,18 @@ def look(
     return replace(found, out=out, others=followed)
 
 
-def without(found: Reach, reasons: Mapping[str, str], sites: Sequence[str], nodes: Sequence[Node]) -> Reach:
+def without(
+    found: Reach,
+    reasons: Mapping[str, str],
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+) -> Reach:
     """The same, when these names are not ours to change either."""
     if not reasons:
         return found
     foreign = {
-        zone: dict(names) | {name: reasons[name] for name in reasons.keys() & found.states[zone].owned}
+        zone: dict(names)
+        | {name: reasons[name] for name in reasons.keys() & found.states[zone].owned}
         for zone, names in found.foreign.items()
     }
     less = _reach(found.states, foreign, sites, nodes)
@@ -83,20 +100,35 @@ def _reach(
     sites: Sequence[str],
     nodes: Sequence[Node],
 ) -> Reach:
-    reasons = {name: reason for of_names in foreign.values() for name, reason in of_names.items()}
+    reasons = {
+        name: reason
+        for of_names in foreign.values()
+        for name, reason in of_names.items()
+    }
     beyond = [site for site in sites if records.name_of(site) in reasons]
-    fixed = _placement_in_dns(states, beyond, [node for node in nodes if node.state == "active"])
+    fixed = _placement_in_dns(
+        states, beyond, [node for node in nodes if node.state == "active"]
+    )
     lost = sorted(set(beyond) - set(fixed["site"]))
-    return Reach(states, foreign, fixed, {site: reasons[records.name_of(site)] for site in lost})
+    return Reach(
+        states, foreign, fixed, {site: reasons[records.name_of(site)] for site in lost}
+    )
 
 
-def start(reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool) -> pd.DataFrame:
-    """Where a cluster begins that knows of no placement: where DNS has the names that carry our marker already.
+def start(
+    reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
+) -> pd.DataFrame:
+    """Where a cluster begins that knows of no placement: where DNS has the names that carry our
+    marker already.
 
     With `adopt`, where it has any others that are ours to take over, too.
     """
     marked = {name for state in reach.states.values() for name in state.owned}
-    return _placement_in_dns(reach.states, [site for site in sites if adopt or records.name_of(site) in marked], nodes)
+    return _placement_in_dns(
+        reach.states,
+        [site for site in sites if adopt or records.name_of(site) in marked],
+        nodes,
+    )
 
 
 def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
@@ -104,18 +136,34 @@ def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
     left: dict[str, str] = {}
     for zone, names in found.foreign.items():
         state = found.states[zone]
-        others = {name for name, answer in state.answers.items() if addresses & set(answer.addresses)}
+        others = {
+            name
+            for name, answer in state.answers.items()
+            if addresses & set(answer.addresses)
+        }
         leading = zone_changes.names_with(state.records, addresses) | others
         left |= {name: names[name] for name in sorted(names.keys() & leading)}
     return left
 
 
-def _placement_in_dns(states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
+def _placement_in_dns(
+    states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]
+) -> pd.DataFrame:
     found = [state.records for state in states.values()]
-    return records.placement_from(pd.concat(found, ignore_index=True), sites, nodes) if found else PLACEMENT.empty()
+    return (
+        records.placement_from(pd.concat(found, ignore_index=True), sites, nodes)
+        if found
+        else PLACEMENT.empty()
+    )
 
 
-def _foreign(state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool) -> dict[str, str]:
-    adopted = records.placement_from(state.records, sites, nodes)["site"] if adopt else ()
+def _foreign(
+    state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
+) -> dict[str, str]:
+    adopted = (
+        records.placement_from(state.records, sites, nodes)["site"] if adopt else ()
+    )
     ours = frozenset(map(records.name_of, adopted))
-    return zone_changes.foreign(state, [records.name_of(site) for site in sites], ours=ours)
+    return zone_changes.foreign(
+        state, [records.name_of(site) for site in sites], ours=ours
+    )

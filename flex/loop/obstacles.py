@@ -1,8 +1,10 @@
-"""Which rules of movement keep moves from being made: found by taking them away, one by one, and deciding again.
+"""Which rules of movement keep moves from being made: found by taking them away, one by one, and
+deciding again.
 
-In go a Problem and the rules; out come what is decided by these, and Stops. A rule is named where something else would
-move without it. Where no single rule is enough, those are named that are enough together, and none that is not needed
-for that; `override` then names all of them. Where nothing is named, nothing was stopped.
+In go a Problem and the rules; out come what is decided by these, and Stops. A rule is named where
+something else would move without it. Where no single rule is enough, those are named that are
+enough together, and none that is not needed for that; `override` then names all of them. Where
+nothing is named, nothing was stopped.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from flex.ports import Solver
 
 # So many sites that would move are named in a sentence.
 NAMED = 5
-# The rules that decide where to go in the end; those of LIFTED decide how much of the way is gone tonight.
+# The rules that decide where to go in the end; those of LIFTED decide how much of the way is gone
+# tonight.
 AIMS = tuple(rule for rule in RULES if rule not in LIFTED)
 
 # The Problem as it is under a guard: who needed replicas lately keeps them.
@@ -53,20 +56,35 @@ class _Night:
     def without(self, rules: Collection[str]) -> tuple[Problem, Decision]:
         reins = self.reins.without(rules)
         asked, guard = self.build(reins.guard), reins.guard
-        return asked, decide(asked, self.solver, self.budget, trigger=reins.trigger, margin=reins.margin, guard=guard)
+        return asked, decide(
+            asked,
+            self.solver,
+            self.budget,
+            trigger=reins.trigger,
+            margin=reins.margin,
+            guard=guard,
+        )
 
 
-def decided(build: Build, solver: Solver, budget: Budget, reins: Reins) -> tuple[Problem, Decision, tuple[Stop, ...]]:
-    """What was asked, what is to be done, and what keeps more from being done: rules on where to go in the end first,
-    then the limits of a night. Raises Infeasible.
+def decided(
+    build: Build, solver: Solver, budget: Budget, reins: Reins
+) -> tuple[Problem, Decision, tuple[Stop, ...]]:
+    """What was asked, what is to be done, and what keeps more from being done: rules on where to go
+    in the end first, then the limits of a night. Raises Infeasible.
     """
     night = _Night(build, _remembering(solver), budget, reins)
     asked, done = night.without(())
-    return asked, done, (*_of_aims(asked, done, night), *_of_limits(asked, done, reins.guard))
+    return (
+        asked,
+        done,
+        (*_of_aims(asked, done, night), *_of_limits(asked, done, reins.guard)),
+    )
 
 
 def _remembering(solver: Solver) -> Solver:
-    """The same solver, which is asked each question once: most rules, taken away, leave the question as it is."""
+    """The same solver, which is asked each question once: most rules, taken away, leave the
+    question as it is.
+    """
     known: dict[object, Solution] = {}
 
     def asked_once(problem: Problem, budget: Budget) -> Solution:
@@ -92,15 +110,27 @@ def _key(problem: Problem) -> object:
 
 
 def put_off(
-    whole: Iterable[Move], tonight: Iterable[Move], stops: Iterable[Stop], wished: Collection[str]
+    whole: Iterable[Move],
+    tonight: Iterable[Move],
+    stops: Iterable[Stop],
+    wished: Collection[str],
 ) -> tuple[Move, ...]:
-    """The moves that are left to the next nights, each with its reason and the limits that leave it: of sites that
-    somebody `wished` something for first. A site that moves tonight leaves nothing, as sites switch whole.
+    """The moves that are left to the next nights, each with its reason and the limits that leave
+    it: of sites that somebody `wished` something for first. A site that moves tonight leaves
+    nothing, as sites switch whole.
     """
     made = {move.site for move in tonight}
-    limits = ", ".join(f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED)
-    left = sorted((move for move in whole if move.site not in made), key=lambda move: move.site not in wished)
-    return tuple(replace(move, reason=f"{move.reason}; put off to a later night: {limits}") for move in left)
+    limits = ", ".join(
+        f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED
+    )
+    left = sorted(
+        (move for move in whole if move.site not in made),
+        key=lambda move: move.site not in wished,
+    )
+    return tuple(
+        replace(move, reason=f"{move.reason}; put off to a later night: {limits}")
+        for move in left
+    )
 
 
 def _of_aims(asked: Problem, done: Decision, night: _Night) -> Iterator[Stop]:
@@ -112,7 +142,9 @@ def _of_aims(asked: Problem, done: Decision, night: _Night) -> Iterator[Stop]:
         key = frozenset(rules)
         if key not in found:
             without, then = night.without(key)
-            found[key] = frozenset(site for site, *_ in _changes(without, then.whole) - there)
+            found[key] = frozenset(
+                site for site, *_ in _changes(without, then.whole) - there
+            )
         return found[key]
 
     alone = [rule for rule in AIMS if lets_move([rule])]
@@ -128,7 +160,10 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     limits = guard.limits
     if not done.later or limits is None:
         return
-    over = {rule: (limit, actual) for rule, limit, actual in waves.over(asked, done.whole, limits)}
+    over = {
+        rule: (limit, actual)
+        for rule, limit, actual in waves.over(asked, done.whole, limits)
+    }
     due, urgent = due_nodes(asked, guard), urgent_sites(asked, guard)
 
     def lets_all(rules: Collection[str]) -> bool:
@@ -143,7 +178,9 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
         yield Stop(rule, *over[rule], said, override=_forced(needed), sites=sites)
 
 
-def _least(rules: Sequence[str], enough: Callable[[Collection[str]], bool]) -> list[str]:
+def _least(
+    rules: Sequence[str], enough: Callable[[Collection[str]], bool]
+) -> list[str]:
     """Rules that are enough together, none of which can be left out."""
     needed = list(rules)
     for rule in rules:
@@ -154,13 +191,25 @@ def _least(rules: Sequence[str], enough: Callable[[Collection[str]], bool]) -> l
 
 
 def _stop(
-    rule: str, together: Sequence[str], sites: frozenset[str], asked: Problem, done: Decision, night: _Night
+    rule: str,
+    together: Sequence[str],
+    sites: frozenset[str],
+    asked: Problem,
+    done: Decision,
+    night: _Night,
 ) -> Stop:
     guard, past, named = night.reins.guard, _forced(together), tuple(sorted(sites))
     match rule:
         case rule if rule == TRIGGER:
             said = "nothing moves while the worst node is within the trigger"
-            return Stop(rule, f"{night.reins.trigger:.1%}", f"{done.worst:.1%}", said, past, named)
+            return Stop(
+                rule,
+                f"{night.reins.trigger:.1%}",
+                f"{done.worst:.1%}",
+                said,
+                past,
+                named,
+            )
         case rule if rule == HOLD:
             said = "the imbalance has not lasted for long enough"
             return Stop(rule, f"{guard.hold} runs", f"{guard.over}", said, past, named)
@@ -168,14 +217,18 @@ def _stop(
             _, then = night.without([one for one in together if one != rule])
             gain = done.worst - (done.worst if then.reached is None else then.reached)
             said = "the best plan found betters the worst node by less"
-            return Stop(rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", said, past, named)
+            return Stop(
+                rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", said, past, named
+            )
         case _:
             return _of_rest(rule, sites, asked, guard, past)
 
 
-def _of_rest(rule: str, sites: frozenset[str], asked: Problem, guard: Guard, past: str) -> Stop:
-    """The sites that it keeps from moving, or from giving nodes up. Where none of those that would move rests itself,
-    others make room for them: then all that rest are named.
+def _of_rest(
+    rule: str, sites: frozenset[str], asked: Problem, guard: Guard, past: str
+) -> Stop:
+    """The sites that it keeps from moving, or from giving nodes up. Where none of those that would
+    move rests itself, others make room for them: then all that rest are named.
     """
     each = next(one for one in guard.resting if one.rule == rule)
     keeping = {
@@ -184,15 +237,30 @@ def _of_rest(rule: str, sites: frozenset[str], asked: Problem, guard: Guard, pas
         if count <= each.needed.get(site, 0)
     }
     keep = _those(keeping, sites)
-    stay = {site: why for site, why in _those(each.sites, sites).items() if site not in keep}
+    stay = {
+        site: why for site, why in _those(each.sites, sites).items() if site not in keep
+    }
     if not stay and not keep:
         stay, keep = dict(each.sites), keeping
     ends = [each.until[site] for site in (*stay, *keep) if site in each.until]
-    told = {"sites that moved lately stay": stay, "sites keep as many nodes as they needed lately": keep}
-    said = "; ".join(f"{what}: {_named(found)}" for what, found in told.items() if found)
+    told = {
+        "sites that moved lately stay": stay,
+        "sites keep as many nodes as they needed lately": keep,
+    }
+    said = "; ".join(
+        f"{what}: {_named(found)}" for what, found in told.items() if found
+    )
     count = len(stay.keys() | keep.keys())
     actual = f"{count:,} site{'' if count == 1 else 's'}"
-    return Stop(rule, each.limit, actual, said, past, tuple(sorted(sites)), min(ends, default=None))
+    return Stop(
+        rule,
+        each.limit,
+        actual,
+        said,
+        past,
+        tuple(sorted(sites)),
+        min(ends, default=None),
+    )
 
 
 def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
@@ -201,7 +269,10 @@ def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
 
 def _named(found: Mapping[str, str]) -> str:
     more = f"; and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-    return "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED]) + more
+    return (
+        "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED])
+        + more
+    )
 
 
 def _forced(rules: Sequence[str]) -> str:
@@ -211,8 +282,13 @@ def _forced(rules: Sequence[str]) -> str:
 
 def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
     """What differs from what is in force: site, node, and whether the site comes to it."""
-    comes = [(*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()]
-    goes = [(*_names(asked, row), False) for row in score.rows_given_up(asked, rows).tolist()]
+    comes = [
+        (*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()
+    ]
+    goes = [
+        (*_names(asked, row), False)
+        for row in score.rows_given_up(asked, rows).tolist()
+    ]
     return frozenset([*comes, *goes])
 
 

@@ -1,7 +1,7 @@
 """A plan that waits may be carried out: once, and only from the placement that it was made from.
 
-In go a plan and the store; out comes the plan as being applied, or a refusal. Whether people, limits or a freeze stand
-in its way is not asked here.
+In go a plan and the store; out comes the plan as being applied, or a refusal. Whether people,
+limits or a freeze stand in its way is not asked here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ WAITING: tuple[PlanState, ...] = ("proposed", "failed")
 
 
 def begin(plan: Plan, store: Store) -> tuple[Plan, bool]:
-    """As it is in the store, from now on being applied, and as gently as it was given; and whether it was before. What
-    people said of it since it was read counts: nobody else writes between the look and the mark.
+    """As it is in the store, from now on being applied, and as gently as it was given; and whether
+    it was before. What people said of it since it was read counts: nobody else writes between the
+    look and the mark.
     """
     with store.together():
         now = store.plan(plan.id)
@@ -30,7 +31,9 @@ def begin(plan: Plan, store: Store) -> tuple[Plan, bool]:
     return begun, now.state == "applying"
 
 
-def refuse_ended(plan: Plan, doing: str, *, still: Sequence[PlanState] = WAITING) -> None:
+def refuse_ended(
+    plan: Plan, doing: str, *, still: Sequence[PlanState] = WAITING
+) -> None:
     """Raises Ended for a plan that was carried out or put aside."""
     if plan.state not in still:
         raise Ended(
@@ -47,7 +50,8 @@ def refuse_outdated(plan: Plan, store: Plans, doing: str) -> None:
     if in_force != plan.base:
         raise Outdated(
             f"{doing} {plan.id}",
-            f"it was made when {plan.base or 'nothing'} was in force; now {in_force or 'nothing'} is",
+            f"it was made when {plan.base or 'nothing'} was in force; now "
+            f"{in_force or 'nothing'} is",
             kept="nothing was changed",
             advice="make a new plan with `flex plan`",
         )

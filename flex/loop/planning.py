@@ -12,7 +12,14 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex.errors import DnsError, Infeasible, OnTheWay, PartlyApplied, StoreError, Unverified
+from flex.errors import (
+    DnsError,
+    Infeasible,
+    OnTheWay,
+    PartlyApplied,
+    StoreError,
+    Unverified,
+)
 from flex.loop import edited_names, pending, remarks, verify
 from flex.loop.edited_names import Apart
 from flex.loop.facts import Facts, Rules, look_at_zones, start_from_dns, within
@@ -49,20 +56,38 @@ class Proposal:
 
 
 def propose(
-    facts: Facts, rules: Rules, *, solver: Solver, scratch: Solver, target: DnsTarget, now: datetime
+    facts: Facts,
+    rules: Rules,
+    *,
+    solver: Solver,
+    scratch: Solver,
+    target: DnsTarget,
+    now: datetime,
 ) -> Proposal:
-    """The best next placement, its moves and why, and the records that would say it. Raises Infeasible, naming them,
-    when wishes cannot all be met.
+    """The best next placement, its moves and why, and the records that would say it. Raises
+    Infeasible, naming them, when wishes cannot all be met.
     """
     apart = edited_names.apart(look_at_zones(facts, rules, target), facts, rules, now)
     facts = within(apart.found, start_from_dns(apart.found, apart.facts, rules))
     reins = rules.reins(facts.guard)
-    asked, done, stops = decided(lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins)
+    asked, done, stops = decided(
+        lambda guard: build(replace(facts, guard=guard), rules),
+        solver,
+        rules.budget,
+        reins,
+    )
     fresh = scratch(asked, rules.budget).rows
     made = draft(asked, done.rows, done.quality, fresh, facts, rules, apart, now)
     why = because(facts)
-    later = put_off(moves(asked, done.whole, why) if done.later else (), made.plan.moves, stops, why.pins)
-    return replace(made, plan=replace(made.plan, stops=stops, later=done.later, put_off=later))
+    later = put_off(
+        moves(asked, done.whole, why) if done.later else (),
+        made.plan.moves,
+        stops,
+        why.pins,
+    )
+    return replace(
+        made, plan=replace(made.plan, stops=stops, later=done.later, put_off=later)
+    )
 
 
 def build(facts: Facts, rules: Rules) -> Problem:
@@ -81,44 +106,83 @@ def build(facts: Facts, rules: Rules) -> Problem:
 
 
 def refuse_impossible(facts: Facts, rules: Rules, pin: Pin) -> None:
-    """Raises Unknown or Infeasible where a wish cannot be kept from the start; what others wished is no obstacle."""
+    """Raises Unknown or Infeasible where a wish cannot be kept from the start; what others wished
+    is no obstacle.
+    """
     others = [other for other in facts.pins if other.site != pin.site]
-    build(replace(facts, pins=(*possible.possible(others, set(facts.sites), facts.nodes).pins, pin)), rules)
+    build(
+        replace(
+            facts,
+            pins=(*possible.possible(others, set(facts.sites), facts.nodes).pins, pin),
+        ),
+        rules,
+    )
 
 
 def go_back(
-    facts: Facts, rules: Rules, earlier: pd.DataFrame, *, scratch: Solver, target: DnsTarget, now: datetime
+    facts: Facts,
+    rules: Rules,
+    earlier: pd.DataFrame,
+    *,
+    scratch: Solver,
+    target: DnsTarget,
+    now: datetime,
 ) -> Proposal:
-    """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay where they are."""
+    """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay
+    where they are.
+    """
     apart = edited_names.apart(look_at_zones(facts, rules, target), facts, rules, now)
     facts = within(apart.found, apart.facts)
     asked = build(facts, rules)
-    back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
+    back = earlier[
+        earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))
+    ]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
-    rows = _on_active_nodes(PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes)
-    note = "; ".join(("an earlier placement, as it was", *_otherwise(asked, rows, facts)))
+    rows = _on_active_nodes(
+        PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes
+    )
+    note = "; ".join(
+        ("an earlier placement, as it was", *_otherwise(asked, rows, facts))
+    )
     quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
     fresh = scratch(asked, rules.budget).rows
     return draft(asked, rows, quality, fresh, facts, rules, apart, now)
 
 
 def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
-    """To go against what people wished takes leave; to have other replicas than FLEX itself wants now does not."""
-    before, after = (possible.places(facts.pins, one) for one in (facts.placement, problem.placement_of(asked, rows)))
-    if against := [pin.site for pin in facts.pins if possible.against(pin, before, after)]:
+    """To go against what people wished takes leave; to have other replicas than FLEX itself wants
+    now does not.
+    """
+    before, after = (
+        possible.places(facts.pins, one)
+        for one in (facts.placement, problem.placement_of(asked, rows))
+    )
+    if against := [
+        pin.site for pin in facts.pins if possible.against(pin, before, after)
+    ]:
         yield f"against wishes that hold: {remarks.some(against)}"
     broken = score.violations(asked, rows)
-    if others := [one.subject for one in broken if one.kind == "replicas" and one.subject not in against]:
+    if others := [
+        one.subject
+        for one in broken
+        if one.kind == "replicas" and one.subject not in against
+    ]:
         yield f"not as many replicas as are wanted now: {remarks.some(others)}"
 
 
-def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime) -> Proposal:
-    """Off a dead node: sites with other nodes only lose it, and go first; those without get one. Nothing else moves.
+def fail_over(
+    facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime
+) -> Proposal:
+    """Off a dead node: sites with other nodes only lose it, and go first; those without get one.
+    Nothing else moves.
 
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
     found = look_at_zones(facts, rules, target)
-    gone, edits = edited_names.addresses_of(facts, dead), edited_names.of_zones(found, facts, rules, now)
+    gone, edits = (
+        edited_names.addresses_of(facts, dead),
+        edited_names.of_zones(found, facts, rules, now),
+    )
     left = leading_to(found, gone)
     less = edited_names.beside_a_dead_node(found, edits, facts, dead, gone)
     said = edited_names.in_force(facts, rules)
@@ -127,12 +191,19 @@ def fail_over(facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: 
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
     rows = failover.rehome(asked, failover.survivors(asked, node), node)
-    quality = Proven(failover.SOLVER, bound=0, proven=False, note=f"{dead} is down; what it served goes on elsewhere")
+    quality = Proven(
+        failover.SOLVER,
+        bound=0,
+        proven=False,
+        note=f"{dead} is down; what it served goes on elsewhere",
+    )
     changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
     made = draft(asked, rows, quality, rows, facts, rules, apart, now)
     zone_plans = tuple(
         zone_changes.losses_first(
-            zone_changes.without_overwriting(one, less.states[zone], said[zone], gone, changed[zone])
+            zone_changes.without_overwriting(
+                one, less.states[zone], said[zone], gone, changed[zone]
+            )
         )
         if changed.get(zone := one.zone)
         else zone_changes.losses_first(one)
@@ -154,8 +225,14 @@ def draft(
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     whole = problem.placement_of(asked, rows)
     placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
-    zone_plans, changed = _plans(placement, facts, rules, apart.found), moves(asked, rows, because(facts))
-    forecasts, sites = _forecasts(asked, whole, fresh, facts), len(asked.sites) - len(facts.parts)
+    zone_plans, changed = (
+        _plans(placement, facts, rules, apart.found),
+        moves(asked, rows, because(facts)),
+    )
+    forecasts, sites = (
+        _forecasts(asked, whole, fresh, facts),
+        len(asked.sites) - len(facts.parts),
+    )
     digest = zone_changes.digest(zone_plans, placement)
     plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -167,26 +244,40 @@ def draft(
         moves=changed,
         scratch_moves=len(score.new_rows(asked, fresh)),
         sites=sites,
-        before=score.balance_in_force(asked, facts.parts) if facts.placed_sites else None,
+        before=score.balance_in_force(asked, facts.parts)
+        if facts.placed_sites
+        else None,
         after=score.balance(asked, rows, facts.parts),
         forecasts=forecasts,
         zone_plans=zone_plans,
-        needs={name: count for site, count in asked.needs.items() if (name := asked.sites[site]) not in facts.parts},
-        grown=tuple(sorted({move.site for move in changed if not move.source} & facts.placed_sites)),
+        needs={
+            name: count
+            for site, count in asked.needs.items()
+            if (name := asked.sites[site]) not in facts.parts
+        },
+        grown=tuple(
+            sorted(
+                {move.site for move in changed if not move.source} & facts.placed_sites
+            )
+        ),
         breaches=zone_changes.breaches(
             changed,
             sites,
             rules.limits,
             new=_new(changed, facts),
             drifted=len(apart.unsure),
-            rewritten=zone_changes.rewritten(zone_plans, {records.name_of(move.site) for move in changed}),
+            rewritten=zone_changes.rewritten(
+                zone_plans, {records.name_of(move.site) for move in changed}
+            ),
         ),
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
             *remarks.of_drift(apart.unsure),
             *remarks.of_sample(facts.sample),
-            *remarks.of_forecasts(forecasts, [asked.nodes[node] for node in sorted(asked.gone)]),
+            *remarks.of_forecasts(
+                forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
+            ),
         ),
         said=apart.said,
     )
@@ -205,13 +296,14 @@ def carry_out(
     patience: float = 0.0,
     enters: Callable[[str], None] = unheard,
 ) -> Plan:
-    """Make the proposal true in DNS, check what the name servers answer, and put the placement in force.
+    """Make the proposal true in DNS, check what the name servers answer, and put the placement in
+    force.
 
-    Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage as it begins. Safe to
-    repeat: a run that was killed in the middle is finished by calling this again.
-    Raises Outdated when another placement came into force since the proposal was made, Ended when somebody put it
-    aside, a DnsError when nothing was changed, PartlyApplied when some of it was, Unverified when the servers do not
-    agree with what was applied.
+    Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage
+    as it begins. Safe to repeat: a run that was killed in the middle is finished by calling this
+    again. Raises Outdated when another placement came into force since the proposal was made, Ended
+    when somebody put it aside, a DnsError when nothing was changed, PartlyApplied when some of it
+    was, Unverified when the servers do not agree with what was applied.
     """
     enters("apply")
     plan, begun = pending.begin(plan, store)
@@ -239,8 +331,8 @@ def accept(
 ) -> Plan:
     """Put a proposal in force that somebody else made true in DNS; nothing is sent.
 
-    Raises Outdated when another placement came into force since it was made, a DnsError unless every name server says
-    it all, markers too.
+    Raises Outdated when another placement came into force since it was made, a DnsError unless
+    every name server says it all, markers too.
     """
     pending.refuse_outdated(plan, store, "applying")
     verdicts = verify.check(plan, placement, nodes, ttl, target, owner=owner)
@@ -251,7 +343,13 @@ def accept(
             kept="nothing was changed, and the placement in force stays",
             advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
         )
-    plan = replace(plan, state="applied", settled=now, verdicts=verdicts, message="put into DNS by hand")
+    plan = replace(
+        plan,
+        state="applied",
+        settled=now,
+        verdicts=verdicts,
+        message="put into DNS by hand",
+    )
     _settle(plan, placement, store)
     return plan
 
@@ -277,31 +375,48 @@ def abandon(
     target: DnsTarget,
     store: Plans,
 ) -> Plan:
-    """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by site.
+    """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by
+    site.
 
     Where DNS says nothing of ours, the placement that was in force stays.
     """
     _, in_force = store.placement()
     of_zone, _ = records.split(sorted(set(placement["site"])), zones)
     found = [
-        records.placement_from(target.read(zone, [records.name_of(site) for site in sites]).records, sites, nodes)
+        records.placement_from(
+            target.read(zone, [records.name_of(site) for site in sites]).records,
+            sites,
+            nodes,
+        )
         for zone, sites in of_zone.items()
         if sites
     ]
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
-    ended = replace(plan, state="failed", message="given up half-way; what DNS says is in force")
+    ended = replace(
+        plan, state="failed", message="given up half-way; what DNS says is in force"
+    )
     store.settle(ended, PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
     return ended
 
 
-def _on_active_nodes(placement: pd.DataFrame, asked: Problem, nodes: Sequence[Node]) -> Ints:
-    """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it takes no sites."""
-    active = {node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open}
+def _on_active_nodes(
+    placement: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
+) -> Ints:
+    """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it
+    takes no sites.
+    """
+    active = {
+        node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open
+    }
     closed = sorted(set(placement["node"]) - active)
     if closed:
         state = next((node.state for node in nodes if node.name == closed[0]), None)
-        back = pins.back_in_service(closed[0], state) if state else f"add {closed[0]} again with `flex nodes add`"
+        back = (
+            pins.back_in_service(closed[0], state)
+            if state
+            else f"add {closed[0]} again with `flex nodes add`"
+        )
         raise Infeasible(
             "going back to the earlier placement",
             f"it uses {', '.join(closed)}, which takes no sites now",
@@ -311,18 +426,28 @@ def _on_active_nodes(placement: pd.DataFrame, asked: Problem, nodes: Sequence[No
     return problem.rows_of(asked, placement)
 
 
-def _plans(placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach) -> tuple[ZonePlan, ...]:
+def _plans(
+    placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
+) -> tuple[ZonePlan, ...]:
     wanted = records.records(placement, facts.nodes, rules.ttl)
     return tuple(
         zone_changes.diff(
-            zone, in_zone, found.states[zone], owner=rules.owner, ttl=rules.ttl, left_alone=found.foreign[zone]
+            zone,
+            in_zone,
+            found.states[zone],
+            owner=rules.owner,
+            ttl=rules.ttl,
+            left_alone=found.foreign[zone],
         )
         for zone, in_zone in records.in_zones(wanted, rules.zones).items()
     )
 
 
 def because(facts: Facts) -> Because:
-    return Because({pin.site: pin for pin in facts.pins}, {node.name: node.state for node in facts.nodes})
+    return Because(
+        {pin.site: pin for pin in facts.pins},
+        {node.name: node.state for node in facts.nodes},
+    )
 
 
 def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
@@ -338,11 +463,14 @@ def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
     )
 
 
-def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Facts) -> tuple[Forecast, ...]:
+def _forecasts(
+    asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Facts
+) -> tuple[Forecast, ...]:
     """What a miniature replay says of the placement, and of the three it should be compared with.
 
-    All replay the same accesses: a site that is new is taken to have been before where the placement puts it. What was
-    on a node that is in the settings no more cannot be replayed. Of no accesses nothing can be said.
+    All replay the same accesses: a site that is new is taken to have been before where the
+    placement puts it. What was on a node that is in the settings no more cannot be replayed. Of no
+    accesses nothing can be said.
     """
     sample, nodes = facts.sample, facts.nodes
     if not len(sample.target):
@@ -350,14 +478,23 @@ def _forecasts(asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Fact
     compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
     if facts.placed_sites and not asked.gone:
         new = placement[~placement["site"].isin(facts.placement["site"])]
-        compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
-    of_placements = (predict.forecast(sample, rows, nodes, policy=name) for name, rows in sorted(compared.items()))
+        compared["before"] = PLACEMENT.make(
+            pd.concat([facts.placement, new], ignore_index=True)
+        )
+    of_placements = (
+        predict.forecast(sample, rows, nodes, policy=name)
+        for name, rows in sorted(compared.items())
+    )
     return (*of_placements, predict.round_robin(sample, nodes, sites=asked.sites))
 
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
-    return len({move.site for move in moves} - facts.placed_sites) if facts.placed_sites else 0
+    return (
+        len({move.site for move in moves} - facts.placed_sites)
+        if facts.placed_sites
+        else 0
+    )
 
 
 def _apply(plan: Plan, target: DnsTarget, store: Plans, *, begun: bool) -> None:
@@ -367,7 +504,9 @@ def _apply(plan: Plan, target: DnsTarget, store: Plans, *, begun: bool) -> None:
         target.apply(*plan.zone_plans, journal=journal)
     except (DnsError, PartlyApplied) as error:
         half = begun or isinstance(error, PartlyApplied)
-        store.update(replace(plan, state="applying" if half else "failed", message=str(error)))
+        store.update(
+            replace(plan, state="applying" if half else "failed", message=str(error))
+        )
         raise
 
 

@@ -1,7 +1,7 @@
 """What the name servers say of a placement, compared with what they should.
 
-In go a proposal and its placement; out come the wanted RECORDS zone by zone, and a Verdict of each server. Nothing is
-changed.
+In go a proposal and its placement; out come the wanted RECORDS zone by zone, and a Verdict of each
+server. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,18 @@ def check(
     patience: float = 0.0,
     owner: str = "",
 ) -> tuple[Verdict, ...]:
-    """What every name server says of the placement, zone by zone; and of the markers of an `owner`, where one is named.
+    """What every name server says of the placement, zone by zone; and of the markers of an `owner`,
+    where one is named.
 
-    What a site on a node that is in the settings no more should have for addresses is not known, and not asked for.
+    What a site on a node that is in the settings no more should have for addresses is not known,
+    and not asked for.
     """
     said = wanted_records(plan, placement, nodes, ttl)
     if owner:
-        said = {zone: records.with_markers(rows, zone, owner, ttl) for zone, rows in said.items()}
+        said = {
+            zone: records.with_markers(rows, zone, owner, ttl)
+            for zone, rows in said.items()
+        }
 
     def asked(one: ZonePlan) -> tuple[Verdict, ...]:
         found = target.verify(one.zone, said[one.zone], patience=patience)
@@ -45,10 +50,16 @@ def check(
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        return tuple(verdict for found in threads.map(asked, plan.zone_plans) for verdict in found)
+        return tuple(
+            verdict
+            for found in threads.map(asked, plan.zone_plans)
+            for verdict in found
+        )
 
 
-def wanted_records(plan: Plan, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> dict[str, pd.DataFrame]:
+def wanted_records(
+    plan: Plan, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int
+) -> dict[str, pd.DataFrame]:
     """The RECORDS that the placement asks for, zone by zone."""
     every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
     in_zones = records.in_zones(every, [one.zone for one in plan.zone_plans])
@@ -58,7 +69,11 @@ def wanted_records(plan: Plan, placement: pd.DataFrame, nodes: Sequence[Node], t
 def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
     foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
-    return in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
+    return (
+        in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True)
+        if foreign
+        else in_zone
+    )
 
 
 class Heard(Protocol):
@@ -115,10 +130,14 @@ def behind(verdicts: Sequence[Heard]) -> dict[tuple[str, str], Behind]:
     """By server and zone, those that do not agree and have an old serial."""
     latest: dict[str, int] = {}
     for one in verdicts:
-        if one.serial is not None and is_since(one.serial, latest.get(one.zone, one.serial)):
+        if one.serial is not None and is_since(
+            one.serial, latest.get(one.zone, one.serial)
+        ):
             latest[one.zone] = one.serial
     return {
-        (one.server, one.zone): Behind(one.server, one.zone, one.serial, latest[one.zone])
+        (one.server, one.zone): Behind(
+            one.server, one.zone, one.serial, latest[one.zone]
+        )
         for one in verdicts
         if not one.agrees and one.serial is not None and one.serial != latest[one.zone]
     }
@@ -132,4 +151,7 @@ def is_since(serial: int, earlier: int) -> bool:
 def said_wrong(verdict: Verdict) -> str:
     """What a person is told of one server that does not agree."""
     where = f"{verdict.server}, {verdict.zone}" if verdict.zone else verdict.server
-    return f"{where}: {verdict.error or f'{len(verdict.wrong)} of {verdict.checked} record sets differ'}"
+    return (
+        f"{where}: "
+        f"{verdict.error or f'{len(verdict.wrong)} of {verdict.checked} record sets differ'}"
+    )

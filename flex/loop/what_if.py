@@ -1,7 +1,9 @@
-"""What would be if: other nodes, other memory, more visitors. Nothing is stored, and DNS is not asked.
+"""What would be if: other nodes, other memory, more visitors. Nothing is stored, and DNS is not
+asked.
 
-In go the facts of the next plan and what is supposed of them; out comes what FLEX would do then, with the load that it
-predicts. No rule of movement stands in the way: the question is what would be best, not what a night may do.
+In go the facts of the next plan and what is supposed of them; out comes what FLEX would do then,
+with the load that it predicts. No rule of movement stands in the way: the question is what would be
+best, not what a night may do.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ VISITS = ("access_bytes", "requests", "busy_hour_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Supposition:
-    """`more` nodes like the others, without those `lost`; memory times `ram`; everything grown by `growth`; of single
-    sites, visitors `times` as many; and another aim.
+    """`more` nodes like the others, without those `lost`; memory times `ram`; everything grown by
+    `growth`; of single sites, visitors `times` as many; and another aim.
     """
 
     more: int = 0
@@ -47,7 +49,8 @@ class Supposition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supposed:
-    """`asked` is how many requests a second there would be on the mean; forecasts say how many could be served.
+    """`asked` is how many requests a second there would be on the mean; forecasts say how many
+    could be served.
 
     What a partition from scratch would move is None where nobody asked for one.
     """
@@ -65,11 +68,20 @@ class Supposed:
 
 
 def suppose(
-    facts: Facts, rules: Rules, wanted: Supposition, *, solver: Solver, scratch: Solver | None = None
+    facts: Facts,
+    rules: Rules,
+    wanted: Supposition,
+    *,
+    solver: Solver,
+    scratch: Solver | None = None,
 ) -> Supposed:
-    """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed, Infeasible."""
+    """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed,
+    Infeasible.
+    """
     changed = _changed_facts(facts, wanted)
-    kept = possible.possible(changed.pins, set(changed.sites) - changed.fixed, changed.nodes)
+    kept = possible.possible(
+        changed.pins, set(changed.sites) - changed.fixed, changed.nodes
+    )
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
     asked = planning.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
@@ -90,7 +102,9 @@ def suppose(
     )
 
 
-def _forecasts(facts: Facts, placement: pd.DataFrame, sites: Sequence[str]) -> tuple[Forecast, ...]:
+def _forecasts(
+    facts: Facts, placement: pd.DataFrame, sites: Sequence[str]
+) -> tuple[Forecast, ...]:
     """Of no accesses nothing can be said."""
     if not len(facts.sample.target):
         return ()
@@ -103,7 +117,9 @@ def _forecasts(facts: Facts, placement: pd.DataFrame, sites: Sequence[str]) -> t
 def _changed_facts(facts: Facts, wanted: Supposition) -> Facts:
     _refuse_unknown(facts, wanted)
     profiles, spreads = facts.profiles, facts.spreads
-    factor = profiles["site"].map(dict(wanted.times)).astype(float).fillna(1.0).to_numpy() * (1 + wanted.growth)
+    factor = profiles["site"].map(dict(wanted.times)).astype(float).fillna(
+        1.0
+    ).to_numpy() * (1 + wanted.growth)
     grown = {name: np.rint(profiles[name] * factor).astype("int64") for name in VISITS}
     held = np.rint(profiles["working_set"] * (1 + wanted.growth)).astype("int64")
     wider = np.rint(spreads["working_set"] * (1 + wanted.growth)).astype("int64")
@@ -119,19 +135,31 @@ def _nodes(nodes: Sequence[Node], wanted: Supposition) -> tuple[Node, ...]:
     """Files that have grown leave room for so many fewer of them: as if the memory had shrunk."""
     shrunk = wanted.ram / (1 + wanted.growth)
     kept = [
-        replace(node, ram=int(node.ram * shrunk), state="down" if node.name in wanted.lost else node.state)
+        replace(
+            node,
+            ram=int(node.ram * shrunk),
+            state="down" if node.name in wanted.lost else node.state,
+        )
         for node in nodes
     ]
     ram = sorted(node.ram for node in kept)[len(kept) // 2]
     capacity = sorted(node.capacity for node in kept)[len(kept) // 2]
     taken = {node.name for node in kept}
-    names = [name for number in range(1, wanted.more + len(kept) + 1) if (name := f"new{number}") not in taken]
+    names = [
+        name
+        for number in range(1, wanted.more + len(kept) + 1)
+        if (name := f"new{number}") not in taken
+    ]
     return (*kept, *(Node(name, (), ram, capacity) for name in names[: wanted.more]))
 
 
 def supposed_rules(rules: Rules, wanted: Supposition) -> Rules:
     """With the aim and the most moves that are supposed."""
-    limits = replace(rules.terms.limits, moves=wanted.max_moves) if wanted.max_moves is not None else rules.terms.limits
+    limits = (
+        replace(rules.terms.limits, moves=wanted.max_moves)
+        if wanted.max_moves is not None
+        else rules.terms.limits
+    )
     return replace(
         rules,
         tolerance=rules.tolerance if wanted.tolerance is None else wanted.tolerance,
@@ -149,11 +177,16 @@ def _refuse_unknown(facts: Facts, wanted: Supposition) -> None:
             raise unknown_site(site, facts.sites)
     least = min(wanted.times.values(), default=0.0)
     numbers = {"more": wanted.more, "times": least, "max_moves": wanted.max_moves or 0}
-    for name, value in {**numbers, "growth": wanted.growth + 0.99, "ram": wanted.ram - 0.01}.items():
+    for name, value in {
+        **numbers,
+        "growth": wanted.growth + 0.99,
+        "ram": wanted.ram - 0.01,
+    }.items():
         if not 0 <= value < 10**6:
             raise BadInput(
                 f"supposing {name} = {getattr(wanted, name)}",
                 "that is no number to suppose",
                 kept="nothing is stored by a supposition",
-                advice="such as growth 0.2 for a fifth more, ram 2 for twice the memory, times 3 for a site",
+                advice="such as growth 0.2 for a fifth more, ram 2 for twice the "
+                "memory, times 3 for a site",
             )

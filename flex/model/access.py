@@ -1,7 +1,8 @@
 """Who may do what: roles, and the tokens that carry them.
 
-A token's secret is 256 random bits. Nobody but its owner keeps it: the store has its SHA-256, which is enough to know
-it again and useless for coming in. A slow hash would protect secrets that people choose, and these are not chosen.
+A token's secret is 256 random bits. Nobody but its owner keeps it: the store has its SHA-256, which
+is enough to know it again and useless for coming in. A slow hash would protect secrets that people
+choose, and these are not chosen.
 """
 
 from __future__ import annotations
@@ -49,13 +50,17 @@ def reaches(role: Role, needed: Role) -> bool:
 
 
 def within(session: Token, parent: Token | None) -> Token | None:
-    """What a session opens now: what its token does, and no longer than that. None where the token is gone."""
+    """What a session opens now: what its token does, and no longer than that. None where the token
+    is gone.
+    """
     if parent is None:
         return None
     return replace(
         session,
         role=min(session.role, parent.role, key=ROLES.index),
-        expires=min((end for end in (session.expires, parent.expires) if end), default=None),
+        expires=min(
+            (end for end in (session.expires, parent.expires) if end), default=None
+        ),
         revoked=session.revoked or parent.revoked,
     )
 
@@ -66,18 +71,23 @@ def caller_of(token: Token) -> str:
 
 
 def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
-    """Who may all be the same: somebody, who made his token, and every token that any of these made.
+    """Who may all be the same: somebody, who made his token, and every token that any of these
+    made.
 
-    Who makes a token sees its secret, and could come in by it. Who makes tokens on the server makes them for everybody,
-    so that two of his are two people.
+    Who makes a token sees its secret, and could come in by it. Who makes tokens on the server makes
+    them for everybody, so that two of his are two people.
     """
     made = [(caller_of(token), token.author) for token in tokens]
     above = _all_reached_from({name}, made)
     shared = {one for one in above if one == name or one.startswith(REMOTE)}
-    return above | _all_reached_from(shared, [(author, token) for token, author in made])
+    return above | _all_reached_from(
+        shared, [(author, token) for token, author in made]
+    )
 
 
-def _all_reached_from(names: Set[str], steps: Sequence[tuple[str, str]]) -> frozenset[str]:
+def _all_reached_from(
+    names: Set[str], steps: Sequence[tuple[str, str]]
+) -> frozenset[str]:
     """These, and whatever leads on from them."""
     reached, left = set(names), list(steps)
     while found := [step for step in left if step[0] in reached]:

@@ -1,6 +1,7 @@
 """What became of earlier predictions: the words of comparisons that are kept with each plan.
 
-Loads of nodes are ratios of a fair share of all requests. How they are found is looking_back.py's business.
+Loads of nodes are ratios of a fair share of all requests. How they are found is looking_back.py's
+business.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeOff:
-    """A node's requests as predicted, as the model has them with the traffic that came, and as its own logs have them.
+    """A node's requests as predicted, as the model has them with the traffic that came, and as its
+    own logs have them.
 
-    `logged` is None where no log says which node answered. The misses are ratios of the node's requests, as predicted
-    and with the traffic that came.
+    `logged` is None where no log says which node answered. The misses are ratios of the node's
+    requests, as predicted and with the traffic that came.
     """
 
     node: str
@@ -45,10 +47,12 @@ class SiteOff:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What became of an earlier prediction: `nodes` are each node's loads as predicted and as they then were.
+    """What became of an earlier prediction: `nodes` are each node's loads as predicted and as they
+    then were.
 
-    `error` is the median distance of the two, as a ratio of the fair share. `served` compares the nodes' requests and
-    misses, `sites` has those that were farthest off, and `site_error` is the part of all bytes that sites were off by.
+    `error` is the median distance of the two, as a ratio of the fair share. `served` compares the
+    nodes' requests and misses, `sites` has those that were farthest off, and `site_error` is the
+    part of all bytes that sites were off by.
     """
 
     plan: str
@@ -61,7 +65,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """By which method the next day was expected, and by what ratio each would have been off; from so many nights."""
+    """By which method the next day was expected, and by what ratio each would have been off; from
+    so many nights.
+    """
 
     method: str
     errors: tuple[tuple[str, float], ...]

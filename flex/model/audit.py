@@ -1,8 +1,10 @@
-"""Who changed what: a log to which entries are only added, each carrying the hash of the one before it.
+"""Who changed what: a log to which entries are only added, each carrying the hash of the one before
+it.
 
-In go what was before and after a change and who made it, out come entries; whoever has them can check that none was
-altered, taken out or put in between. That none is missing at the end shows by the head, which is kept apart from them;
-what was changed without an entry, by what the entries say there is (flex/recorded.py).
+In go what was before and after a change and who made it, out come entries; whoever has them can
+check that none was altered, taken out or put in between. That none is missing at the end shows by
+the head, which is kept apart from them; what was changed without an entry, by what the entries say
+there is (flex/recorded.py).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def present_time() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who asks for a change, why, and by which request. The clock says when, whatever day a plan is made as of."""
+    """Who asks for a change, why, and by which request. The clock says when, whatever day a plan is
+    made as of.
+    """
 
     name: str = "flex"
     reason: str = ""
@@ -33,7 +37,9 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One change. `before` and `after` are JSON, of the parts that changed; "null" where there was nothing."""
+    """One change. `before` and `after` are JSON, of the parts that changed; "null" where there was
+    nothing.
+    """
 
     number: int
     time: datetime
@@ -62,11 +68,14 @@ FIRST = Head()
 # What things of one subject are told apart by: it is said of each, whatever of it changed.
 APART = "campaign"
 
-# The entry that tells what was there before the record began: by action, the subjects that have no entry of their own.
+# The entry that tells what was there before the record began: by action, the subjects that have no
+# entry of their own.
 BEGIN = "audit.begin"
 
 
-def entry(last: Head, author: Author, action: str, subject: str, before: object, after: object) -> Entry:
+def entry(
+    last: Head, author: Author, action: str, subject: str, before: object, after: object
+) -> Entry:
     """The next entry, sealed."""
     earlier, later = differences(plain(before), plain(after))
     return seal(
@@ -86,18 +95,27 @@ def entry(last: Head, author: Author, action: str, subject: str, before: object,
 
 
 def seal(open_: Entry) -> Entry:
-    values = asdict(open_) | {"time": open_.time.astimezone(UTC).isoformat(timespec="microseconds")}
+    values = asdict(open_) | {
+        "time": open_.time.astimezone(UTC).isoformat(timespec="microseconds")
+    }
     values.pop("hash")
-    return Entry(**asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()})
+    return Entry(
+        **asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()}
+    )
 
 
 def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
-    """What is wrong with the chain, in words; empty when nothing is. `last` is the entry before the first of these."""
+    """What is wrong with the chain, in words; empty when nothing is. `last` is the entry before the
+    first of these.
+    """
     for found in entries:
         if found.number != last.number + 1:
             return f"entry {last.number + 1} is missing: after {last.number} comes {found.number}"
         if found.previous != last.hash:
-            return f"entry {found.number} does not follow from entry {last.number}: one of them was replaced"
+            return (
+                f"entry {found.number} does not follow from entry {last.number}: "
+                "one of them was replaced"
+            )
         if seal(found).hash != found.hash:
             return f"entry {found.number} was altered: it is not what its hash says"
         last = Head(found.number, found.hash)
@@ -105,10 +123,16 @@ def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
 
 
 def differences(before: object, after: object) -> tuple[object, object]:
-    """Of two mappings only what differs between them, and what tells them apart; other values as they are."""
+    """Of two mappings only what differs between them, and what tells them apart; other values as
+    they are.
+    """
     if not isinstance(before, dict) or not isinstance(after, dict):
         return before, after
-    names = [name for name in before.keys() | after.keys() if name == APART or before.get(name) != after.get(name)]
+    names = [
+        name
+        for name in before.keys() | after.keys()
+        if name == APART or before.get(name) != after.get(name)
+    ]
     return _of(names, before), _of(names, after)
 
 
@@ -124,7 +148,13 @@ def plain(value: object) -> object:
 
 
 def as_text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, default=_plain_value, separators=(",", ":"))
+    return json.dumps(
+        value,
+        sort_keys=True,
+        ensure_ascii=True,
+        default=_plain_value,
+        separators=(",", ":"),
+    )
 
 
 def _plain_value(value: object) -> object:

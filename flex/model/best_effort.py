@@ -1,10 +1,13 @@
-"""What a best effort falls short of, as values: found by shortfall.py and by solvers, shown to people."""
+"""What a best effort falls short of, as values: found by shortfall.py and by solvers, shown to
+people.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# What would do besides more of a limit: wishes that go, or sites that move though a rule of movement lets them rest.
+# What would do besides more of a limit: wishes that go, or sites that move though a rule of
+# movement lets them rest.
 PINS = "pins taken back"
 RESTING = "sites that rest moved all the same"
 EITHER = "pins taken back, or sites that rest moved all the same"
@@ -12,7 +15,8 @@ EITHER = "pins taken back, or sites that rest moved all the same"
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else being as it is.
+    """What would do: this rule at `enough`; `least` when nothing less of it would, everything else
+    being as it is.
 
     Of that, `rests` are sites that rest: the others are pins.
     """
@@ -31,9 +35,11 @@ def less_of(pins: int, rests: int, *, least: bool) -> Relaxation:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A rule that the best effort breaks, the sites and wishes `because` of which it does, and what would do instead.
+    """A rule that the best effort breaks, the sites and wishes `because` of which it does, and what
+    would do instead.
 
-    `kind` and `subject` are a violation's (score.py); `limit` and `actual` are what is asked and what is had.
+    `kind` and `subject` are a violation's (score.py); `limit` and `actual` are what is asked and
+    what is had.
     """
 
     kind: str

@@ -1,7 +1,8 @@
-"""Hours of the week in which changes may be made by themselves: as people write them, and whether a moment is in one.
+"""Hours of the week in which changes may be made by themselves: as people write them, and whether a
+moment is in one.
 
-In go texts such as "Mon-Fri 01:00-05:00" and a moment in the operator's time zone; a window that ends before it begins
-goes on after midnight. Nothing else is known here.
+In go texts such as "Mon-Fri 01:00-05:00" and a moment in the operator's time zone; a window that
+ends before it begins goes on after midnight. Nothing else is known here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, time
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-WRITTEN = re.compile(r"(?:(?P<first>[A-Z][a-z]{2})(?:-(?P<last>[A-Z][a-z]{2}))?\s+)?(?P<begin>[\d:]+)-(?P<end>[\d:]+)")
+WRITTEN = re.compile(
+    r"(?:(?P<first>[A-Z][a-z]{2})(?:-(?P<last>[A-Z][a-z]{2}))?\s+)?(?P<begin>[\d:]+)-(?P<end>[\d:]+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +30,21 @@ class Window:
         now, day = moment.time(), moment.weekday()
         if self.begin < self.end:
             return day in self.days and self.begin <= now < self.end
-        return (day in self.days and now >= self.begin) or ((day - 1) % 7 in self.days and now < self.end)
+        return (day in self.days and now >= self.begin) or (
+            (day - 1) % 7 in self.days and now < self.end
+        )
 
 
 def window(text: str) -> Window:
     """Raises ValueError for what nobody can understand."""
     found = WRITTEN.fullmatch(text.strip())
     if not found:
-        raise ValueError(f"{text!r} is no window; wanted 'Mon-Fri 01:00-05:00', or '01:00-05:00' for every day")
-    return Window(_days(found["first"], found["last"]), _time(found["begin"]), _time(found["end"]))
+        raise ValueError(
+            f"{text!r} is no window; wanted 'Mon-Fri 01:00-05:00', or '01:00-05:00' for every day"
+        )
+    return Window(
+        _days(found["first"], found["last"]), _time(found["begin"]), _time(found["end"])
+    )
 
 
 def within(windows: Sequence[Window], moment: datetime) -> bool:

@@ -37,11 +37,12 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A rule that kept sites from moving: which setting, what it asks for, what was found, in words and for people.
+    """A rule that kept sites from moving: which setting, what it asks for, what was found, in words
+    and for people.
 
-    `limit` and `actual` are as a person reads them. `override` says what gets past it, where that is another thing than
-    naming the rule with --force. `sites` would move without it, and `until` says when the first of them may, where time
-    alone lifts it.
+    `limit` and `actual` are as a person reads them. `override` says what gets past it, where that
+    is another thing than naming the rule with --force. `sites` would move without it, and `until`
+    says when the first of them may, where time alone lifts it.
     """
 
     rule: str
@@ -68,12 +69,16 @@ class Stop:
 def told(stops: Iterable[Stop]) -> str:
     """In one line, each way past them once: several rules may take one command."""
     found = groupby(stops, key=lambda stop: stop.way_past)
-    return "; ".join(f"{'; '.join(map(str, each))} (past it: {way})" for way, each in found)
+    return "; ".join(
+        f"{'; '.join(map(str, each))} (past it: {way})" for way, each in found
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A person's yes or no to a plan as it is: its digest never changes. A yes may name rules to go over."""
+    """A person's yes or no to a plan as it is: its digest never changes. A yes may name rules to go
+    over.
+    """
 
     decision: Literal["approve", "reject"]
     author: str

@@ -1,4 +1,5 @@
-"""What somebody else changed in DNS at a name of ours, and what a plan keeps for the next one to see that.
+"""What somebody else changed in DNS at a name of ours, and what a plan keeps for the next one to
+see that.
 
 Values only: how edits are found is edited.py's business.
 """
@@ -15,8 +16,8 @@ REASON = "changed in DNS by somebody else"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A name at which somebody else wrote addresses. `said` are those that FLEX said last, `found` those that are there
-    by now, and `since` is when the first plan found it so.
+    """A name at which somebody else wrote addresses. `said` are those that FLEX said last, `found`
+    those that are there by now, and `since` is when the first plan found it so.
     """
 
     name: str

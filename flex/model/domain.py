@@ -37,10 +37,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a person wants for one site, from `since` to `until`; `max_replicas` of 0 is as many as it takes.
+    """What a person wants for one site, from `since` to `until`; `max_replicas` of 0 is as many as
+    it takes.
 
-    It shares all nodes with the sites it is `together` with, no node with those of `apart`. It counts `weight` times as
-    large, as one of class `sla`; an `excluded` site is left alone. That of a `campaign` is on top of the standing one.
+    It shares all nodes with the sites it is `together` with, no node with those of `apart`. It
+    counts `weight` times as large, as one of class `sla`; an `excluded` site is left alone. That of
+    a `campaign` is on top of the standing one.
     """
 
     site: str
@@ -60,7 +62,9 @@ class Pin:
     campaign: str = ""
 
     def holds(self, now: datetime) -> bool:
-        return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
+        return (self.since is None or self.since <= now) and (
+            self.until is None or now < self.until
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,10 @@ class Period:
 
     def __str__(self) -> str:
         """As people say it: the last day is inside."""
-        first, last = f"{self.start:%Y-%m-%d}", f"{self.end - timedelta(days=1):%Y-%m-%d}"
+        first, last = (
+            f"{self.start:%Y-%m-%d}",
+            f"{self.end - timedelta(days=1):%Y-%m-%d}",
+        )
         return first if first == last else f"{first} to {last}"
 
 
@@ -99,8 +106,9 @@ class Period:
 class Move:
     """One (site, node) row that is in the new placement and not in the old, or the other way round.
 
-    `source` is the node the row came from; None when the site had no node to give up. `target` is None where a site
-    gives a node up and takes no other. `cold_bytes` are to be read from disk before the site is as fast there.
+    `source` is the node the row came from; None when the site had no node to give up. `target` is
+    None where a site gives a node up and takes no other. `cold_bytes` are to be read from disk
+    before the site is as fast there.
     """
 
     site: str
@@ -112,7 +120,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Rrset:
-    """Values are sorted and unique, so that equal sets compare equal. Names are absolute and lower case."""
+    """Values are sorted and unique, so that equal sets compare equal. Names are absolute and lower
+    case.
+    """
 
     name: str
     type: RecordType
@@ -122,9 +132,11 @@ class Rrset:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One RRset's before and after. At least one of them is there; both have the same name and type.
+    """One RRset's before and after. At least one of them is there; both have the same name and
+    type.
 
-    `beside` a marker that is made are all address sets that its name had then: None where nobody noted them.
+    `beside` a marker that is made are all address sets that its name had then: None where nobody
+    noted them.
     """
 
     before: Rrset | None
@@ -150,9 +162,10 @@ class Change:
 class ZonePlan:
     """What would have to change in one zone, in canonical order.
 
-    `foreign` are the names we were asked to place that hold somebody else's addresses: never touched, always shown.
-    `owned` is how many names carried our marker when the plan was made; limits are shares of it. `serial` is the
-    zone's at that time, 0 where it is not known: a zone that still has it is as the plan saw it.
+    `foreign` are the names we were asked to place that hold somebody else's addresses: never
+    touched, always shown. `owned` is how many names carried our marker when the plan was made;
+    limits are shares of it. `serial` is the zone's at that time, 0 where it is not known: a zone
+    that still has it is as the plan saw it.
     """
 
     zone: str
@@ -166,7 +179,8 @@ class ZonePlan:
 class NodeLoad:
     """What a placement asks of one node, in units where the fair share of a mean node is 100.
 
-    `fair` is this node's own share, nothing for one that takes no sites; `others` what is balanced besides, by name.
+    `fair` is this node's own share, nothing for one that takes no sites; `others` what is balanced
+    besides, by name.
     """
 
     node: str
@@ -179,7 +193,9 @@ class NodeLoad:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly a placement loads the nodes. `worst` is the largest distance from a fair share, as a ratio."""
+    """How evenly a placement loads the nodes. `worst` is the largest distance from a fair share, as
+    a ratio.
+    """
 
     nodes: tuple[NodeLoad, ...]
     worst: float
@@ -211,8 +227,8 @@ class NodeForecast:
 class Forecast:
     """Predicted load of one placement; `sampling` is the share of targets that was replayed.
 
-    `throughput` is how many requests a second the cluster can serve in these proportions, `left_out` counts the
-    accesses to sites that had no node.
+    `throughput` is how many requests a second the cluster can serve in these proportions,
+    `left_out` counts the accesses to sites that had no node.
     """
 
     policy: str
@@ -229,7 +245,9 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one name server answered for the names of a zone that were checked; `lag` is the seconds until it agreed."""
+    """What one name server answered for the names of a zone that were checked; `lag` is the seconds
+    until it agreed.
+    """
 
     server: str
     checked: int
@@ -270,8 +288,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """How good the solver's answer is: no balanced placement moves fewer than `bound` rows, as long as it keeps every
-    wish and leaves sites that rest where they are.
+    """How good the solver's answer is: no balanced placement moves fewer than `bound` rows, as long
+    as it keeps every wish and leaves sites that rest where they are.
     """
 
     solver: str
@@ -283,14 +301,16 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One proposal, from the profiles of a period to the records of each zone, and what became of it.
+    """One proposal, from the profiles of a period to the records of each zone, and what became of
+    it.
 
-    The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes. `base` is the plan
-    whose placement was in force when this one was made, and must be still. `scratch_moves` is what one from nothing
-    would move; `put_off` names the `later` moves, left to the next nights, `stops` kept more from being made. `needs`
-    are replicas that loads ask for; `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0:
-    as its records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it `said` in
-    DNS the next plan tells what others changed.
+    The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes.
+    `base` is the plan whose placement was in force when this one was made, and must be still.
+    `scratch_moves` is what one from nothing would move; `put_off` names the `later` moves, left to
+    the next nights, `stops` kept more from being made. `needs` are replicas that loads ask for;
+    `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0: as its
+    records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it
+    `said` in DNS the next plan tells what others changed.
     """
 
     id: str
@@ -336,18 +356,28 @@ class Plan:
 
     @property
     def old_answers_until(self) -> datetime | None:
-        """Until then resolvers may answer with what this plan replaced; None where it replaced nothing yet."""
-        old = [change.before.ttl for zone_plan in self.zone_plans for change in zone_plan.changes if change.before]
-        return self.settled + timedelta(seconds=max(old)) if self.settled and old else None
+        """Until then resolvers may answer with what this plan replaced; None where it replaced
+        nothing yet.
+        """
+        old = [
+            change.before.ttl
+            for zone_plan in self.zone_plans
+            for change in zone_plan.changes
+            if change.before
+        ]
+        return (
+            self.settled + timedelta(seconds=max(old)) if self.settled and old else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """How far one log has been read, known by what it contains and not by its name.
 
-    `head` is the hash of the first `head_size` bytes (at most 4 KiB, decompressed), `tail` the hash of the up to
-    4 KiB before `offset`. The path is where it was last seen: a hint for people, never an identity. A log that names
-    its columns itself goes on by those in force at the offset, and they are in `format`; other logs have none here.
+    `head` is the hash of the first `head_size` bytes (at most 4 KiB, decompressed), `tail` the hash
+    of the up to 4 KiB before `offset`. The path is where it was last seen: a hint for people, never
+    an identity. A log that names its columns itself goes on by those in force at the offset, and
+    they are in `format`; other logs have none here.
     """
 
     source: str
@@ -361,7 +391,9 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A malformed line: where it begins in its log (unpacked), what is wrong with it, and its first text."""
+    """A malformed line: where it begins in its log (unpacked), what is wrong with it, and its first
+    text.
+    """
 
     offset: int
     reason: str
@@ -372,8 +404,9 @@ class BadLine:
 class Segment:
     """What one reading of one stream counted; its tables are in the files of the same id.
 
-    `lines` counts by class: counted, other_status, no_request, malformed; `reasons` the malformed ones by what is wrong
-    with them; `hours` the answers in each hour since 1970. Where no line says its time, the days are that of `read_at`.
+    `lines` counts by class: counted, other_status, no_request, malformed; `reasons` the malformed
+    ones by what is wrong with them; `hours` the answers in each hour since 1970. Where no line says
+    its time, the days are that of `read_at`.
     """
 
     id: str

@@ -12,10 +12,12 @@ JOB_STATES: tuple[JobState, ...] = get_args(JobState)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`holder` is the process that does it, `seen` when that last said so, `stage` what it said last.
+    """`holder` is the process that does it, `seen` when that last said so, `stage` what it said
+    last.
 
-    `result` is the address of what came of it. `cancelled_by` is whoever asked for its end; it ends at the next safe
-    point, if one is still to come. `problem` is JSON, as the API would have answered.
+    `result` is the address of what came of it. `cancelled_by` is whoever asked for its end; it ends
+    at the next safe point, if one is still to come. `problem` is JSON, as the API would have
+    answered.
     """
 
     id: str
@@ -43,7 +45,8 @@ class Job:
 class Once:
     """What was answered to a request that must not be done twice.
 
-    While it is still being done its `status` is 0, and its `headers` are the name of the process that does it.
+    While it is still being done its `status` is 0, and its `headers` are the name of the process
+    that does it.
     """
 
     key: str

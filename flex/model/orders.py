@@ -1,4 +1,6 @@
-"""What people order of the cluster itself: nodes in and out of service, and a stop to all automatic changes."""
+"""What people order of the cluster itself: nodes in and out of service, and a stop to all automatic
+changes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ OrderState = Literal["active", "draining", "down", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class NodeOrder:
-    """The state that somebody put a node into. A draining one should be empty by the deadline, where there is one."""
+    """The state that somebody put a node into. A draining one should be empty by the deadline,
+    where there is one.
+    """
 
     node: str
     state: OrderState

@@ -1,6 +1,8 @@
-"""A dead node that could not be taken out of DNS is tried again: soon at first, then after growing pauses.
+"""A dead node that could not be taken out of DNS is tried again: soon at first, then after growing
+pauses.
 
-In go what was tried so far and the time; out comes whether it is to be tried now. Nothing is tried here.
+In go what was tried so far and the time; out comes whether it is to be tried now. Nothing is tried
+here.
 """
 
 from __future__ import annotations
@@ -11,13 +13,16 @@ from typing import Protocol
 
 # As long as a round of the health watch: what failed by chance is not waited for.
 FIRST = timedelta(seconds=10)
-# Who mends the name server waits no longer than this for the rest; a guess at what people put up with.
+# Who mends the name server waits no longer than this for the rest; a guess at what people put up
+# with.
 MOST = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How often it was tried to take the node out of DNS since it last was, and what the last attempt came to."""
+    """How often it was tried to take the node out of DNS since it last was, and what the last
+    attempt came to.
+    """
 
     node: str
     count: int
@@ -65,5 +70,7 @@ def failed(before: Attempt | None, node: str, now: datetime, error: str) -> Atte
 
 
 def is_told(attempt: Attempt) -> bool:
-    """Whether people get a mail for it: for the first, the second, the fourth, and so on, ever less often."""
+    """Whether people get a mail for it: for the first, the second, the fourth, and so on, ever less
+    often.
+    """
     return attempt.count & (attempt.count - 1) == 0

@@ -1,8 +1,9 @@
-"""What else could have been done with a site, in numbers: left where it was, or put on another node.
+"""What else could have been done with a site, in numbers: left where it was, or put on another
+node.
 
-In go a Problem and the rows that were chosen; out come, for one site, the other places a row of it could have, from
-the best one on, with what each would make of the two nodes it touches, everything else being as it was chosen. Sites
-that are kept together with it go where it goes.
+In go a Problem and the rows that were chosen; out come, for one site, the other places a row of it
+could have, from the best one on, with what each would make of the two nodes it touches, everything
+else being as it was chosen. Sites that are kept together with it go where it goes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from flex.placing.problem import Floats, Ints, Problem
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """The row on `source` would be on `target`, and then `node` be `off` its share of a dimension, as a ratio of it.
+    """The row on `source` would be on `target`, and then `node` be `off` its share of a dimension,
+    as a ratio of it.
 
     `outside` says whether that is outside the band; `cold_bytes` would have to be read.
     """
@@ -33,7 +35,9 @@ class Other:
     def __str__(self) -> str:
         side = "over" if self.off > 0 else "under"
         return (
-            f"{self.node} {'outside the band, ' * self.outside}{100 * abs(self.off):.1f} % {side} its {self.dimension}"
+            f"{self.node} "
+            f"{'outside the band, ' * self.outside}{100 * abs(self.off):.1f} % "
+            f"{side} its {self.dimension}"
         )
 
 
@@ -48,7 +52,9 @@ class Chosen:
         self._rows = rows
 
     def with_row(self, site: int, source: int, target: int) -> Other:
-        """What the site's row on `source` would do on `target`, with those of all that are tied to the site."""
+        """What the site's row on `source` would do on `target`, with those of all that are tied to
+        the site.
+        """
         problem, tied = self._problem, self._companions(site)
         both = [source, target]
         load = problem.load[tied].sum(axis=0)
@@ -67,11 +73,15 @@ class Chosen:
             dimension=problem.dimensions[dimension],
             off=off,
             outside=abs(off) > problem.tolerance + score.ROUNDING,
-            cold_bytes=score.cold_bytes(problem, np.array([[one, target] for one in tied], dtype=np.int64)),
+            cold_bytes=score.cold_bytes(
+                problem, np.array([[one, target] for one in tied], dtype=np.int64)
+            ),
         )
 
     def others(self, site: int) -> list[Other]:
-        """Each row of the site on each other node that the wishes let it have; the nearest to balance first."""
+        """Each row of the site on each other node that the wishes let it have; the nearest to
+        balance first.
+        """
         tied, pinned = self._companions(site), self._problem.pinned
         found = [
             self.with_row(site, source, target)
@@ -79,7 +89,15 @@ class Chosen:
             if not any(source in pinned.get(one, ()) for one in tied)
             for target in self.free(site)
         ]
-        return sorted(found, key=lambda other: (other.outside, abs(other.off), other.cold_bytes, other.target))
+        return sorted(
+            found,
+            key=lambda other: (
+                other.outside,
+                abs(other.off),
+                other.cold_bytes,
+                other.target,
+            ),
+        )
 
     def free(self, site: int) -> list[int]:
         """The nodes that the site may come to, where no row of it is."""
@@ -87,16 +105,22 @@ class Chosen:
         return [
             node
             for node in np.flatnonzero(self._problem.open).tolist()
-            if node not in here and not self.bars(site, node) and not self.rivals(site, node)
+            if node not in here
+            and not self.bars(site, node)
+            and not self.rivals(site, node)
         ]
 
     def bars(self, site: int, node: int) -> bool:
         """Whether the site, or one that is tied to it, is not to be on the node."""
-        return any(node in self._problem.barred.get(one, ()) for one in self._companions(site))
+        return any(
+            node in self._problem.barred.get(one, ()) for one in self._companions(site)
+        )
 
     def rivals(self, site: int, node: int) -> list[int]:
         """The sites on the node that are kept apart from it, or from one that is tied to it."""
-        apart = frozenset[int]().union(*(self._rivals.get(one, frozenset()) for one in self._companions(site)))
+        apart = frozenset[int]().union(
+            *(self._rivals.get(one, frozenset()) for one in self._companions(site))
+        )
         return [rival for rival in sorted(apart) if node in self._nodes_of(rival)]
 
     def _companions(self, site: int) -> list[int]:

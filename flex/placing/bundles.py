@@ -1,8 +1,9 @@
 """Sites that must stay together, as one site: what solvers see instead of groups.
 
-In goes a Problem with groups; out comes one without, in which each group is a bundle that asks, and weighs when it
-moves, as much as its members do; and the way back from rows of bundles to rows of sites. A bundle stands where the
-first of its members stood, under that member's name. Nothing is decided here.
+In goes a Problem with groups; out comes one without, in which each group is a bundle that asks, and
+weighs when it moves, as much as its members do; and the way back from rows of bundles to rows of
+sites. A bundle stands where the first of its members stood, under that member's name. Nothing is
+decided here.
 """
 
 from __future__ import annotations
@@ -28,14 +29,18 @@ class Bundles:
         if len(self.of) == len(self.problem.sites):
             return in_order(rows)
         members = np.argsort(self.of, kind="stable")
-        first = np.searchsorted(self.of[members], np.arange(len(self.problem.sites) + 1))
+        first = np.searchsorted(
+            self.of[members], np.arange(len(self.problem.sites) + 1)
+        )
         size = np.diff(first)[rows[:, 0]]
         nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         site = members[np.repeat(first[rows[:, 0]], size) + nth]
         return in_order(np.stack([site, np.repeat(rows[:, 1], size)], axis=1))
 
     def of_bundles(self, rows: Ints) -> Ints:
-        """Rows of sites that are on the same nodes as all that they are tied to, as rows of bundles."""
+        """Rows of sites that are on the same nodes as all that they are tied to, as rows of
+        bundles.
+        """
         tied = np.stack([self.of[rows[:, 0]], rows[:, 1]], axis=1)
         of_bundles: Ints = np.unique(tied, axis=0)
         return of_bundles
@@ -52,7 +57,9 @@ def bundle_groups(problem: Problem) -> Bundles:
             problem,
             sites=tuple(problem.sites[site] for site in first.tolist()),
             replicas=_largest(problem.replicas, of),
-            load=np.stack([np.bincount(of, column) for column in problem.load.T], axis=1),
+            load=np.stack(
+                [np.bincount(of, column) for column in problem.load.T], axis=1
+            ),
             cold=_sums(problem.cold, of),
             old=whole,
             held=None,
@@ -71,7 +78,9 @@ def bundle_groups(problem: Problem) -> Bundles:
 
 def ties(problem: Problem) -> dict[int, list[int]]:
     """Of each site that is kept together with others, all that share its nodes, itself among them."""
-    first = _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
+    first = (
+        _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
+    )
     of: dict[int, list[int]] = defaultdict(list)
     tied = sorted(frozenset[int]().union(*problem.together))
     for site in tied:
@@ -100,17 +109,29 @@ def _first_of_group(problem: Problem) -> Ints:
 
 
 def _in_force(problem: Problem, of: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """The rows that all members of a bundle have, and those that only some have, with what these need not move."""
+    """The rows that all members of a bundle have, and those that only some have, with what these
+    need not move.
+    """
     site = problem.old[:, 0]
-    keys, row = np.unique(of[site] * len(problem.nodes) + problem.old[:, 1], return_inverse=True)
-    rows = np.stack(np.divmod(keys, max(1, len(problem.nodes))), axis=1).astype(np.int64)
+    keys, row = np.unique(
+        of[site] * len(problem.nodes) + problem.old[:, 1], return_inverse=True
+    )
+    rows = np.stack(np.divmod(keys, max(1, len(problem.nodes))), axis=1).astype(
+        np.int64
+    )
     complete: Bools = np.bincount(row, minlength=len(keys)) == size[rows[:, 0]]
-    spared = np.stack([_sums(_weights(problem)[site], row), _sums(problem.cold[site], row)], axis=1)
+    spared = np.stack(
+        [_sums(_weights(problem)[site], row), _sums(problem.cold[site], row)], axis=1
+    )
     return rows[complete], np.concatenate([rows, spared], axis=1)[~complete]
 
 
 def _weights(problem: Problem) -> Ints:
-    return np.ones(len(problem.sites), dtype=np.int64) if problem.weight is None else problem.weight
+    return (
+        np.ones(len(problem.sites), dtype=np.int64)
+        if problem.weight is None
+        else problem.weight
+    )
 
 
 def _sums(values: Ints, of: Ints) -> Ints:

@@ -1,8 +1,8 @@
 """Why each row of a new placement is there, in numbers and for a person.
 
-In go a Problem and the rows a solver chose; out comes one reason for each new row, in the order of the rows, and
-behind them one for each replica that is taken away.
-Nothing is judged here (score.py), and no reason changes what is done.
+In go a Problem and the rows a solver chose; out comes one reason for each new row, in the order of
+the rows, and behind them one for each replica that is taken away. Nothing is judged here
+(score.py), and no reason changes what is done.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST = 5
 
 @dataclass(frozen=True, slots=True)
 class MoveReason:
-    """One change by position: `source` is the node whose row is given up, None when the site gave none up; `target`
-    the node of the new row, None where a replica is taken away.
+    """One change by position: `source` is the node whose row is given up, None when the site gave
+    none up; `target` the node of the new row, None where a replica is taken away.
     """
 
     site: int
@@ -37,14 +37,20 @@ class MoveReason:
 
 @dataclass(frozen=True, slots=True)
 class Because:
-    """What people said of sites and nodes, by name: a Problem knows what follows from it, and not what it was."""
+    """What people said of sites and nodes, by name: a Problem knows what follows from it, and not
+    what it was.
+    """
 
     pins: Mapping[str, Pin] = field(default_factory=dict)
     states: Mapping[str, NodeState] = field(default_factory=dict)
 
     def until(self, site: str) -> str:
         pin = self.pins.get(site)
-        return f" until {pin.until.day} {pin.until:%B %Y, %H:%M} UTC" if pin and pin.until else ""
+        return (
+            f" until {pin.until.day} {pin.until:%B %Y, %H:%M} UTC"
+            if pin and pin.until
+            else ""
+        )
 
     def why_closed(self, node: str) -> str:
         """Why it takes no sites."""
@@ -52,28 +58,43 @@ class Because:
         return said.get(self.states.get(node, ""), "given no sites now")
 
     def wants(self, site: str, replicas: int) -> bool:
-        return site in self.pins and max(self.pins[site].min_replicas, len(self.pins[site].nodes)) >= replicas
+        return (
+            site in self.pins
+            and max(self.pins[site].min_replicas, len(self.pins[site].nodes))
+            >= replicas
+        )
 
 
-def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[MoveReason]:
-    """One reason for every row that is not in force, in the order of the rows, then for every row given up besides."""
+def reasons(
+    problem: Problem, rows: Ints, because: Because = Because()
+) -> list[MoveReason]:
+    """One reason for every row that is not in force, in the order of the rows, then for every row
+    given up besides.
+    """
     given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
     away, chosen = score.deviation(problem, problem.old), Chosen(problem, rows)
     found = []
     for site, target in score.new_rows(problem, rows).tolist():
         source = given_up[site].pop(0) if given_up[site] else None
-        text = _wish_behind(problem, because, site, source, target, served=site in served)
+        text = _wish_behind(
+            problem, because, site, source, target, served=site in served
+        )
         if not text and source is not None:
             text = _gain_in_balance(problem, away, source, target) + _loss_without_it(
                 chosen.with_row(site, target, source)
             )
         found.append(MoveReason(site, source, target, text))
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
-    return [*found, *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken)]
+    return [
+        *found,
+        *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken),
+    ]
 
 
 def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "") -> str:
-    """Why a row that is in force stays; `stopped` names the rules without which the site would move."""
+    """Why a row that is in force stays; `stopped` names the rules without which the site would
+    move.
+    """
     if told := _what_holds_it(problem, site, node, stopped):
         return told
     if not problem.load[members(problem, site)].any():
@@ -82,9 +103,14 @@ def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "")
     was = _over(problem, away, node) or _under(problem, away, node)
     if not was:
         return f"{problem.nodes[node]} is in balance with it, and no move is free"
-    if _over(problem, away, node) and (told := _what_hinders_it(problem, rows, site, node)):
+    if _over(problem, away, node) and (
+        told := _what_hinders_it(problem, rows, site, node)
+    ):
         return f"{was}, and {told}"
-    if node not in {*score.new_rows(problem, rows)[:, 1].tolist(), *score.rows_given_up(problem, rows)[:, 1].tolist()}:
+    if node not in {
+        *score.new_rows(problem, rows)[:, 1].tolist(),
+        *score.rows_given_up(problem, rows)[:, 1].tolist(),
+    }:
         return f"{was}, and no move to it or from it is planned"
     then = score.deviation(problem, rows)
     off = float(then[node, int(np.abs(then[node]).argmax())])
@@ -96,7 +122,11 @@ def _what_holds_it(problem: Problem, site: int, node: int, stopped: str) -> str:
     name = problem.nodes[node]
     for one in members(problem, site):
         if node in problem.pinned.get(one, frozenset()):
-            return f"pinned to {name}" if one == site else f"kept together with {problem.sites[one]}, pinned to {name}"
+            return (
+                f"pinned to {name}"
+                if one == site
+                else f"kept together with {problem.sites[one]}, pinned to {name}"
+            )
     if stopped:
         return stopped
     if node in problem.barred.get(site, frozenset()):
@@ -108,18 +138,33 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     """What keeps the site from nodes where it would do good: other wishes, or limits of moves."""
     chosen = Chosen(problem, rows)
     free, held = chosen.free(site), rows[rows[:, 0] == site, 1].tolist()
-    closed = [n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)]
+    closed = [
+        n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)
+    ]
     good = [n for n in free if not chosen.with_row(site, node, n).outside]
-    wanted = [] if good else [n for n in closed if not free or not chosen.with_row(site, node, n).outside]
+    wanted = (
+        []
+        if good
+        else [
+            n for n in closed if not free or not chosen.with_row(site, node, n).outside
+        ]
+    )
     near = [(rival, n) for n in wanted for rival in chosen.rivals(site, n)]
-    told = [f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}" for rival, n in near]
+    told = [
+        f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}"
+        for rival, n in near
+    ]
     told += [f"not to be on {problem.nodes[n]}" for n in wanted if chosen.bars(site, n)]
     if told:
         return f"it is {', '.join(told[:MOST])}"
     if free and all(_breaks_limits(problem, rows, site, n) for n in free):
         return "the limits of moves leave none for it"
     tied = [problem.sites[one] for one in members(problem, site) if one != site]
-    return f"it would move only together with {', '.join(tied[:MOST])}" if tied and not good else ""
+    return (
+        f"it would move only together with {', '.join(tied[:MOST])}"
+        if tied and not good
+        else ""
+    )
 
 
 def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:
@@ -129,8 +174,14 @@ def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:
     limits = problem.limits
     return (
         (limits.moves is not None and score.moves(problem, rows) + moves > limits.moves)
-        or (limits.cold_bytes is not None and score.cold_bytes(problem, rows) + cold > limits.cold_bytes)
-        or (limits.inflow is not None and int(score.inflow(problem, rows)[node]) + cold > limits.inflow)
+        or (
+            limits.cold_bytes is not None
+            and score.cold_bytes(problem, rows) + cold > limits.cold_bytes
+        )
+        or (
+            limits.inflow is not None
+            and int(score.inflow(problem, rows)[node]) + cold > limits.inflow
+        )
     )
 
 
@@ -145,7 +196,13 @@ def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
 
 
 def _wish_behind(
-    problem: Problem, because: Because, site: int, source: int | None, target: int, *, served: bool
+    problem: Problem,
+    because: Because,
+    site: int,
+    source: int | None,
+    target: int,
+    *,
+    served: bool,
 ) -> str:
     """The wish that the row answers; nothing where balance asked for it."""
     until = because.until(problem.sites[site])
@@ -157,7 +214,10 @@ def _wish_behind(
         return "one more replica" + _many(problem, because, site)
     name = problem.nodes[source]
     if not problem.open[source]:
-        return f"{name} is {'in the settings no more' if source in problem.gone else because.why_closed(name)}"
+        return (
+            f"{name} is "
+            f"{'in the settings no more' if source in problem.gone else because.why_closed(name)}"
+        )
     if source in problem.barred.get(site, frozenset()):
         return f"it is not to be on {name}{until}"
     return _company(problem, site, source)
@@ -165,9 +225,15 @@ def _wish_behind(
 
 def _company(problem: Problem, site: int, source: int) -> str:
     """Who is on the node it leaves that should not be, or is not that should."""
-    there = set(problem.old[problem.old[:, 1] == source, 0].tolist()) if problem.apart or problem.together else set()
+    there = (
+        set(problem.old[problem.old[:, 1] == source, 0].tolist())
+        if problem.apart or problem.together
+        else set()
+    )
     for rival in sorted(problem.rivals.get(site, frozenset()) & there):
-        return f"it is kept apart from {problem.sites[rival]} on {problem.nodes[source]}"
+        return (
+            f"it is kept apart from {problem.sites[rival]} on {problem.nodes[source]}"
+        )
     for group in problem.together:
         if site in group and (missing := sorted(group - there)):
             return f"it is kept together with {problem.sites[missing[0]]}"
@@ -175,12 +241,21 @@ def _company(problem: Problem, site: int, source: int) -> str:
 
 
 def _gain_in_balance(problem: Problem, away: Floats, source: int, target: int) -> str:
-    return _over(problem, away, source) or _under(problem, away, target) or _exchange(problem, source, target)
+    return (
+        _over(problem, away, source)
+        or _under(problem, away, target)
+        or _exchange(problem, source, target)
+    )
 
 
 def _loss_without_it(other: Other) -> str:
-    """What the move is good for, now that all others are made: how far off a node would be without it."""
-    return f"; left there, {other.node} would be {100 * abs(other.off):.0f} % {'over' if other.off > 0 else 'under'}"
+    """What the move is good for, now that all others are made: how far off a node would be without
+    it.
+    """
+    return (
+        f"; left there, {other.node} would be {100 * abs(other.off):.0f} % "
+        f"{'over' if other.off > 0 else 'under'}"
+    )
 
 
 def _enough(problem: Problem, site: int) -> str:
@@ -189,7 +264,9 @@ def _enough(problem: Problem, site: int) -> str:
 
 
 def _many(problem: Problem, because: Because, site: int) -> str:
-    """How many replicas a site needs, and what they ask for together; or that somebody wished for so many."""
+    """How many replicas a site needs, and what they ask for together; or that somebody wished for
+    so many.
+    """
     count, name = int(problem.replicas[site]), problem.sites[site]
     if count == 1:
         return ""
@@ -204,7 +281,10 @@ def _over(problem: Problem, away: Floats, node: int) -> str:
     widest = int(away[node].argmax())
     if away[node, widest] <= problem.tolerance + score.ROUNDING:
         return ""
-    return f"{problem.nodes[node]} over {problem.dimensions[widest]} by {100 * away[node, widest]:.0f} %"
+    return (
+        f"{problem.nodes[node]} over {problem.dimensions[widest]} by "
+        f"{100 * away[node, widest]:.0f} %"
+    )
 
 
 def _under(problem: Problem, away: Floats, node: int) -> str:
@@ -212,7 +292,10 @@ def _under(problem: Problem, away: Floats, node: int) -> str:
     widest = int(np.where(carries, away[node], 0.0).argmin())
     if not carries[widest] or away[node, widest] >= -problem.tolerance - score.ROUNDING:
         return ""
-    return f"{problem.nodes[node]} under {problem.dimensions[widest]} by {-100 * away[node, widest]:.0f} %"
+    return (
+        f"{problem.nodes[node]} under {problem.dimensions[widest]} by "
+        f"{-100 * away[node, widest]:.0f} %"
+    )
 
 
 def _exchange(problem: Problem, source: int, target: int) -> str:

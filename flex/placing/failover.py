@@ -1,7 +1,8 @@
-"""Off a dead node at once: its replicated sites stay on their other nodes, all others get one new node each.
+"""Off a dead node at once: its replicated sites stay on their other nodes, all others get one new
+node each.
 
-In go a Problem and the number of the dead node; out come rows. Nothing else moves and nothing is balanced: that is for
-the next plan, which has the time. No site is ever left without a node.
+In go a Problem and the number of the dead node; out come rows. Nothing else moves and nothing is
+balanced: that is for the next plan, which has the time. No site is ever left without a node.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def survivors(asked: Problem, dead: int) -> Ints:
 
 
 def rehome(asked: Problem, rows: Ints, dead: int) -> Ints:
-    """The rows with the sites that the dead node has alone on other nodes: the largest first, where most room is."""
+    """The rows with the sites that the dead node has alone on other nodes: the largest first, where
+    most room is.
+    """
     stays = rows[rows[:, 1] != dead]
     homeless = rows[rows[:, 1] == dead, 0]
     heaviest = homeless[np.argsort(-asked.load[homeless].max(axis=1), kind="stable")]
@@ -31,16 +34,24 @@ def rehome(asked: Problem, rows: Ints, dead: int) -> Ints:
     taken = {site: {dead} for site in heaviest.tolist()}
     for site, node in stays[np.isin(stays[:, 0], homeless)].tolist():
         taken[site].add(node)
-    new = [(site, _roomiest(asked, load, site, taken[site])) for site in heaviest.tolist()]
-    return in_order(np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)]))
+    new = [
+        (site, _roomiest(asked, load, site, taken[site])) for site in heaviest.tolist()
+    ]
+    return in_order(
+        np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)])
+    )
 
 
 def _roomiest(asked: Problem, load: Floats, site: int, taken: set[int]) -> int:
     """The open node that is least full with the site on it; its load is counted from then on."""
-    possible = [node for node in np.flatnonzero(asked.open).tolist() if node not in taken]
+    possible = [
+        node for node in np.flatnonzero(asked.open).tolist() if node not in taken
+    ]
     allowed = [node for node in possible if node not in asked.barred.get(site, ())]
     candidates = np.array(allowed or possible)
-    full = ((load[candidates] + asked.load[site]) / asked.share[candidates, None]).max(axis=1)
+    full = ((load[candidates] + asked.load[site]) / asked.share[candidates, None]).max(
+        axis=1
+    )
     best = int(candidates[int(full.argmin())])
     load[best] += asked.load[site]
     return best

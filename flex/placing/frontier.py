@@ -1,8 +1,10 @@
-"""What more moves would buy: the least imbalance for each number of moves, from none to a new partition.
+"""What more moves would buy: the least imbalance for each number of moves, from none to a new
+partition.
 
-In go a Problem, rows to begin with and placements that solvers found; out come points, each with more moves and less
-imbalance than the one before. A placement is reached site by site, those first that bring most back towards the fair
-share; every stop on the way is a placement too. What does not keep every wish is no point. Nothing is searched.
+In go a Problem, rows to begin with and placements that solvers found; out come points, each with
+more moves and less imbalance than the one before. A placement is reached site by site, those first
+that bring most back towards the fair share; every stop on the way is a placement too. What does not
+keep every wish is no point. Nothing is searched.
 """
 
 from __future__ import annotations
@@ -16,22 +18,28 @@ import numpy as np
 from flex.placing import score
 from flex.placing.problem import Floats, Ints, Problem
 
-# Ways of no more steps than this are put in order one step at a time, longer ones by size; of those so many stops
-# are looked at.
+# Ways of no more steps than this are put in order one step at a time, longer ones by size; of those
+# so many stops are looked at.
 SHORT, STOPS = 500, 64
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """`worst` is the largest distance of a node from its fair share, as a ratio, after so many moves."""
+    """`worst` is the largest distance of a node from its fair share, as a ratio, after so many
+    moves.
+    """
 
     moves: int
     worst: float
 
 
-def frontier(problem: Problem, start: Ints, placements: Iterable[Ints]) -> tuple[Point, ...]:
+def frontier(
+    problem: Problem, start: Ints, placements: Iterable[Ints]
+) -> tuple[Point, ...]:
     """Limits of moves are not looked at: what is beyond them is what more moves would buy."""
-    return least(point for rows in (start, *placements) for point in _way(problem, start, rows))
+    return least(
+        point for rows in (start, *placements) for point in _way(problem, start, rows)
+    )
 
 
 def least(points: Iterable[Point]) -> tuple[Point, ...]:
@@ -52,9 +60,15 @@ def keeps_wishes(problem: Problem, rows: Ints) -> bool:
 
 
 def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
-    """The first placement, the stops between the two, and the second, as far as they keep every wish."""
+    """The first placement, the stops between the two, and the second, as far as they keep every
+    wish.
+    """
     if not (keeps_wishes(problem, start) and keeps_wishes(problem, rows)):
-        return [point_of(problem, each) for each in (start, rows) if keeps_wishes(problem, each)]
+        return [
+            point_of(problem, each)
+            for each in (start, rows)
+            if keeps_wishes(problem, each)
+        ]
     out, into = _without(problem, start, rows), _without(problem, rows, start)
     sites = np.union1d(out[:, 0], into[:, 0])
     changed = np.concatenate([out, into])
@@ -63,11 +77,17 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
     asks = sign[:, None] * _asks(problem, changed)
     place = np.searchsorted(sites, changed[:, 0])
     nth = np.empty(len(sites), dtype=np.int64)
-    nth[_order(problem, away, (place, changed[:, 1], asks), sites)] = np.arange(len(sites))
+    nth[_order(problem, away, (place, changed[:, 1], asks), sites)] = np.arange(
+        len(sites)
+    )
     costs = sign * score.costs(problem, changed)[:, 0]
     points = [Point(moves, _worst(away))]
-    # Each site's own wishes hold at both ends, so at each stop: only those for company are looked at.
-    in_company, turn = bool(problem.apart or problem.together), np.full(len(problem.sites), len(sites))
+    # Each site's own wishes hold at both ends, so at each stop: only those for company are looked
+    # at.
+    in_company, turn = (
+        bool(problem.apart or problem.together),
+        np.full(len(problem.sites), len(sites)),
+    )
     turn[sites] = nth
     for first, last in _stretches(len(sites)):
         now = np.flatnonzero((nth[place] >= first) & (nth[place] < last))
@@ -80,7 +100,9 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
 
 def _stop(start: Ints, rows: Ints, turn: Ints, last: int) -> Ints:
     """The placement in which the sites whose turn it was have switched."""
-    return np.concatenate([start[turn[start[:, 0]] >= last], rows[turn[rows[:, 0]] < last]])
+    return np.concatenate(
+        [start[turn[start[:, 0]] >= last], rows[turn[rows[:, 0]] < last]]
+    )
 
 
 def _worst(away: Floats) -> float:
@@ -88,7 +110,9 @@ def _worst(away: Floats) -> float:
 
 
 def _stretches(steps: int) -> list[tuple[int, int]]:
-    stops = np.unique(np.linspace(0, steps, (steps if steps <= SHORT else STOPS) + 1).astype(int)).tolist()
+    stops = np.unique(
+        np.linspace(0, steps, (steps if steps <= SHORT else STOPS) + 1).astype(int)
+    ).tolist()
     return list(pairwise(stops))
 
 
@@ -98,8 +122,12 @@ def _without(problem: Problem, rows: Ints, others: Ints) -> Ints:
     return left
 
 
-def _order(problem: Problem, away: Floats, changes: tuple[Ints, Ints, Floats], sites: Ints) -> Ints:
-    """Sites by what they bring back: at each step the one whose switch lowers the squares of all distances the most."""
+def _order(
+    problem: Problem, away: Floats, changes: tuple[Ints, Ints, Floats], sites: Ints
+) -> Ints:
+    """Sites by what they bring back: at each step the one whose switch lowers the squares of all
+    distances the most.
+    """
     if len(sites) > SHORT:
         return np.lexsort((sites, -problem.load[sites].max(axis=1)))
     place, node, asks = changes

@@ -1,10 +1,11 @@
 """What a solver is asked, as plain arrays, and what it answers.
 
-In go profiles, nodes, pins and the placement in force; out comes a Problem whose rows are in canonical order,
-so that the order of the input never matters. Solving is not done here, and neither is judging (score.py).
+In go profiles, nodes, pins and the placement in force; out comes a Problem whose rows are in
+canonical order, so that the order of the input never matters. Solving is not done here, and neither
+is judging (score.py).
 
-Units are the paper's: the cluster's total of each resource is 100 for each open node, so a fair share is 100
-where nodes are equal and in proportion to capacity where they are not.
+Units are the paper's: the cluster's total of each resource is 100 for each open node, so a fair
+share is 100 where nodes are equal and in proportion to capacity where they are not.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ DIMENSIONS = ("access rate", "working set")
 class MoveLimits:
     """What a placement may move at most; None is no limit.
 
-    `moves` are new rows, `cold_bytes` what all of them together must read, `inflow` what those of any one node must.
+    `moves` are new rows, `cold_bytes` what all of them together must read, `inflow` what those of
+    any one node must.
     """
 
     moves: int | None = None
@@ -50,20 +52,21 @@ class MoveLimits:
 class Problem:
     """Index everything by position: sites and nodes are sorted by name.
 
-    `load[s, d]` is what one replica of site s asks of its node; every replica asks the same.
-    `old` holds the (site, node) rows in force, sorted, and `held` what each of them asks of its node now, where that is
-    not what a replica will ask, as the number of replicas changes. `needs[s]` is how many replicas keep their site
-    under the mark below which one is taken away, whatever is wished, where that is more than one. A node that is in the
-    settings no more and still has rows is closed, and among `gone`.
-    A site must be on every node of `pinned[s]`, on none of `barred[s]`, and on exactly `replicas[s]` open nodes in all.
-    Of sites of `resting` it is a rule of movement that says `pinned[s]`, and not a wish.
-    No two sites of a group of `apart` share a node; those of a group of `together` are on the same nodes, and have the
-    same number of replicas. Node n is balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
+    `load[s, d]` is what one replica of site s asks of its node; every replica asks the same. `old`
+    holds the (site, node) rows in force, sorted, and `held` what each of them asks of its node now,
+    where that is not what a replica will ask, as the number of replicas changes. `needs[s]` is how
+    many replicas keep their site under the mark below which one is taken away, whatever is wished,
+    where that is more than one. A node that is in the settings no more and still has rows is
+    closed, and among `gone`. A site must be on every node of `pinned[s]`, on none of `barred[s]`,
+    and on exactly `replicas[s]` open nodes in all. Of sites of `resting` it is a rule of movement
+    that says `pinned[s]`, and not a wish. No two sites of a group of `apart` share a node; those of
+    a group of `together` are on the same nodes, and have the same number of replicas. Node n is
+    balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
 
-    A new row of site s is `weight[s]` moves (None: 1 each) and cold[s] cold bytes. Solvers are never asked to keep
-    sites together: they see each group as one site that weighs as much as its members (bundles.py). Such a site may be
-    in force on a node in part: `partly` has rows of (site, node, moves, cold bytes), sorted, that say how much less
-    than elsewhere a new row costs there.
+    A new row of site s is `weight[s]` moves (None: 1 each) and cold[s] cold bytes. Solvers are
+    never asked to keep sites together: they see each group as one site that weighs as much as its
+    members (bundles.py). Such a site may be in force on a node in part: `partly` has rows of (site,
+    node, moves, cold bytes), sorted, that say how much less than elsewhere a new row costs there.
     """
 
     dimensions: tuple[str, ...]
@@ -110,9 +113,9 @@ class Budget:
 class Solution:
     """`rows` are (site, node) pairs in sorted order.
 
-    `bound` is a number of moves that no balanced placement can stay under, those of idle sites and of all members of a
-    group among them; `proven` says that this one meets it, and keeps every wish and every limit.
-    Where the answer is a best effort, `shortfalls` say which rules it breaks.
+    `bound` is a number of moves that no balanced placement can stay under, those of idle sites and
+    of all members of a group among them; `proven` says that this one meets it, and keeps every wish
+    and every limit. Where the answer is a best effort, `shortfalls` say which rules it breaks.
     """
 
     rows: Ints
@@ -127,10 +130,11 @@ class Solution:
 class Terms:
     """What an operator decides besides the tolerance.
 
-    A site on several nodes stays on as many until fewer would be within `replicate_below` of a node each (None: the
-    mark above which it is split). `headroom` is by how much larger sites count than they are, those of a class with a
-    promise. The requests of `routed` sites (None: of all) are split by content, those of others at random. `limits` are
-    on moves of sites that are served; those no node serves yet come on top.
+    A site on several nodes stays on as many until fewer would be within `replicate_below` of a node
+    each (None: the mark above which it is split). `headroom` is by how much larger sites count than
+    they are, those of a class with a promise. The requests of `routed` sites (None: of all) are
+    split by content, those of others at random. `limits` are on moves of sites that are served;
+    those no node serves yet come on top.
     """
 
     dimensions: tuple[str, ...] = DIMENSIONS
@@ -142,8 +146,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Lately:
-    """What the nights before mean for the number of replicas, by name: a site keeps as many of them as a night of late
-    `needed`, and one that is `resting` gets no more while one of those it has is no larger than a node.
+    """What the nights before mean for the number of replicas, by name: a site keeps as many of them
+    as a night of late `needed`, and one that is `resting` gets no more while one of those it has is
+    no larger than a node.
     """
 
     needed: Mapping[str, int] = field(default_factory=dict)
@@ -165,29 +170,43 @@ def build(
 ) -> Problem:
     """A site in the placement but not in the profiles is silent, not gone: it stays, with no load.
 
-    `fixed` sites stay on the open nodes where the placement has them, as if pinned there, and on no other.
+    `fixed` sites stay on the open nodes where the placement has them, as if pinned there, and on no
+    other.
 
-    Raises BadInput for numbers that mean nothing, Unknown for a pin on a node or site nobody knows, Infeasible when no
-    node is open or a pin asks for what no placement can give.
+    Raises BadInput for numbers that mean nothing, Unknown for a pin on a node or site nobody knows,
+    Infeasible when no node is open or a pin asks for what no placement can give.
     """
     PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(placement)
     marks = _marks(tolerance, replicate_above, terms)
     gone = gone_nodes(placement, nodes)
-    ordered = sorted((*nodes, *(Node(name, (), 0, state="down") for name in gone)), key=lambda node: node.name)
+    ordered = sorted(
+        (*nodes, *(Node(name, (), 0, state="down") for name in gone)),
+        key=lambda node: node.name,
+    )
     names = tuple(node.name for node in ordered)
     is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
     weights = _weights(ordered)
     sites = tuple(sorted({*texts(profiles["site"]), *texts(placement["site"])}))
     old = _positions(placement, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
-    known = {node.name: (at, node.state) for at, node in enumerate(ordered) if node.name not in gone}
+    known = {
+        node.name: (at, node.state)
+        for at, node in enumerate(ordered)
+        if node.name not in gone
+    }
     wishes = read_wishes(pins, sites, known, is_open)
-    demand = Demand(profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed)
+    demand = Demand(
+        profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed
+    )
     counts = _counts(wishes, old, stays, lately, sites)
-    replicas = fit_replicas(wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open)
+    replicas = fit_replicas(
+        wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open
+    )
     asked = demand.of(replicas)
     total = (asked * replicas[:, None]).sum(axis=0)
-    load = np.divide(asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0)
+    load = np.divide(
+        asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0
+    )
     return Problem(
         dimensions=terms.dimensions,
         nodes=names,
@@ -203,7 +222,9 @@ def build(
         held=_load_in_force(old, load, replicas, demand),
         needs=demand.replicas_needed(int(is_open.sum()), marks.below),
         gone=frozenset(map(names.index, gone)),
-        barred={site: nodes for site, nodes in wishes.barred.items() if site not in stays},
+        barred={
+            site: nodes for site, nodes in wishes.barred.items() if site not in stays
+        },
         apart=wishes.apart,
         together=wishes.together,
         limits=_limits(terms.limits, replicas, old),
@@ -213,18 +234,38 @@ def build(
 def _marks(tolerance: float, replicate_above: float, terms: Terms) -> Marks:
     below = replicate_above if terms.replicate_below is None else terms.replicate_below
     if not 0 < tolerance < 1:
-        raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
+        raise _bad_number(
+            "tolerance", tolerance, "a share between 0 and 1, such as 0.05"
+        )
     if not 0 < replicate_above <= 1:
-        raise _bad_number("replicate_above", replicate_above, "a share of a node between 0 and 1, such as 0.6")
+        raise _bad_number(
+            "replicate_above",
+            replicate_above,
+            "a share of a node between 0 and 1, such as 0.6",
+        )
     if not 0 < below <= replicate_above:
-        raise _bad_number("replicate_below", below, f"a share of a node that is not over {replicate_above}")
+        raise _bad_number(
+            "replicate_below",
+            below,
+            f"a share of a node that is not over {replicate_above}",
+        )
     for site, extra in terms.headroom.items():
         if not -1 < extra < float("inf"):
-            raise _bad_number(f"headroom of {site}", extra, "a share of what the site asks, such as 0.2 or -0.5")
+            raise _bad_number(
+                f"headroom of {site}",
+                extra,
+                "a share of what the site asks, such as 0.2 or -0.5",
+            )
     return Marks(replicate_above, below, alone=1 + tolerance)
 
 
-def _counts(wishes: Wished, old: Ints, stays: Mapping[int, Set[int]], lately: Lately, sites: Sequence[str]) -> Counts:
+def _counts(
+    wishes: Wished,
+    old: Ints,
+    stays: Mapping[int, Set[int]],
+    lately: Lately,
+    sites: Sequence[str],
+) -> Counts:
     in_force = np.bincount(old[:, 0], minlength=len(sites)).astype(np.int64)
     return Counts(
         least=wishes.least,
@@ -243,12 +284,20 @@ def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
     if not len(old):
         return MoveLimits()
     new = np.setdiff1d(np.arange(len(replicas)), old[:, 0])
-    return limits if limits.moves is None else replace(limits, moves=limits.moves + int(replicas[new].sum()))
+    return (
+        limits
+        if limits.moves is None
+        else replace(limits, moves=limits.moves + int(replicas[new].sum()))
+    )
 
 
 def gone_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """The nodes that the placement is on and the settings name no more: something must move off them."""
-    return tuple(sorted(set(placement["node"].unique()) - {node.name for node in nodes}))
+    """The nodes that the placement is on and the settings name no more: something must move off
+    them.
+    """
+    return tuple(
+        sorted(set(placement["node"].unique()) - {node.name for node in nodes})
+    )
 
 
 def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
@@ -268,39 +317,54 @@ def rows_of(problem: Problem, placement: pd.DataFrame) -> Ints:
 
 def _weights(nodes: Sequence[Node]) -> Floats:
     """Each open node's capacity beside the mean of the open ones; closed nodes weigh nothing."""
-    capacity = np.array([node.capacity if node.state == "active" else 0.0 for node in nodes])
+    capacity = np.array(
+        [node.capacity if node.state == "active" else 0.0 for node in nodes]
+    )
     if not capacity.sum() > 0:
         raise Infeasible(
             "a placement",
             "no node is active" if nodes else "there are no nodes",
             kept="the placement in force stays",
-            advice="add a [[node]] to the settings, or take one back: `flex nodes undrain NODE`, `flex nodes up NODE`",
+            advice="add a [[node]] to the settings, or take one back: `flex nodes "
+            "undrain NODE`, `flex nodes up NODE`",
         )
     weights: Floats = capacity * np.count_nonzero(capacity) / capacity.sum()
     return weights
 
 
-def _rows_of_sites(rows: Ints, sites: tuple[str, ...], wanted: Set[str]) -> dict[int, frozenset[int]]:
+def _rows_of_sites(
+    rows: Ints, sites: tuple[str, ...], wanted: Set[str]
+) -> dict[int, frozenset[int]]:
     """The nodes of each of the wanted sites."""
-    nodes: dict[int, set[int]] = {position: set() for position, site in enumerate(sites) if site in wanted}
+    nodes: dict[int, set[int]] = {
+        position: set() for position, site in enumerate(sites) if site in wanted
+    }
     for site, node in rows[np.isin(rows[:, 0], list(nodes))].tolist():
         nodes[site].add(node)
     return {site: frozenset(held) for site, held in nodes.items()}
 
 
-def _load_in_force(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | None:
-    """What the rows in force ask, each site's split over as many as it has; None when that is what rows ask anyway."""
+def _load_in_force(
+    old: Ints, load: Floats, replicas: Ints, demand: Demand
+) -> Floats | None:
+    """What the rows in force ask, each site's split over as many as it has; None when that is what
+    rows ask anyway.
+    """
     count = np.bincount(old[:, 0], minlength=len(replicas)).astype(np.int64)
     others = (count > 0) & (count != replicas)
     if not others.any():
         return None
     now, then = demand.of(count), demand.of(replicas)
-    ratio = np.divide(now, then, out=np.ones_like(load), where=others[:, None] & (then > 0))
+    ratio = np.divide(
+        now, then, out=np.ones_like(load), where=others[:, None] & (then > 0)
+    )
     held: Floats = load[old[:, 0]] * ratio[old[:, 0]]
     return held
 
 
-def _positions(placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
+def _positions(
+    placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]
+) -> Ints:
     site = pd.Index(sites).get_indexer(pd.Index(placement["site"]))
     node = pd.Index(nodes).get_indexer(pd.Index(placement["node"]))
     rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)
@@ -318,5 +382,8 @@ def in_order(rows: Ints) -> Ints:
 
 def _bad_number(name: str, value: float, wanted: str) -> BadInput:
     return BadInput(
-        f"{name} = {value!r}", f"wanted {wanted}", kept="nothing was planned", advice=f"correct {name} in [solver]"
+        f"{name} = {value!r}",
+        f"wanted {wanted}",
+        kept="nothing was planned",
+        advice=f"correct {name} in [solver]",
     )

@@ -24,8 +24,8 @@ WISHES = ("twice", "replicas", "closed", "pin", "barred", "apart", "together")
 class Violation:
     """A rule a placement breaks.
 
-    `kind` is one of over, under (the band), moves, cold, inflow (the limits of moves), or one of WISHES; of these the
-    `sites` are known, by position.
+    `kind` is one of over, under (the band), moves, cold, inflow (the limits of moves), or one of
+    WISHES; of these the `sites` are known, by position.
     """
 
     kind: str
@@ -45,15 +45,22 @@ def loads(problem: Problem, rows: Ints) -> Floats:
 
 
 def _on_nodes(problem: Problem, rows: Ints, asked: Floats) -> Floats:
-    """What each node is asked for by rows, each of which asks for so much: added in the order of the rows."""
-    node, total = np.ascontiguousarray(rows[:, 1]), np.zeros((len(problem.nodes), len(problem.dimensions)))
+    """What each node is asked for by rows, each of which asks for so much: added in the order of
+    the rows.
+    """
+    node, total = (
+        np.ascontiguousarray(rows[:, 1]),
+        np.zeros((len(problem.nodes), len(problem.dimensions))),
+    )
     for at, column in enumerate(asked.T):
         total[:, at] = np.bincount(node, column, minlength=len(problem.nodes))
     return total
 
 
 def deviation(problem: Problem, rows: Ints) -> Floats:
-    """Distance from the fair share as a ratio of it; for a closed node, what is left on it beside a mean share."""
+    """Distance from the fair share as a ratio of it; for a closed node, what is left on it beside a
+    mean share.
+    """
     return _distance(problem, loads(problem, rows))
 
 
@@ -71,7 +78,12 @@ def balance_in_force(problem: Problem, parts: Set[str] = frozenset()) -> Balance
     total = _on_nodes(problem, problem.old, problem.held)
     # Shares are of what the rows in force ask together, which more replicas make more.
     whole = total.sum(axis=0)
-    total *= np.divide(problem.share[problem.open].sum(), whole, out=np.ones_like(whole), where=whole > 0)
+    total *= np.divide(
+        problem.share[problem.open].sum(),
+        whole,
+        out=np.ones_like(whole),
+        where=whole > 0,
+    )
     return _balance(problem, problem.old, total, parts)
 
 
@@ -91,7 +103,9 @@ def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Ba
             working_set=float(total[n, 1]),
             sites=int(count[n]),
             fair=float(problem.share[n]),
-            others=tuple(zip(problem.dimensions[2:], total[n, 2:].tolist(), strict=True)),
+            others=tuple(
+                zip(problem.dimensions[2:], total[n, 2:].tolist(), strict=True)
+            ),
         )
         for n, name in enumerate(problem.nodes)
     )
@@ -99,7 +113,12 @@ def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Ba
         return Balance(per_node, 0.0)
     farthest = int(np.abs(away).argmax())
     node, dimension = divmod(farthest, len(problem.dimensions))
-    return Balance(per_node, float(abs(away[node, dimension])), problem.nodes[node], problem.dimensions[dimension])
+    return Balance(
+        per_node,
+        float(abs(away[node, dimension])),
+        problem.nodes[node],
+        problem.dimensions[dimension],
+    )
 
 
 def new_rows(problem: Problem, rows: Ints) -> Ints:
@@ -129,7 +148,9 @@ def inflow(problem: Problem, rows: Ints) -> Ints:
 
 
 def costs(problem: Problem, rows: Ints) -> Ints:
-    """The moves and the cold bytes of each row: none of those in force, less of those that are so in part."""
+    """The moves and the cold bytes of each row: none of those in force, less of those that are so
+    in part.
+    """
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     keys = _keys(problem, rows)
     is_new = ~_among(keys, _keys(problem, problem.old))
@@ -142,8 +163,16 @@ def costs(problem: Problem, rows: Ints) -> Ints:
 
 
 def violations(problem: Problem, rows: Ints) -> tuple[Violation, ...]:
-    """Everything the placement breaks, in a fixed order; empty when it is balanced and all wishes hold."""
-    broken = (_counts_broken, _nodes_broken, _groups_broken, _limits_broken, _band_broken)
+    """Everything the placement breaks, in a fixed order; empty when it is balanced and all wishes
+    hold.
+    """
+    broken = (
+        _counts_broken,
+        _nodes_broken,
+        _groups_broken,
+        _limits_broken,
+        _band_broken,
+    )
     return tuple(violation for rule in broken for violation in rule(problem, rows))
 
 
@@ -156,7 +185,15 @@ def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
         found.append(Violation("twice", problem.sites[site], 1, float(count), (site,)))
     replicas = np.bincount(rows[:, 0], minlength=len(problem.sites))
     for s in np.flatnonzero(replicas != problem.replicas).tolist():
-        found.append(Violation("replicas", problem.sites[s], float(problem.replicas[s]), float(replicas[s]), (s,)))
+        found.append(
+            Violation(
+                "replicas",
+                problem.sites[s],
+                float(problem.replicas[s]),
+                float(replicas[s]),
+                (s,),
+            )
+        )
     return found
 
 
@@ -165,7 +202,10 @@ def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
     wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred])
     present = set(_keys(problem, rows[wishing]).tolist())
     wished = {("pin", 1.0): problem.pinned, ("barred", 0.0): problem.barred}
-    closed = [Violation("closed", _on(problem, s, n), 0, 1, (s,)) for s, n in rows[~problem.open[rows[:, 1]]].tolist()]
+    closed = [
+        Violation("closed", _on(problem, s, n), 0, 1, (s,))
+        for s, n in rows[~problem.open[rows[:, 1]]].tolist()
+    ]
     return closed + [
         Violation(kind, _on(problem, site, node), wanted, 1 - wanted, (site,))
         for (kind, wanted), wishes in wished.items()
@@ -187,14 +227,22 @@ def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
             if len(sites) > 1:
                 named = " and ".join(problem.sites[site] for site in sites)
                 found.append(
-                    Violation("apart", f"{named} on {problem.nodes[node]}", 1, float(len(sites)), tuple(sites))
+                    Violation(
+                        "apart",
+                        f"{named} on {problem.nodes[node]}",
+                        1,
+                        float(len(sites)),
+                        tuple(sites),
+                    )
                 )
     for group in problem.together:
         first, *others = sorted(group)
         for other in others:
             if apart := nodes[first] ^ nodes[other]:
                 named = f"{problem.sites[first]} and {problem.sites[other]}"
-                found.append(Violation("together", named, 0, float(len(apart)), (first, other)))
+                found.append(
+                    Violation("together", named, 0, float(len(apart)), (first, other))
+                )
     return found
 
 
@@ -213,28 +261,45 @@ def _limits_broken(problem: Problem, rows: Ints) -> list[Violation]:
     spent = [
         ("moves", "the whole cluster", limits.moves, moves(problem, rows)),
         ("cold", "the whole cluster", limits.cold_bytes, sum(arriving)),
-        *(("inflow", node, limits.inflow, cold) for node, cold in zip(problem.nodes, arriving, strict=True)),
+        *(
+            ("inflow", node, limits.inflow, cold)
+            for node, cold in zip(problem.nodes, arriving, strict=True)
+        ),
     ]
-    return [Violation(kind, of, most, actual) for kind, of, most, actual in spent if most is not None and actual > most]
+    return [
+        Violation(kind, of, most, actual)
+        for kind, of, most, actual in spent
+        if most is not None and actual > most
+    ]
 
 
 def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
     found = []
     away = deviation(problem, rows)
     carries = problem.load.sum(axis=0) > 0
-    outside = (np.abs(away) > problem.tolerance + ROUNDING) & problem.open[:, None] & carries[None, :]
+    outside = (
+        (np.abs(away) > problem.tolerance + ROUNDING)
+        & problem.open[:, None]
+        & carries[None, :]
+    )
     for n, d in np.argwhere(outside):
         kind = "over" if away[n, d] > 0 else "under"
         subject = f"{problem.nodes[n]} {problem.dimensions[d]}"
-        found.append(Violation(kind, subject, problem.tolerance, float(abs(away[n, d]))))
+        found.append(
+            Violation(kind, subject, problem.tolerance, float(abs(away[n, d])))
+        )
     return found
 
 
 def _among(keys: Ints, known: Ints) -> Bools:
-    """Which keys are among the known ones, which are in order: a table of them costs more than a look into it."""
+    """Which keys are among the known ones, which are in order: a table of them costs more than a
+    look into it.
+    """
     if not len(known):
         return np.zeros(len(keys), dtype=np.bool_)
-    among: Bools = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+    among: Bools = (
+        known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+    )
     return among
 
 

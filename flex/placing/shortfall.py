@@ -1,8 +1,9 @@
 """Why a placement is a best effort: which rules it breaks, what causes that, and what would do.
 
-In go a Problem and the rows of an answer; out come Shortfalls, in the order in which the judge names what is broken.
-Of the band only the node that is farthest outside is named: to bring it back is what all others wait for. What would
-do is found by counting here; solvers that can prove more say so beside it.
+In go a Problem and the rows of an answer; out come Shortfalls, in the order in which the judge
+names what is broken. Of the band only the node that is farthest outside is named: to bring it back
+is what all others wait for. What would do is found by counting here; solvers that can prove more
+say so beside it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
     broken = score.violations(problem, rows)
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
     found = [_of_rule(problem, violation) for violation in others]
-    return (*found, _of_band(problem, rows)) if any(v.kind in BAND for v in broken) else tuple(found)
+    return (
+        (*found, _of_band(problem, rows))
+        if any(v.kind in BAND for v in broken)
+        else tuple(found)
+    )
 
 
 def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ...]:
@@ -52,15 +57,21 @@ def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ..
             return ()
         needed[broken.kind] = max(broken.actual, needed.get(broken.kind, 0.0))
     return tuple(
-        Relaxation(LIMITS[kind], most, least=(kind, most) == ("moves", least)) for kind, most in needed.items()
+        Relaxation(LIMITS[kind], most, least=(kind, most) == ("moves", least))
+        for kind, most in needed.items()
     )
 
 
 def text(shortfall: Shortfall) -> str:
     """One line for people: the first causes alone, as the answer has all that are known."""
     because = f", because of {_first(shortfall.because)}" if shortfall.because else ""
-    would_do = [f"{_name_of(each)} would do{', and none smaller' * each.least}" for each in shortfall.instead]
-    if shortfall.kind in BAND and not any(each.rule == "tolerance" for each in shortfall.instead):
+    would_do = [
+        f"{_name_of(each)} would do{', and none smaller' * each.least}"
+        for each in shortfall.instead
+    ]
+    if shortfall.kind in BAND and not any(
+        each.rule == "tolerance" for each in shortfall.instead
+    ):
         would_do.insert(0, "no tolerance allows that")
     return "; ".join([f"{_sentence(shortfall)}{because}", *would_do])
 
@@ -81,7 +92,10 @@ def _sentence(shortfall: Shortfall) -> str:
             node, _, resource = what.partition(" ")
             return f"{node} stays {shortfall.kind} its {resource} by {shortfall.actual:.1%}"
         case "moves" | "cold" | "inflow":
-            return f"{shortfall.kind} of {what}: {shortfall.actual:.0f} with a limit of {shortfall.limit:.0f}"
+            return (
+                f"{shortfall.kind} of {what}: {shortfall.actual:.0f} with a limit "
+                f"of {shortfall.limit:.0f}"
+            )
         case _:
             return f"{shortfall.kind}: {what}"
 
@@ -91,7 +105,10 @@ def _name_of(relaxation: Relaxation) -> str:
         return f"a tolerance of {relaxation.enough:.3f}"
     enough = round(relaxation.enough)
     if relaxation.rule == EITHER:
-        return f"{_counted(PINS, enough - relaxation.rests)} and {_counted(RESTING, relaxation.rests)}"
+        return (
+            f"{_counted(PINS, enough - relaxation.rests)} and "
+            f"{_counted(RESTING, relaxation.rests)}"
+        )
     return _counted(relaxation.rule, enough)
 
 
@@ -105,7 +122,9 @@ def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
         because, instead = _some(list(found.because)), found.instead
     else:
         because, instead = (), (Relaxation(LIMITS[broken.kind], broken.actual),)
-    return Shortfall(broken.kind, broken.subject, broken.limit, broken.actual, because, instead)
+    return Shortfall(
+        broken.kind, broken.subject, broken.limit, broken.actual, because, instead
+    )
 
 
 def _of_band(problem: Problem, rows: Ints) -> Shortfall:
@@ -116,7 +135,10 @@ def _of_band(problem: Problem, rows: Ints) -> Shortfall:
     least, because = _least_tolerance(problem)
     if not because:
         because = _some(
-            [*_used_up_limits(problem, rows, node), *(_causes(problem, rows, node, dimension) if off > 0 else ())]
+            [
+                *_used_up_limits(problem, rows, node),
+                *(_causes(problem, rows, node, dimension) if off > 0 else ()),
+            ]
         )
     return Shortfall(
         "over" if off > 0 else "under",
@@ -124,7 +146,9 @@ def _of_band(problem: Problem, rows: Ints) -> Shortfall:
         problem.tolerance,
         abs(off),
         because,
-        (Relaxation("tolerance", enough, least=least > enough - 0.001),) if enough < 1 else (),
+        (Relaxation("tolerance", enough, least=least > enough - 0.001),)
+        if enough < 1
+        else (),
     )
 
 
@@ -135,13 +159,18 @@ def _away(problem: Problem, rows: Ints) -> Floats:
 
 
 def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
-    """What no placement can stay under, as one site or the pins of one node alone are more; and which those are."""
+    """What no placement can stay under, as one site or the pins of one node alone are more; and
+    which those are.
+    """
     widest = float(problem.share[problem.open].max())
     over = problem.load.max(axis=1, initial=0.0) / widest - 1
     found: list[tuple[float, tuple[str, ...]]] = []
     if len(over) and over.max() > problem.tolerance + ROUNDING:
         large = np.flatnonzero(over > problem.tolerance + ROUNDING)
-        named = [f"{problem.sites[site]}, {over[site] + 1:.0%} of a node" for site in large[np.argsort(-over[large])]]
+        named = [
+            f"{problem.sites[site]}, {over[site] + 1:.0%} of a node"
+            for site in large[np.argsort(-over[large])]
+        ]
         found.append((float(over.max()), _some(named)))
     return max([*found, *_of_wishes(problem)], default=(0.0, ()))
 
@@ -151,24 +180,52 @@ def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
     must, may = _bound_to(problem), problem.load.sum(axis=0) - _kept_from(problem)
     seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)
     share = np.where(problem.open, problem.share, 1.0)[:, None]
-    over, under = (np.where(seen, off, 0.0) for off in (must / share - 1, 1 - may / share))
+    over, under = (
+        np.where(seen, off, 0.0) for off in (must / share - 1, 1 - may / share)
+    )
     if over.max(initial=0.0) > problem.tolerance + ROUNDING:
         node = int(over.max(axis=1).argmax())
-        sites = [site for site, nodes in sorted(problem.pinned.items()) if node in nodes]
+        sites = [
+            site for site, nodes in sorted(problem.pinned.items()) if node in nodes
+        ]
         named = [_pin_text(problem, site, node) for site in sites]
-        others = [site for site in sorted(problem.barred) if site not in sites and node in _only(problem, site)]
-        yield float(over.max()), _some([*named, *(_bar_text(problem, site, problem.barred[site]) for site in others)])
+        others = [
+            site
+            for site in sorted(problem.barred)
+            if site not in sites and node in _only(problem, site)
+        ]
+        yield (
+            float(over.max()),
+            _some(
+                [
+                    *named,
+                    *(
+                        _bar_text(problem, site, problem.barred[site])
+                        for site in others
+                    ),
+                ]
+            ),
+        )
     if under.max(initial=0.0) > problem.tolerance + ROUNDING:
         node = int(under.max(axis=1).argmax())
-        sites = [site for site, nodes in sorted(problem.barred.items()) if node in nodes]
-        yield float(under.max()), _some([_bar_text(problem, site, {node}) for site in sites])
+        sites = [
+            site for site, nodes in sorted(problem.barred.items()) if node in nodes
+        ]
+        yield (
+            float(under.max()),
+            _some([_bar_text(problem, site, {node}) for site in sites]),
+        )
 
 
 def _bound_to(problem: Problem) -> Floats:
     """What each node carries in every placement that keeps the wishes for nodes."""
-    total = np.zeros_like(problem.load, shape=(len(problem.nodes), len(problem.dimensions)))
+    total = np.zeros_like(
+        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
+    )
     for site in {*problem.pinned, *problem.barred}:
-        total[sorted(problem.pinned.get(site, frozenset()) | _only(problem, site))] += problem.load[site]
+        total[sorted(problem.pinned.get(site, frozenset()) | _only(problem, site))] += (
+            problem.load[site]
+        )
     return total
 
 
@@ -182,7 +239,9 @@ def _only(problem: Problem, site: int) -> Set[int]:
 
 def _kept_from(problem: Problem) -> Floats:
     """What of all loads cannot come to each node: of sites barred from it."""
-    total = np.zeros_like(problem.load, shape=(len(problem.nodes), len(problem.dimensions)))
+    total = np.zeros_like(
+        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
+    )
     for site, nodes in problem.barred.items():
         total[sorted(nodes)] += problem.load[site]
     return total
@@ -190,11 +249,18 @@ def _kept_from(problem: Problem) -> Floats:
 
 def _pin_text(problem: Problem, site: int, node: int) -> str:
     name, where = problem.sites[site], problem.nodes[node]
-    return f"{name} at rest on {where}" if site in problem.resting else f"the pin of {name} to {where}"
+    return (
+        f"{name} at rest on {where}"
+        if site in problem.resting
+        else f"the pin of {name} to {where}"
+    )
 
 
 def _bar_text(problem: Problem, site: int, nodes: Set[int]) -> str:
-    return f"{problem.sites[site]} not on {', '.join(problem.nodes[node] for node in sorted(nodes))}"
+    return (
+        f"{problem.sites[site]} not on "
+        f"{', '.join(problem.nodes[node] for node in sorted(nodes))}"
+    )
 
 
 def _used_up_limits(problem: Problem, rows: Ints, node: int) -> list[str]:
@@ -210,15 +276,25 @@ def _used_up_limits(problem: Problem, rows: Ints, node: int) -> list[str]:
         ("cold bytes", limits.cold_bytes, cold + smallest),
         ("bytes into a node", limits.inflow, inflow + smallest),
     ]
-    return [f"the limit of {most} {of}" for of, most, needed in spent if most is not None and needed > most]
+    return [
+        f"the limit of {most} {of}"
+        for of, most, needed in spent
+        if most is not None and needed > most
+    ]
 
 
 def _causes(problem: Problem, rows: Ints, node: int, dimension: int) -> tuple[str, ...]:
     """The largest sites on the node, as far as more than the band's width depends on each."""
     sites = rows[rows[:, 1] == node, 0]
     asked = problem.load[sites, dimension] / problem.share[node]
-    large = [i for i in np.argsort(-asked, kind="stable").tolist() if asked[i] > problem.tolerance]
-    return _some([f"{problem.sites[sites[i]]}, {asked[i]:.0%} of the node" for i in large])
+    large = [
+        i
+        for i in np.argsort(-asked, kind="stable").tolist()
+        if asked[i] > problem.tolerance
+    ]
+    return _some(
+        [f"{problem.sites[sites[i]]}, {asked[i]:.0%} of the node" for i in large]
+    )
 
 
 def _some(names: list[str]) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
-"""A plan that is larger than a night may be, one night's part of it: the moves that are worth most, within the limits.
+"""A plan that is larger than a night may be, one night's part of it: the moves that are worth most,
+within the limits.
 
-In go a Problem, the rows to have in the end and the limits; out come rows for tonight, on the way there. Sites switch
-whole, and those that must stay together switch together. What a wish asks for goes before what balance does, and first
-the wishes for which tomorrow is too late; what must leave a node tonight goes whatever the limits say. Tonight's worst
-node is never worse than the one in force.
+In go a Problem, the rows to have in the end and the limits; out come rows for tonight, on the way
+there. Sites switch whole, and those that must stay together switch together. What a wish asks for
+goes before what balance does, and first the wishes for which tomorrow is too late; what must leave
+a node tonight goes whatever the limits say. Tonight's worst node is never worse than the one in
+force.
 """
 
 from __future__ import annotations
@@ -34,12 +36,19 @@ class _Spent:
     inflow: dict[int, int] = field(default_factory=dict)
 
     def takes(self, unit: _Unit) -> bool:
-        share = (self.moved + unit.moved) / max(self.sites, 1) if self.sites >= self.limits.share_from else 0.0
+        share = (
+            (self.moved + unit.moved) / max(self.sites, 1)
+            if self.sites >= self.limits.share_from
+            else 0.0
+        )
         return (
             self.moved + unit.moved <= self.limits.moved_sites
             and share <= self.limits.moved_share
             and self.cold + unit.cold <= self.limits.cold_bytes
-            and all(self.inflow.get(node, 0) + 1 <= self.limits.inflow for node in unit.targets)
+            and all(
+                self.inflow.get(node, 0) + 1 <= self.limits.inflow
+                for node in unit.targets
+            )
         )
 
     def over(self, nodes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -47,12 +56,26 @@ class _Spent:
         if self.moved > limits.moved_sites:
             yield "safety.max_moved_sites", f"{limits.moved_sites}", f"{self.moved}"
         if self.sites >= limits.share_from and share > limits.moved_share:
-            yield "safety.max_moved_sites_ratio", f"{limits.moved_share:g}", f"{share:.2g}"
+            yield (
+                "safety.max_moved_sites_ratio",
+                f"{limits.moved_share:g}",
+                f"{share:.2g}",
+            )
         if self.cold > limits.cold_bytes:
-            yield "safety.max_moved_working_set", f"{limits.cold_bytes} bytes", f"{self.cold} bytes"
-        fullest, most = max(self.inflow.items(), key=lambda pair: pair[1], default=(0, 0))
+            yield (
+                "safety.max_moved_working_set",
+                f"{limits.cold_bytes} bytes",
+                f"{self.cold} bytes",
+            )
+        fullest, most = max(
+            self.inflow.items(), key=lambda pair: pair[1], default=(0, 0)
+        )
         if most > limits.inflow:
-            yield "safety.max_inflow_per_node", f"{limits.inflow}", f"{most} to {nodes[fullest]}"
+            yield (
+                "safety.max_inflow_per_node",
+                f"{limits.inflow}",
+                f"{most} to {nodes[fullest]}",
+            )
 
     def spend(self, unit: _Unit) -> None:
         self.moved += unit.moved
@@ -63,9 +86,11 @@ class _Spent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Unit:
-    """Sites that switch together: what they leave and what they come to, and what of that counts as moving.
+    """Sites that switch together: what they leave and what they come to, and what of that counts as
+    moving.
 
-    `targets` are the nodes of new rows that take the place of old ones: a site that was nowhere moves away from none.
+    `targets` are the nodes of new rows that take the place of old ones: a site that was nowhere
+    moves away from none.
     """
 
     sites: tuple[int, ...]
@@ -90,22 +115,36 @@ class _Unit:
 
 
 def first(
-    problem: Problem, rows: Ints, limits: Limits, due: Set[int] = frozenset(), urgent: Set[int] = frozenset()
+    problem: Problem,
+    rows: Ints,
+    limits: Limits,
+    due: Set[int] = frozenset(),
+    urgent: Set[int] = frozenset(),
 ) -> tuple[Ints, int]:
-    """The rows to have tonight, and how many moves are left for later: none where all of them are within the limits.
+    """The rows to have tonight, and how many moves are left for later: none where all of them are
+    within the limits.
 
     `due` nodes are left tonight; wishes for `urgent` sites go before others.
     """
-    units, spent = _units(problem, rows, due, urgent), _Spent(limits, len(problem.sites))
+    units, spent = (
+        _units(problem, rows, due, urgent),
+        _Spent(limits, len(problem.sites)),
+    )
     if not len(problem.old) or _all_taken(units, _Spent(limits, len(problem.sites))):
         return rows, 0
     chosen = _choose(problem, units, spent)
     made = {unit.sites for unit in chosen}
-    return _switch(problem, chosen), sum(unit.changes for unit in units if unit.sites not in made)
+    return _switch(problem, chosen), sum(
+        unit.changes for unit in units if unit.sites not in made
+    )
 
 
-def over(problem: Problem, rows: Ints, limits: Limits) -> tuple[tuple[str, str, str], ...]:
-    """The limits that all moves in one night would be over: by its rule, what each allows and what they would take."""
+def over(
+    problem: Problem, rows: Ints, limits: Limits
+) -> tuple[tuple[str, str, str], ...]:
+    """The limits that all moves in one night would be over: by its rule, what each allows and what
+    they would take.
+    """
     all_of_it = _Spent(limits, len(problem.sites))
     for unit in _units(problem, rows, frozenset(), frozenset()):
         all_of_it.spend(unit)
@@ -121,16 +160,34 @@ def _all_taken(units: list[_Unit], spent: _Spent) -> bool:
 
 
 def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
-    """Those that must go; then those wished for, the urgent ones first; then all others: the one worth most first."""
+    """Those that must go; then those wished for, the urgent ones first; then all others: the one
+    worth most first.
+    """
     chosen = [unit for unit in units if unit.due or not unit.moved]
     for unit in chosen:
         spent.spend(unit)
-    away = score.deviation(problem, problem.old) + sum(_change(problem, unit) for unit in chosen)
-    kept, least = len(chosen), max(_worst(away), _worst(score.deviation(problem, problem.old)))
+    away = score.deviation(problem, problem.old) + sum(
+        _change(problem, unit) for unit in chosen
+    )
+    kept, least = (
+        len(chosen),
+        max(_worst(away), _worst(score.deviation(problem, problem.old))),
+    )
     for turn in TURNS:
         wished = turn != TURNS[-1]
-        waiting = _largest(problem, [unit for unit in units if not unit.due and unit.moved and unit.turn == turn])
-        while waiting and (best := _best(problem, waiting, away, spent, chosen, wished)) is not None:
+        waiting = _largest(
+            problem,
+            [
+                unit
+                for unit in units
+                if not unit.due and unit.moved and unit.turn == turn
+            ],
+        )
+        while (
+            waiting
+            and (best := _best(problem, waiting, away, spent, chosen, wished))
+            is not None
+        ):
             waiting.remove(best)
             chosen.append(best)
             spent.spend(best)
@@ -143,13 +200,22 @@ def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
 def _largest(problem: Problem, units: list[_Unit]) -> list[_Unit]:
     if len(units) <= MOST:
         return units
-    return sorted(units, key=lambda unit: -float(problem.load[list(unit.sites)].max()))[:MOST]
+    return sorted(units, key=lambda unit: -float(problem.load[list(unit.sites)].max()))[
+        :MOST
+    ]
 
 
 def _best(
-    problem: Problem, waiting: list[_Unit], away: Floats, spent: _Spent, chosen: list[_Unit], wished: bool
+    problem: Problem,
+    waiting: list[_Unit],
+    away: Floats,
+    spent: _Spent,
+    chosen: list[_Unit],
+    wished: bool,
 ) -> _Unit | None:
-    """The one that brings most back towards the fair shares; of those for balance, only one that brings something."""
+    """The one that brings most back towards the fair shares; of those for balance, only one that
+    brings something.
+    """
     gains = [
         (_gain(problem, unit, away), -place)
         for place, unit in enumerate(waiting)
@@ -196,8 +262,12 @@ def _meets_nobody(problem: Problem, unit: _Unit, chosen: list[_Unit]) -> bool:
         return True
     gone = {site for other in chosen for site in other.sites}
     there = {tuple(row) for row in problem.old.tolist() if row[0] in foes - gone}
-    there |= {tuple(row) for other in chosen for row in other.into.tolist() if row[0] in foes}
-    return not any((foe, node) in there for node in unit.into[:, 1].tolist() for foe in foes)
+    there |= {
+        tuple(row) for other in chosen for row in other.into.tolist() if row[0] in foes
+    }
+    return not any(
+        (foe, node) in there for node in unit.into[:, 1].tolist() for foe in foes
+    )
 
 
 def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
@@ -207,10 +277,21 @@ def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
     return in_order(np.array([*kept, *into], dtype=np.int64).reshape(-1, 2))
 
 
-def _units(problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]) -> list[_Unit]:
-    out, into = _by_site(score.rows_given_up(problem, rows)), _by_site(score.new_rows(problem, rows))
-    broken, groups = _sites_with_broken_wishes(problem), _groups(problem, sorted({*out, *into}))
-    return [_unit(problem, sorted(group), out, into, broken, due, urgent) for group in groups]
+def _units(
+    problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]
+) -> list[_Unit]:
+    out, into = (
+        _by_site(score.rows_given_up(problem, rows)),
+        _by_site(score.new_rows(problem, rows)),
+    )
+    broken, groups = (
+        _sites_with_broken_wishes(problem),
+        _groups(problem, sorted({*out, *into})),
+    )
+    return [
+        _unit(problem, sorted(group), out, into, broken, due, urgent)
+        for group in groups
+    ]
 
 
 def _unit(
@@ -222,13 +303,20 @@ def _unit(
     due: Set[int],
     urgent: Set[int],
 ) -> _Unit:
-    # As many new rows as old ones are given up take their place; the others are replicas that come on top.
-    targets = [(site, node) for site in sites for node in into.get(site, [])[: len(out.get(site, []))]]
+    # As many new rows as old ones are given up take their place; the others are replicas that come
+    # on top.
+    targets = [
+        (site, node)
+        for site in sites
+        for node in into.get(site, [])[: len(out.get(site, []))]
+    ]
     left = [(site, node) for site in sites for node in out.get(site, [])]
     return _Unit(
         sites=tuple(sites),
         out=np.array(left, dtype=np.int64).reshape(-1, 2),
-        into=np.array([(s, n) for s in sites for n in into.get(s, [])], dtype=np.int64).reshape(-1, 2),
+        into=np.array(
+            [(s, n) for s in sites for n in into.get(s, [])], dtype=np.int64
+        ).reshape(-1, 2),
         moved=sum(1 for site in sites if out.get(site)),
         cold=sum(int(problem.cold[site]) for site, _ in targets),
         targets=tuple(node for _, node in targets),
@@ -246,7 +334,9 @@ def _by_site(rows: Ints) -> dict[int, list[int]]:
 
 
 def _groups(problem: Problem, changed: list[int]) -> list[set[int]]:
-    """The changed sites; those of a group of `together`, and of groups that have one in common, as one."""
+    """The changed sites; those of a group of `together`, and of groups that have one in common, as
+    one.
+    """
     of: dict[int, set[int]] = {site: {site} for site in changed}
     for group in problem.together:
         ours = [site for site in group if site in of]
@@ -261,8 +351,24 @@ def _sites_with_broken_wishes(problem: Problem) -> set[int]:
     old = problem.old
     count = np.bincount(old[:, 0], minlength=len(problem.sites))
     wrong: Bools = (count > 0) & (count != problem.replicas)
-    found = set(np.flatnonzero(wrong).tolist()) | set(old[~problem.open[old[:, 1]], 0].tolist())
-    there = {tuple(row) for row in old.tolist()} if problem.pinned or problem.barred else set()
-    found |= {site for site, nodes in problem.pinned.items() if any((site, node) not in there for node in nodes)}
-    found |= {site for site, nodes in problem.barred.items() if any((site, node) in there for node in nodes)}
-    return found | {site for group in (*problem.apart, *problem.together) for site in group}
+    found = set(np.flatnonzero(wrong).tolist()) | set(
+        old[~problem.open[old[:, 1]], 0].tolist()
+    )
+    there = (
+        {tuple(row) for row in old.tolist()}
+        if problem.pinned or problem.barred
+        else set()
+    )
+    found |= {
+        site
+        for site, nodes in problem.pinned.items()
+        if any((site, node) not in there for node in nodes)
+    }
+    found |= {
+        site
+        for site, nodes in problem.barred.items()
+        if any((site, node) in there for node in nodes)
+    }
+    return found | {
+        site for group in (*problem.apart, *problem.together) for site in group
+    }

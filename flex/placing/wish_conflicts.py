@@ -1,7 +1,9 @@
-"""Why sites cannot all be where they are wished: wishes that no placement keeps beside each other, and what would do.
+"""Why sites cannot all be where they are wished: wishes that no placement keeps beside each other,
+and what would do.
 
-In go a Problem and sites whose wishes an answer breaks; out come the wishes that cause it, none of which could be left
-out, and how many nodes, or how many wishes less, would do. Loads and limits play no part: those are shortfall.py's.
+In go a Problem and sites whose wishes an answer breaks; out come the wishes that cause it, none of
+which could be left out, and how many nodes, or how many wishes less, would do. Loads and limits
+play no part: those are shortfall.py's.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Conflict:
 
 
 def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
-    """What of the sites and of all that they have to do with cannot be kept; nothing where that can be, or is unknown.
+    """What of the sites and of all that they have to do with cannot be kept; nothing where that can
+    be, or is unknown.
 
     Of two ways out each is the least of its own kind where that is proven.
     """
@@ -50,7 +53,10 @@ def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
     caused = _fewest(asked, circle, wishes)
     return Conflict(
         tuple(_sentence(asked, wish) for wish in caused),
-        (*_more_nodes(asked, circle, wishes), *_fewer_wishes(asked, circle, wishes, caused)),
+        (
+            *_more_nodes(asked, circle, wishes),
+            *_fewer_wishes(asked, circle, wishes, caused),
+        ),
     )
 
 
@@ -63,30 +69,71 @@ def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
     """In the order in which they are looked at: what can be left out first is no cause."""
     there, replicas = set(circle), problem.replicas
     return [
-        *(_Wish("nodes", (site,), (node,)) for site in circle for node in sorted(problem.pinned.get(site, ()))),
-        *(_Wish("count", (site,), count=int(replicas[site])) for site in circle if replicas[site] > 1),
-        *(_Wish("not on", (site,), tuple(sorted(problem.barred[site]))) for site in circle if site in problem.barred),
-        *(_Wish("apart", tuple(sorted(group))) for group in problem.apart if group & there),
+        *(
+            _Wish("nodes", (site,), (node,))
+            for site in circle
+            for node in sorted(problem.pinned.get(site, ()))
+        ),
+        *(
+            _Wish("count", (site,), count=int(replicas[site]))
+            for site in circle
+            if replicas[site] > 1
+        ),
+        *(
+            _Wish("not on", (site,), tuple(sorted(problem.barred[site])))
+            for site in circle
+            if site in problem.barred
+        ),
+        *(
+            _Wish("apart", tuple(sorted(group)))
+            for group in problem.apart
+            if group & there
+        ),
     ]
 
 
-def _impossible(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish], more: int = 0) -> bool:
-    guests = {site: _guest(problem, site, [wish for wish in wishes if site in wish.sites], more) for site in circle}
-    if any(len(guest.on) > guest.count or guest.missing > len(guest.free) for guest in guests.values()):
+def _impossible(
+    problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish], more: int = 0
+) -> bool:
+    guests = {
+        site: _guest(
+            problem, site, [wish for wish in wishes if site in wish.sites], more
+        )
+        for site in circle
+    }
+    if any(
+        len(guest.on) > guest.count or guest.missing > len(guest.free)
+        for guest in guests.values()
+    ):
         return True
-    return separation.seat(guests, [wish.sites for wish in wishes if wish.kind == "apart"], STEPS).impossible
+    return separation.seat(
+        guests, [wish.sites for wish in wishes if wish.kind == "apart"], STEPS
+    ).impossible
 
 
-def _guest(problem: Problem, site: int, wishes: Sequence[_Wish], more: int) -> Guest[int]:
-    on = frozenset(node for wish in wishes if wish.kind == "nodes" for node in wish.nodes)
+def _guest(
+    problem: Problem, site: int, wishes: Sequence[_Wish], more: int
+) -> Guest[int]:
+    on = frozenset(
+        node for wish in wishes if wish.kind == "nodes" for node in wish.nodes
+    )
     barred = {node for wish in wishes if wish.kind == "not on" for node in wish.nodes}
     counts = [wish.count for wish in wishes if wish.kind == "count"]
-    nodes = [*np.flatnonzero(problem.open).tolist(), *range(len(problem.nodes), len(problem.nodes) + more)]
+    nodes = [
+        *np.flatnonzero(problem.open).tolist(),
+        *range(len(problem.nodes), len(problem.nodes) + more),
+    ]
     count = counts[0] if counts else int(min(problem.replicas[site], 1))
-    return Guest(count, on, tuple(node for node in nodes if node not in on and node not in barred))
+    return Guest(
+        count,
+        on,
+        tuple(node for node in nodes if node not in on and node not in barred),
+    )
 
 
-def _fewest(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]) -> list[_Wish]:
+def _fewest(
+    problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]
+) -> list[_Wish]:
     """Wishes of which none can be left out without the others being possible."""
     caused = list(wishes)
     for wish in wishes:
@@ -96,7 +143,9 @@ def _fewest(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]) ->
     return caused
 
 
-def _more_nodes(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]) -> tuple[Relaxation, ...]:
+def _more_nodes(
+    problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]
+) -> tuple[Relaxation, ...]:
     wanted, there = int(problem.replicas[list(circle)].sum()), int(problem.open.sum())
     for more in range(1, wanted + 1):
         if not _impossible(problem, circle, wishes, more):
@@ -105,19 +154,25 @@ def _more_nodes(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]
 
 
 def _fewer_wishes(
-    problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish], caused: Sequence[_Wish]
+    problem: Problem,
+    circle: Sequence[int],
+    wishes: Sequence[_Wish],
+    caused: Sequence[_Wish],
 ) -> tuple[Relaxation, ...]:
     """Taken back one after the other, of each cause the one that gives way first."""
     left, count = list(wishes), 0
     while caused:
         left, count = [wish for wish in left if wish is not caused[-1]], count + 1
-        caused = _fewest(problem, circle, left) if _impossible(problem, circle, left) else ()
+        caused = (
+            _fewest(problem, circle, left) if _impossible(problem, circle, left) else ()
+        )
     return (Relaxation("wishes taken back", float(count), least=count == 1),)
 
 
 def _sentence(problem: Problem, wish: _Wish) -> str:
     sites, nodes = (
-        [names[at] for at in of] for names, of in ((problem.sites, wish.sites), (problem.nodes, wish.nodes))
+        [names[at] for at in of]
+        for names, of in ((problem.sites, wish.sites), (problem.nodes, wish.nodes))
     )
     match wish.kind:
         case "nodes":

@@ -1,8 +1,9 @@
 """How good the prediction of the partition in force has been, once its next period was seen.
 
-In go the plan it was made with, what the nodes and sites then did, and the same model replayed with the traffic that
-came; out comes a Measured. What a node was off by has two parts: traffic, which is the model with the accesses that
-came against the model with those it knew; and the model, which is what the nodes' own logs have against the former.
+In go the plan it was made with, what the nodes and sites then did, and the same model replayed with
+the traffic that came; out comes a Measured. What a node was off by has two parts: traffic, which is
+the model with the accesses that came against the model with those it knew; and the model, which is
+what the nodes' own logs have against the former.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ FARTHEST = 100
 def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
     """What was predicted of the nodes' access rates and working sets, beside what was found."""
     then = {load.node: load for load in predicted.nodes}
-    pairs = [(then[load.node], load) for load in found.nodes if load.node in then and load.fair]
+    pairs = [
+        (then[load.node], load)
+        for load in found.nodes
+        if load.node in then and load.fair
+    ]
     distances = [
         abs(getattr(now, name) - getattr(earlier, name)) / now.fair
         for earlier, now in pairs
@@ -33,17 +38,28 @@ def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
     return Measured(plan, nodes, float(np.median(distances)) if distances else 0.0)
 
 
-def compare_nodes(base: Plan, came: Forecast, logged: Mapping[str, int]) -> tuple[NodeOff, ...]:
-    """Of each node: as predicted, with the traffic that came, and by its own logs where every node has some."""
-    then = next((forecast for forecast in base.forecasts if forecast.policy == AFTER), None)
+def compare_nodes(
+    base: Plan, came: Forecast, logged: Mapping[str, int]
+) -> tuple[NodeOff, ...]:
+    """Of each node: as predicted, with the traffic that came, and by its own logs where every node
+    has some.
+    """
+    then = next(
+        (forecast for forecast in base.forecasts if forecast.policy == AFTER), None
+    )
     if then is None:
         return ()
     before = {node.node: node for node in then.nodes}
     now = [node for node in came.nodes if node.node in before]
     names = [node.node for node in now]
-    predicted, modelled = _shares([before[name].requests for name in names]), _shares([node.requests for node in now])
+    predicted, modelled = (
+        _shares([before[name].requests for name in names]),
+        _shares([node.requests for node in now]),
+    )
     in_logs = [logged.get(name, 0) for name in names]
-    known = any(in_logs) and all(answers or not node.requests for answers, node in zip(in_logs, now, strict=True))
+    known = any(in_logs) and all(
+        answers or not node.requests for answers, node in zip(in_logs, now, strict=True)
+    )
     by_log = _shares(in_logs)
     return tuple(
         NodeOff(
@@ -54,23 +70,42 @@ def compare_nodes(base: Plan, came: Forecast, logged: Mapping[str, int]) -> tupl
     )  # fmt: skip
 
 
-def of_sites(expected: pd.Series[float], measured: pd.Series[float]) -> tuple[tuple[SiteOff, ...], float | None]:
-    """Bytes by site as they were expected and as they were: the farthest off, and the part of all that was off."""
-    both = pd.concat({"expected": expected, "measured": measured}, axis=1).fillna(0.0).sort_index()
+def of_sites(
+    expected: pd.Series[float], measured: pd.Series[float]
+) -> tuple[tuple[SiteOff, ...], float | None]:
+    """Bytes by site as they were expected and as they were: the farthest off, and the part of all
+    that was off.
+    """
+    both = (
+        pd.concat({"expected": expected, "measured": measured}, axis=1)
+        .fillna(0.0)
+        .sort_index()
+    )
     off = (both["measured"] - both["expected"]).abs()
-    farthest = both.loc[off[off > 0].sort_values(ascending=False, kind="stable").index[:FARTHEST]]
-    rows = zip(farthest.index, farthest["expected"].tolist(), farthest["measured"].tolist(), strict=True)
+    farthest = both.loc[
+        off[off > 0].sort_values(ascending=False, kind="stable").index[:FARTHEST]
+    ]
+    rows = zip(
+        farthest.index,
+        farthest["expected"].tolist(),
+        farthest["measured"].tolist(),
+        strict=True,
+    )
     total = float(both["measured"].sum())
     return tuple(SiteOff(str(site), round(e), round(m)) for site, e, m in rows), float(
         off.sum()
     ) / total if total else None
 
 
-def answers_in_logs(segments: Iterable[Segment], first_hour: int, end_hour: int) -> dict[str, int]:
+def answers_in_logs(
+    segments: Iterable[Segment], first_hour: int, end_hour: int
+) -> dict[str, int]:
     """The answers in the logs of each node, in those hours since 1970."""
     found: dict[str, int] = {}
     for segment in segments:
-        in_time = sum(answers for hour, answers in segment.hours if first_hour <= hour < end_hour)
+        in_time = sum(
+            answers for hour, answers in segment.hours if first_hour <= hour < end_hour
+        )
         found[segment.node] = found.get(segment.node, 0) + in_time
     return found
 

@@ -1,9 +1,11 @@
-"""What sites will ask for next, from what they asked for in the nights before: and whether saying so is any good.
+"""What sites will ask for next, from what they asked for in the nights before: and whether saying
+so is any good.
 
-In go the bytes sent per site in consecutive periods, the last one last; out comes what is expected of the next one, by
-the method that would have been best in the nights that are known. Yesterday's figures are a method, too, and stay the
-answer until another one is clearly better on this very cluster. A night of which nothing is known keeps its place, so
-that the others keep their days of the week, and is left out of everything else; the last one is always known.
+In go the bytes sent per site in consecutive periods, the last one last; out comes what is expected
+of the next one, by the method that would have been best in the nights that are known. Yesterday's
+figures are a method, too, and stay the answer until another one is clearly better on this very
+cluster. A night of which nothing is known keeps its place, so that the others keep their days of
+the week, and is left out of everything else; the last one is always known.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ LEAST = 2 * WEEK
 TESTED = 7
 # Another method must be off by so much less, as a part of what yesterday's figures are off by.
 BETTER = 0.05
-# A prediction is at most so many times as much as a site asked for on the last night or on two of the last fortnight,
-# and at least as much less: one bad night must not move a cluster, and a site that rests on Sundays comes back. For a
-# night that is not known the one before it on its day of the week counts.
+# A prediction is at most so many times as much as a site asked for on the last night or on two of
+# the last fortnight, and at least as much less: one bad night must not move a cluster, and a site
+# that rests on Sundays comes back. For a night that is not known the one before it on its day of
+# the week counts.
 FARTHEST = 2.0
 # Of sites that get less than this share of the whole, growth is noise.
 FEW = 0.001
@@ -57,16 +60,23 @@ def weighted_mean(past: Floats) -> Floats:
 
 
 def weekday(past: Floats) -> Floats:
-    """A week ago, as much larger or smaller as this week was than the one before; where nothing is known of that night,
-    two weeks ago with the growth of both, or else yesterday.
+    """A week ago, as much larger or smaller as this week was than the one before; where nothing is
+    known of that night, two weeks ago with the growth of both, or else yesterday.
     """
     known = known_nights(past)
     both = known[-WEEK:] & known[-2 * WEEK : -WEEK]
-    this, before = past[-WEEK:][both].sum(axis=0), past[-2 * WEEK : -WEEK][both].sum(axis=0)
-    grown = np.clip(np.divide(this, before, out=np.ones_like(this), where=before > 0), 0.5, 2.0)
+    this, before = (
+        past[-WEEK:][both].sum(axis=0),
+        past[-2 * WEEK : -WEEK][both].sum(axis=0),
+    )
+    grown = np.clip(
+        np.divide(this, before, out=np.ones_like(this), where=before > 0), 0.5, 2.0
+    )
     if not known[-WEEK] and not known[-2 * WEEK]:
         return yesterday(past)
-    expected: Floats = past[-WEEK] * grown if known[-WEEK] else past[-2 * WEEK] * grown**2
+    expected: Floats = (
+        past[-WEEK] * grown if known[-WEEK] else past[-2 * WEEK] * grown**2
+    )
     return expected
 
 
@@ -74,19 +84,26 @@ def trend(past: Floats) -> Floats:
     """Yesterday and half of a night's growth along the straight line through a week."""
     known = known_nights(past)[-WEEK:]
     nights = np.flatnonzero(known) - np.flatnonzero(known).mean()
-    slope = (past[-WEEK:][known] * nights[:, None]).sum(axis=0) / max(float((nights**2).sum()), 1.0)
+    slope = (past[-WEEK:][known] * nights[:, None]).sum(axis=0) / max(
+        float((nights**2).sum()), 1.0
+    )
     expected: Floats = np.maximum(past[-1] + slope / 2, 0.0)
     return expected
 
 
-METHODS: dict[str, Method] = {YESTERDAY: yesterday, "faded": weighted_mean, "weekday": weekday, "trend": trend}
+METHODS: dict[str, Method] = {
+    YESTERDAY: yesterday,
+    "faded": weighted_mean,
+    "weekday": weekday,
+    "trend": trend,
+}
 
 
 def outlook(past: pd.DataFrame) -> tuple[Outlook, pd.Series]:
     """The backtest, and what each site is expected to ask for.
 
-    `past` has a row for each site and a column for each period, of which all or nothing is known. What was tested is
-    what is expected: the same bounds hold for both.
+    `past` has a row for each site and a column for each period, of which all or nothing is known.
+    What was tested is what is expected: the same bounds hold for both.
     """
     nights = past.to_numpy(dtype=np.float64).T
     known = int(known_nights(nights).sum())
@@ -108,13 +125,19 @@ def known_nights(past: Floats) -> Bools:
 def next_night_by_method(past: Floats) -> dict[str, Floats]:
     """By method: the next night, within what a site has shown that it may ask for."""
     least, most = bounds(past)
-    return {name: np.clip(method(past), least, most) for name, method in METHODS.items()}
+    return {
+        name: np.clip(method(past), least, most) for name, method in METHODS.items()
+    }
 
 
 def bounds(past: Floats) -> tuple[Floats, Floats]:
-    """The least and the most that each site may be expected to ask for; the last night is always between them."""
+    """The least and the most that each site may be expected to ask for; the last night is always
+    between them.
+    """
     twice = np.partition(past[_fortnight(known_nights(past))], (1, -2), axis=0)
-    return np.minimum(twice[1], past[-1]) / FARTHEST, np.maximum(twice[-2], past[-1]) * FARTHEST
+    return np.minimum(twice[1], past[-1]) / FARTHEST, np.maximum(
+        twice[-2], past[-1]
+    ) * FARTHEST
 
 
 def _fortnight(known: Bools) -> list[int]:
@@ -126,15 +149,21 @@ def _fortnight(known: Bools) -> list[int]:
 
 
 def predictable_nights(nights: Floats) -> list[int]:
-    """The last nights that can be predicted: enough is known before them, the night before them first of all."""
+    """The last nights that can be predicted: enough is known before them, the night before them
+    first of all.
+    """
     known = known_nights(nights)
     before: Ints = np.cumsum(known) - known
-    found: list[int] = np.flatnonzero(known & np.roll(known, 1) & (before >= LEAST))[-TESTED:].tolist()
+    found: list[int] = np.flatnonzero(known & np.roll(known, 1) & (before >= LEAST))[
+        -TESTED:
+    ].tolist()
     return found
 
 
 def backtest(nights: Floats) -> dict[str, float]:
-    """By method: how far off the last nights would have been predicted, as a ratio of all that was asked for."""
+    """By method: how far off the last nights would have been predicted, as a ratio of all that was
+    asked for.
+    """
     those = predictable_nights(nights)
     asked = sum(float(nights[night].sum()) for night in those) or 1.0
     off = dict.fromkeys(METHODS, 0.0)
@@ -150,7 +179,9 @@ def surges(past: pd.DataFrame, times: float) -> tuple[Surge, ...]:
         return ()
     last, before = past.iloc[:, -1], past.iloc[:, :-1].mean(axis=1)
     grown = (last > times * before) & (last > FEW * last.sum()) & (before > 0)
-    found = [Surge(str(site), float(last[site] / before[site])) for site in past.index[grown]]
+    found = [
+        Surge(str(site), float(last[site] / before[site])) for site in past.index[grown]
+    ]
     return tuple(sorted(found, key=lambda surge: (-surge.times, surge.site)))
 
 
@@ -160,11 +191,14 @@ def sentences(found: Outlook, grown: Sequence[Surge]) -> tuple[str, ...]:
     errors = dict(found.errors)
     if found.method != YESTERDAY:
         notes.append(
-            f"planned for what the next day is expected to be, by {found.method}: over the last nights that was off by "
+            f"planned for what the next day is expected to be, by {found.method}: "
+            "over the last nights that was off by "
             f"{errors[found.method]:.1%}, yesterday's figures by {errors[YESTERDAY]:.1%}"
         )
     if grown:
-        named = ", ".join(f"{surge.site} ({surge.times:.1f} times)" for surge in grown[:5])
+        named = ", ".join(
+            f"{surge.site} ({surge.times:.1f} times)" for surge in grown[:5]
+        )
         more = f" and {len(grown) - 5} more" if len(grown) > 5 else ""
         notes.append(f"grown far beyond the nights before: {named}{more}")
     return tuple(notes)

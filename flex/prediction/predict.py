@@ -1,8 +1,9 @@
 """What each node will have to do under a placement, before it happens: a miniature replay.
 
-In go a sample of accesses, a placement (or none: round robin) and the nodes; out comes a Forecast. A sample that holds
-a share of the targets is replayed through caches of the same share of each node's memory, and what comes out is scaled
-back: by scaling.py. Replaying itself is in replay.py; choosing the sample is the ingest's business, and so are logs.
+In go a sample of accesses, a placement (or none: round robin) and the nodes; out comes a Forecast.
+A sample that holds a share of the targets is replayed through caches of the same share of each
+node's memory, and what comes out is scaled back: by scaling.py. Replaying itself is in replay.py;
+choosing the sample is the ingest's business, and so are logs.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ MOST_RAM = 2**62
 class Server:
     """How fast a node of capacity 1 serves, as the FLEX paper (HPL-2000-28, section 4) assumes it.
 
-    `operations` answers of `answer` bytes a second from memory, `disk_penalty` times fewer from disk;
-    the time for an answer grows with its size.
+    `operations` answers of `answer` bytes a second from memory, `disk_penalty` times fewer from
+    disk; the time for an answer grows with its size.
     """
 
     operations: float = 1000.0
@@ -42,39 +43,62 @@ class Server:
     def seconds(self, node: NodeForecast) -> float:
         """How long a node of capacity 1 works on all that it is asked for."""
         from_memory = node.bytes - node.disk_bytes
-        return (from_memory + node.disk_bytes * self.disk_penalty) / (self.answer * self.operations)
+        return (from_memory + node.disk_bytes * self.disk_penalty) / (
+            self.answer * self.operations
+        )
 
 
 PAPER = Server()
 
 
 def forecast(
-    sample: Sample, placement: pd.DataFrame, nodes: Sequence[Node], *, policy: str, cache: str = "lru"
+    sample: Sample,
+    placement: pd.DataFrame,
+    nodes: Sequence[Node],
+    *,
+    policy: str,
+    cache: str = "lru",
 ) -> Forecast:
     """The load of each node when it serves what the PLACEMENT gives it.
 
-    A site on several nodes is split among them at random, the same way each time. Accesses to sites that have no node
-    here are left out and counted. A target larger than a node's memory is read from disk each time it is asked for;
-    in a sample that holds for targets larger than the sample's share of the memory. Each node's memory is a cache of
-    the policy named, one of flex.caches.
+    A site on several nodes is split among them at random, the same way each time. Accesses to sites
+    that have no node here are left out and counted. A target larger than a node's memory is read
+    from disk each time it is asked for; in a sample that holds for targets larger than the sample's
+    share of the memory. Each node's memory is a cache of the policy named, one of flex.caches.
     """
     PLACEMENT.check(placement)
     names = [node.name for node in nodes]
     row_site, row_node = _rows(sample.sites, placement, names)
-    spread = Spread(len(nodes), row_site, row_node, np.zeros(len(sample.sites), dtype=np.bool_), NOBODY)
+    spread = Spread(
+        len(nodes),
+        row_site,
+        row_node,
+        np.zeros(len(sample.sites), dtype=np.bool_),
+        NOBODY,
+    )
     node = _route(sample.site[sample.target], row_site, row_node, len(sample.sites))
     return _forecast_by_replay(sample, node, nodes, policy, cache, spread)
 
 
 def round_robin(
-    sample: Sample, nodes: Sequence[Node], *, sites: Collection[str] | None = None, cache: str = "lru"
+    sample: Sample,
+    nodes: Sequence[Node],
+    *,
+    sites: Collection[str] | None = None,
+    cache: str = "lru",
 ) -> Forecast:
-    """The load of each node when every access goes to the next active one: the paper's ideal round robin.
+    """The load of each node when every access goes to the next active one: the paper's ideal round
+    robin.
 
-    To be compared with a placement's, it must leave out what that leaves out: only accesses to `sites` are served.
+    To be compared with a placement's, it must leave out what that leaves out: only accesses to
+    `sites` are served.
     """
     active = np.flatnonzero([node.state == "active" for node in nodes])
-    known = np.ones(len(sample.sites), dtype=np.bool_) if sites is None else pd.Index(sample.sites).isin(list(sites))
+    known = (
+        np.ones(len(sample.sites), dtype=np.bool_)
+        if sites is None
+        else pd.Index(sample.sites).isin(list(sites))
+    )
     served = np.flatnonzero(known[sample.site[sample.target]])
     node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
     node[served] = in_turn(len(served), active)
@@ -82,13 +106,22 @@ def round_robin(
     return _forecast_by_replay(sample, node, nodes, ROUND_ROBIN, cache, spread)
 
 
-def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
-    """Requests a second the cluster can serve in these proportions, until its busiest node has no time left.
+def throughput(
+    forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER
+) -> float:
+    """Requests a second the cluster can serve in these proportions, until its busiest node has no
+    time left.
 
     A node that `nodes` does not name has capacity 1. 0 when the forecast has no byte to serve.
     """
     capacity = {node.name: node.capacity for node in nodes}
-    busiest = max((server.seconds(node) / capacity.get(node.node, 1.0) for node in forecast.nodes), default=0.0)
+    busiest = max(
+        (
+            server.seconds(node) / capacity.get(node.node, 1.0)
+            for node in forecast.nodes
+        ),
+        default=0.0,
+    )
     return sum(node.requests for node in forecast.nodes) / busiest if busiest else 0.0
 
 
@@ -107,8 +140,12 @@ def busiest_utilisation(node: NodeForecast) -> float:
     return node.seconds * node.busiest / 3600
 
 
-def route(sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]) -> Ints:
-    """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without a known node."""
+def route(
+    sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]
+) -> Ints:
+    """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without
+    a known node.
+    """
     return _route(site, *_rows(sites, placement, nodes), len(sites))
 
 
@@ -125,10 +162,16 @@ def _route(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
     return routed
 
 
-def _rows(sites: Sequence[str], placement: pd.DataFrame, nodes: Sequence[str]) -> tuple[Ints, Ints]:
+def _rows(
+    sites: Sequence[str], placement: pd.DataFrame, nodes: Sequence[str]
+) -> tuple[Ints, Ints]:
     """Positions of site and node of each row of which both are known."""
-    row_site = pd.Index(list(sites), dtype="str").get_indexer(pd.Index(placement["site"]))
-    row_node = pd.Index(list(nodes), dtype="str").get_indexer(pd.Index(placement["node"]))
+    row_site = pd.Index(list(sites), dtype="str").get_indexer(
+        pd.Index(placement["site"])
+    )
+    row_node = pd.Index(list(nodes), dtype="str").get_indexer(
+        pd.Index(placement["node"])
+    )
     known = (row_site >= 0) & (row_node >= 0)
     return row_site[known], row_node[known]
 
@@ -141,7 +184,9 @@ def in_turn(accesses: int, nodes: Ints) -> Ints:
 
 
 def _dice(position: Ints) -> npt.NDArray[np.uint64]:
-    """splitmix64 of each position: as good as random, and the same on every machine and in every run."""
+    """splitmix64 of each position: as good as random, and the same on every machine and in every
+    run.
+    """
     x = (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -150,7 +195,12 @@ def _dice(position: Ints) -> npt.NDArray[np.uint64]:
 
 
 def _forecast_by_replay(
-    sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, spread: Spread
+    sample: Sample,
+    node: Ints,
+    nodes: Sequence[Node],
+    policy: str,
+    cache: str,
+    spread: Spread,
 ) -> Forecast:
     if not 0 < sample.rate <= 1:
         raise _bad_rate(sample.rate)
@@ -159,10 +209,16 @@ def _forecast_by_replay(
     whole = np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64)
     scale = scale_of(sample, spread, whole)
     ram = (whole * (scale.memory if scale else sample.rate)).astype(np.int64)
-    counts = scale_up(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
+    counts = scale_up(
+        scale, sample.rate, replay(kept, node[served], ram, cache)
+    ).T.tolist()
     busiest = _busiest(kept, node[served], len(nodes)).tolist()
-    forecasts = tuple(_of_node(*each) for each in zip(nodes, counts, busiest, strict=True))
-    left_out = scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)
+    forecasts = tuple(
+        _of_node(*each) for each in zip(nodes, counts, busiest, strict=True)
+    )
+    left_out = (
+        scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)
+    )
     made = Forecast(policy, sample.rate, forecasts, left_out)
     return replace(made, throughput=throughput(made, nodes))
 
@@ -176,13 +232,18 @@ def _busiest(sample: Sample, node: Ints, nodes: int) -> npt.NDArray[np.float64]:
     """Of each node, the share of its bytes that its busiest hour has."""
     if not len(node):
         return np.zeros(nodes)
-    # Hours in which nobody asked for anything have no number: a clock that is years off takes no more room.
+    # Hours in which nobody asked for anything have no number: a clock that is years off takes no
+    # more room.
     hour = np.cumsum(np.diff(sample.time // 3600, prepend=sample.time[0] // 3600) != 0)
     hours = int(hour[-1]) + 1
     size = sample.size[sample.target].astype(np.float64)
-    by_hour = np.bincount(node * hours + hour, size, nodes * hours).reshape(nodes, hours)
+    by_hour = np.bincount(node * hours + hour, size, nodes * hours).reshape(
+        nodes, hours
+    )
     total = by_hour.sum(axis=1)
-    share: npt.NDArray[np.float64] = np.divide(by_hour.max(axis=1), total, out=np.zeros(nodes), where=total > 0)
+    share: npt.NDArray[np.float64] = np.divide(
+        by_hour.max(axis=1), total, out=np.zeros(nodes), where=total > 0
+    )
     return share
 
 
@@ -191,5 +252,6 @@ def _bad_rate(rate: float) -> BadInput:
         f"a forecast from a sample of rate {rate!r}",
         "the rate is the share of the targets that the sample holds: over 0, at most 1",
         kept="nothing was predicted",
-        advice="this is a fault in the program that made the sample; please report it with the input",
+        advice="this is a fault in the program that made the sample; please report "
+        "it with the input",
     )

@@ -1,8 +1,8 @@
 """Accesses through the nodes' caches under a placement: the one loop of prediction and simulation.
 
-In go accesses in time order, each with its target, the target's size and the node it goes to; out comes, per node,
-how many were asked for, how many were not in memory, and the bytes of both. Where the accesses come from and
-which node they go to is decided elsewhere (predict.py, sim/).
+In go accesses in time order, each with its target, the target's size and the node it goes to; out
+comes, per node, how many were asked for, how many were not in memory, and the bytes of both. Where
+the accesses come from and which node they go to is decided elsewhere (predict.py, sim/).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Ints = npt.NDArray[np.int64]
 class Sample:
     """A time-ordered sample of accesses: all accesses of a share `rate` of the targets.
 
-    `site[t]` and `size[t]` describe target t; `target` and `time` run over the accesses. `totals`, where they are
-    known, are of the same sites, targets that the sample leaves out included.
+    `site[t]` and `size[t]` describe target t; `target` and `time` run over the accesses. `totals`,
+    where they are known, are of the same sites, targets that the sample leaves out included.
     """
 
     sites: tuple[str, ...]
@@ -51,14 +51,21 @@ class Replayed:
     disk_bytes: Ints
 
 
-def reference_replay(cache: str, target: Ints, node: Ints, size: Ints, ram: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Requests, misses, bytes and disk bytes of each node, each with a cache of that policy of ram[node] bytes.
+def reference_replay(
+    cache: str, target: Ints, node: Ints, size: Ints, ram: Ints
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Requests, misses, bytes and disk bytes of each node, each with a cache of that policy of
+    ram[node] bytes.
 
     A target larger than the cache is read from disk each time and evicts nothing.
     """
-    requests, misses, total, disk = (np.zeros(len(ram), dtype=np.int64) for _ in range(4))
+    requests, misses, total, disk = (
+        np.zeros(len(ram), dtype=np.int64) for _ in range(4)
+    )
     ask = [CACHES[cache](limit).ask for limit in ram.tolist()]
-    for t, n, bytes_ in zip(target.tolist(), node.tolist(), size[target].tolist(), strict=True):
+    for t, n, bytes_ in zip(
+        target.tolist(), node.tolist(), size[target].tolist(), strict=True
+    ):
         requests[n] += 1
         total[n] += bytes_
         if not ask[n](t, bytes_):
@@ -71,8 +78,15 @@ _replay = engine.pick("replay", reference_replay)
 
 
 def replay(sample: Sample, node: Ints, ram: Ints, cache: str = "lru") -> Replayed:
-    """Access i of the sample goes to node[i]; ram is what each node's cache holds, at the sample's own scale."""
+    """Access i of the sample goes to node[i]; ram is what each node's cache holds, at the sample's
+    own scale.
+    """
     assert len(node) == len(sample.target), "every access goes to a node"
-    assert not len(node) or 0 <= node.min() <= node.max() < len(ram), "and to one that is there"
-    contiguous = (np.ascontiguousarray(column, dtype=np.int64) for column in (sample.target, node, sample.size, ram))
+    assert not len(node) or 0 <= node.min() <= node.max() < len(ram), (
+        "and to one that is there"
+    )
+    contiguous = (
+        np.ascontiguousarray(column, dtype=np.int64)
+        for column in (sample.target, node, sample.size, ram)
+    )
     return Replayed(*_replay(cache, *contiguous))

@@ -1,7 +1,9 @@
-"""All targets there are, told by kinds: those of a site that are asked for about as often and are about as large.
+"""All targets there are, told by kinds: those of a site that are asked for about as often and are
+about as large.
 
-In go the site, the requests and the size of each target; out come Kinds, of which there are far fewer than targets. So
-what is known of all targets can be kept beside a sample of some. Kinds of parts that have no target in common add up.
+In go the site, the requests and the size of each target; out come Kinds, of which there are far
+fewer than targets. So what is known of all targets can be kept beside a sample of some. Kinds of
+parts that have no target in common add up.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ _COUNTS = ["targets", "requests", "bytes", "working_set"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:
-    """Of each kind its `site`, how many `targets` it has, the `requests` for them, and the bytes of their answers.
+    """Of each kind its `site`, how many `targets` it has, the `requests` for them, and the bytes of
+    their answers.
 
-    `bytes` are those of all answers, `working_set` those of each target once. What a kind's targets are asked for, and
-    how large they are, differs by less than a factor of two.
+    `bytes` are those of all answers, `working_set` those of each target once. What a kind's targets
+    are asked for, and how large they are, differs by less than a factor of two.
     """
 
     site: Ints
@@ -56,7 +59,11 @@ def kinds(site: Ints, requests: Ints, size: Ints) -> Kinds:
 
 def add_up(parts: Iterable[Kinds]) -> Kinds:
     tables = [_table(part) for part in parts]
-    whole = pd.concat([_table(each(_NONE, _NONE, _NONE)), *tables]).groupby(["site", "often", "large"]).sum()
+    whole = (
+        pd.concat([_table(each(_NONE, _NONE, _NONE)), *tables])
+        .groupby(["site", "often", "large"])
+        .sum()
+    )
     site = whole.index.get_level_values("site").to_numpy(dtype=np.int64)
     return Kinds(site, *(whole[name].to_numpy(dtype=np.int64) for name in _COUNTS))
 
@@ -72,6 +79,15 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 def _table(part: Kinds) -> pd.DataFrame:
     """Added up once, so that a part is no larger than the kinds it has."""
-    columns = {"site": part.site, "often": class_of(part.times()), "large": class_of(part.sizes())}
+    columns = {
+        "site": part.site,
+        "often": class_of(part.times()),
+        "large": class_of(part.sizes()),
+    }
     counts = {name: getattr(part, name) for name in _COUNTS}
-    return pd.DataFrame(columns | counts).groupby(["site", "often", "large"]).sum().reset_index()
+    return (
+        pd.DataFrame(columns | counts)
+        .groupby(["site", "often", "large"])
+        .sum()
+        .reset_index()
+    )

@@ -1,7 +1,9 @@
-"""What a running HAProxy has to be told so that it does what new files say: some commands, or to read them anew.
+"""What a running HAProxy has to be told so that it does what new files say: some commands, or to
+read them anew.
 
-In go the files before and after, out comes a Change. Commands change host names, and members' addresses, weights and
-whether they take requests; everything else is structure, and takes a reload. Nothing is told here.
+In go the files before and after, out comes a Change. Commands change host names, and members'
+addresses, weights and whether they take requests; everything else is structure, and takes a reload.
+Nothing is told here.
 """
 
 from __future__ import annotations
@@ -34,12 +36,19 @@ class _Server:
     rest: Words
 
 
-def change(before: Mapping[str, str], after: Mapping[str, str], directory: str) -> Change:
+def change(
+    before: Mapping[str, str], after: Mapping[str, str], directory: str
+) -> Change:
     """`directory` is where HAProxy found its maps."""
     commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
     if commands is None or before.get(POPULAR, "") != after.get(POPULAR, ""):
         return Change(reload=True)
-    return Change((*commands, *_of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}")))
+    return Change(
+        (
+            *commands,
+            *_of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}"),
+        )
+    )
 
 
 def _of_servers(before: str, after: str) -> list[Words] | None:
@@ -55,7 +64,11 @@ def _of_servers(before: str, after: str) -> list[Words] | None:
         if was == becomes:
             continue
         one, other = _server(was), _server(becomes)
-        if one is None or other is None or (one.name, one.rest) != (other.name, other.rest):
+        if (
+            one is None
+            or other is None
+            or (one.name, one.rest) != (other.name, other.rest)
+        ):
             return None
         commands += _of_server(f"{section}/{other.name}", one, other)
     return commands
@@ -71,7 +84,9 @@ def _server(line: str) -> _Server | None:
         place = rest.index("weight")
         weight = rest[place + 1]
         del rest[place : place + 2]
-    return _Server(name, address, weight, takes, tuple(word for word in rest if word != "disabled"))
+    return _Server(
+        name, address, weight, takes, tuple(word for word in rest if word != "disabled")
+    )
 
 
 def _of_server(name: str, before: _Server, after: _Server) -> Iterator[Words]:
@@ -85,7 +100,17 @@ def _of_server(name: str, before: _Server, after: _Server) -> Iterator[Words]:
 
 
 def _of_hosts(before: str, after: str, path: str) -> Iterator[Words]:
-    old, new = (dict(line.split(" ", 1) for line in text.splitlines()) for text in (before, after))
+    old, new = (
+        dict(line.split(" ", 1) for line in text.splitlines())
+        for text in (before, after)
+    )
     yield from (("del", "map", path, host) for host in sorted(old.keys() - new.keys()))
-    yield from (("add", "map", path, host, new[host]) for host in sorted(new.keys() - old.keys()))
-    yield from (("set", "map", path, host, new[host]) for host in sorted(new) if old.get(host, new[host]) != new[host])
+    yield from (
+        ("add", "map", path, host, new[host])
+        for host in sorted(new.keys() - old.keys())
+    )
+    yield from (
+        ("set", "map", path, host, new[host])
+        for host in sorted(new)
+        if old.get(host, new[host]) != new[host]
+    )

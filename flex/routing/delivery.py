@@ -1,7 +1,8 @@
-"""A node's files where its HAProxy reads them: checked first, each whole or not at all, and those before kept.
+"""A node's files where its HAProxy reads them: checked first, each whole or not at all, and those
+before kept.
 
-In go the files of haproxy.py and their folder. What does not pass HAProxy's own check is not put there. Nobody is told
-to read them anew here.
+In go the files of haproxy.py and their folder. What does not pass HAProxy's own check is not put
+there. Nobody is told to read them anew here.
 """
 
 from __future__ import annotations
@@ -27,21 +28,38 @@ _MAP = re.compile(rf"\(\S*/({re.escape(HOSTS)}|{re.escape(POPULAR)})([,)])")
 _CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
-def put(files: Mapping[str, str], folder: Path, found: Program | None, *, owing: bool = False) -> bool:
-    """Whether anything changed. `found` checks the files first; None where there is no HAProxy on this machine.
+def put(
+    files: Mapping[str, str],
+    folder: Path,
+    found: Program | None,
+    *,
+    owing: bool = False,
+) -> bool:
+    """Whether anything changed. `found` checks the files first; None where there is no HAProxy on
+    this machine.
 
-    When they are `owing` to their node, what was put there before and not told to be `carried` counts as changed, too.
-    Raises BadInput when HAProxy refuses them, NotWritten when the folder takes no more; then all is as before.
+    When they are `owing` to their node, what was put there before and not told to be `carried`
+    counts as changed, too. Raises BadInput when HAProxy refuses them, NotWritten when the folder
+    takes no more; then all is as before.
     """
     with alone(folder):
         return placed(files, folder, found, owing=owing)
 
 
-def placed(files: Mapping[str, str], folder: Path, found: Program | None, *, owing: bool = False) -> bool:
+def placed(
+    files: Mapping[str, str],
+    folder: Path,
+    found: Program | None,
+    *,
+    owing: bool = False,
+) -> bool:
     """As `put` does, by whoever is `alone` there."""
     if all(content(folder / name) == text for name, text in files.items()):
         return owing and (folder / OWED).exists()
-    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch:
+    with (
+        _writing(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
+    ):
         if found:
             _check(files, Path(scratch), found)
         write(files, Path(scratch))
@@ -77,7 +95,9 @@ def is_owed(folder: Path) -> bool:
 
 def contents(folder: Path) -> dict[str, str]:
     """By name, of all that a node's HAProxy reads."""
-    names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED)))
+    names = (
+        path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED))
+    )
     found = {name: content(folder / name) for name in names}
     return {name: text for name, text in found.items() if text is not None}
 
@@ -99,7 +119,9 @@ def _writing(folder: Path) -> Iterator[None]:
 def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
     """With the maps of now, and without certificates that only the node has."""
     text = _MAP.sub(rf"({scratch}/\1\2", files[CONFIGURATION])
-    text = "".join(line for line in text.splitlines(keepends=True) if not _elsewhere(line))
+    text = "".join(
+        line for line in text.splitlines(keepends=True) if not _elsewhere(line)
+    )
     write({**files, CONFIGURATION: text}, scratch)
     if said := refusal(found, scratch):
         raise BadInput(
@@ -130,11 +152,14 @@ def _exchange(files: Mapping[str, str], folder: Path, scratch: Path) -> None:
 
 @contextmanager
 def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
-    """When what is done within raises, these files and the ones before them are what they were: renamed, not written,
-    since there may be no room.
+    """When what is done within raises, these files and the ones before them are what they were:
+    renamed, not written, since there may be no room.
     """
     both = [each for name in names for each in (name, f"{name}{BEFORE}")]
-    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".held-") as held:
+    with (
+        _writing(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".held-") as held,
+    ):
         there = [name for name in both if (folder / name).exists()]
         for name in there:
             os.link(folder / name, Path(held) / name)
@@ -150,7 +175,10 @@ def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
 
 def one_before(folder: Path) -> dict[str, str]:
     """The files that the ones of now took the place of. Raises Unknown where there are none."""
-    kept = {path.name.removesuffix(BEFORE): content(path) for path in folder.glob(f"*{BEFORE}")}
+    kept = {
+        path.name.removesuffix(BEFORE): content(path)
+        for path in folder.glob(f"*{BEFORE}")
+    }
     found = {name: text for name, text in kept.items() if text is not None}
     if not {CONFIGURATION, HOSTS} <= set(found):
         raise Unknown(

@@ -1,7 +1,9 @@
-"""A node's files in force: written, told to the HAProxy that runs by them, and taken back where it refuses them.
+"""A node's files in force: written, told to the HAProxy that runs by them, and taken back where it
+refuses them.
 
-In go the files of haproxy.py, their folder and the sockets of that HAProxy. No request is dropped: commands change what
-they can, and a reload hands the listening sockets to a new process while the old one answers what it has begun.
+In go the files of haproxy.py, their folder and the sockets of that HAProxy. No request is dropped:
+commands change what they can, and a reload hands the listening sockets to a new process while the
+old one answers what it has begun.
 """
 
 from __future__ import annotations
@@ -24,15 +26,16 @@ _DONE = ("changed from", "no need to change")
 _PATIENCE = 30.0
 _MOMENT = 3.0
 _LOOK_AGAIN = 0.05
-# A new process listens for five seconds whether somebody hands it any tables, and hands none on itself; said in whole
-# seconds.
+# A new process listens for five seconds whether somebody hands it any tables, and hands none on
+# itself; said in whole seconds.
 HANDS_ON = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`. A worker that serves for less than
-    `hands_on` seconds is not reloaded yet: the next one would not learn which member has what.
+    """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`. A worker that
+    serves for less than `hands_on` seconds is not reloaded yet: the next one would not learn which
+    member has what.
     """
 
     stats: Socket
@@ -40,14 +43,20 @@ class Sockets:
     hands_on: int = HANDS_ON
 
 
-def enforce(files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets) -> Told:
-    """How HAProxy was told. Raises what delivery.put does; NotWritten when HAProxy does not take the files, and Away
-    when it does not answer: then the files before are back.
+def enforce(
+    files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets
+) -> Told:
+    """How HAProxy was told. Raises what delivery.put does; NotWritten when HAProxy does not take
+    the files, and Away when it does not answer: then the files before are back.
 
     What it goes by is asked first: files may be there that nobody told it of.
     """
     with delivery.alone(folder), delivery.undoing(files, folder):
-        before = {name: text for name in files if (text := delivery.content(folder / name)) is not None}
+        before = {
+            name: text
+            for name in files
+            if (text := delivery.content(folder / name)) is not None
+        }
         goes_by = _goes_by(sockets.stats, folder)
         changed = delivery.placed(files, folder, found)
         if not changed and goes_by and goes_by == haproxy.version(files):
@@ -61,13 +70,17 @@ def enforce(files: Mapping[str, str], folder: Path, found: Program | None, socke
 def _goes_by(stats: Socket, folder: Path) -> str:
     """The version that HAProxy runs by; "" where it does not say."""
     try:
-        return runtime.parse_map_value(stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION))
+        return runtime.parse_map_value(
+            stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION)
+        )
     except Away:
         return ""
 
 
 def _tell(wanted: Change, sockets: Sockets) -> Told:
-    if not wanted.reload and all(_done(sockets.stats.ask(*words)) for words in wanted.commands):
+    if not wanted.reload and all(
+        _done(sockets.stats.ask(*words)) for words in wanted.commands
+    ):
         return "commands"
     # What a command could not do reading everything anew can.
     _reload(sockets)
@@ -85,7 +98,9 @@ def _done(answer: str) -> bool:
 
 
 def reload(socket: Socket) -> None:
-    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had, Away when nobody answers."""
+    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had, Away when
+    nobody answers.
+    """
     before = _there(socket)
     socket.ask("reload")
     deadline = time.monotonic() + _PATIENCE

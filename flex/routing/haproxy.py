@@ -1,10 +1,11 @@
 """What a node's HAProxy is to do, as its configuration.
 
-In go a node, the pools of all sites that are routed and the Layout of its machine, out come the files: the
-configuration, and the map from host names to backends. The same input gives the same bytes. Nothing is written here.
+In go a node, the pools of all sites that are routed and the Layout of its machine, out come the
+files: the configuration, and the map from host names to backends. The same input gives the same
+bytes. Nothing is written here.
 
-The map also says which version of the files it is, so a running HAProxy can be asked by which it goes: its key is no
-name that a request can have.
+The map also says which version of the files it is, so a running HAProxy can be asked by which it
+goes: its key is no name that a request can have.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _PORTS = range(1, 65_536)
 class Layout:
     """Where things are on the machine of every node. A port or path that is 0 or "" is not used.
 
-    The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`; the distributors tell
-    each other on `peers_port`. `directory` is where the files of the configuration are. With a `bypass` visitors come
-    to the web servers, which pass on to HAProxy what is for a routed site.
+    The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`;
+    the distributors tell each other on `peers_port`. `directory` is where the files of the
+    configuration are. With a `bypass` visitors come to the web servers, which pass on to HAProxy
+    what is for a routed site.
     """
 
     directory: str = DIRECTORY
@@ -59,24 +61,43 @@ class Layout:
     hard_stop_after: timedelta = timedelta(minutes=5)
 
     def __post_init__(self) -> None:
-        words = (self.directory, *self.listen, *self.listen_tls, self.certificates, self.socket, self.metrics)
+        words = (
+            self.directory,
+            *self.listen,
+            *self.listen_tls,
+            self.certificates,
+            self.socket,
+            self.metrics,
+        )
         for word in (*words, self.check_path):
             if word and not _WORD.fullmatch(word):
-                raise unwritten(f"{word!r:.100} in [routing]", "it cannot stand in a HAProxy configuration")
+                raise unwritten(
+                    f"{word!r:.100} in [routing]",
+                    "it cannot stand in a HAProxy configuration",
+                )
         if bool(self.listen_tls) != bool(self.certificates):
             raise unwritten(
-                "TLS in [routing]", "addresses to listen on and a folder of certificates are needed together"
+                "TLS in [routing]",
+                "addresses to listen on and a folder of certificates are needed together",
             )
         if not {self.origin_port, self.peers_port} <= set(_PORTS):
             raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
         if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
-            raise unwritten("hard_stop_after in [routing]", "it is a second at least, and a week at most")
+            raise unwritten(
+                "hard_stop_after in [routing]",
+                "it is a second at least, and a week at most",
+            )
         ipaddress.ip_address(self.origin)
 
 
-def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout: Layout) -> dict[str, str]:
+def files(
+    node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout: Layout
+) -> dict[str, str]:
     """By name. `addresses` are those of all nodes that run HAProxy, by which they reach each other."""
-    ours = sorted((pool for pool in pools if any(m.node == node for m in pool.members)), key=lambda pool: pool.site)
+    ours = sorted(
+        (pool for pool in pools if any(m.node == node for m in pool.members)),
+        key=lambda pool: pool.site,
+    )
     _refuse_shared_hosts(ours)
     sections = [
         _globals(node, layout),
@@ -88,7 +109,9 @@ def files(node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout
     ]
     for pool in ours:
         distributors = sum(member.node in addresses for member in pool.members)
-        sections += _backends(replace(pool, limits=pool.limits.among(max(1, distributors))), node, layout)
+        sections += _backends(
+            replace(pool, limits=pool.limits.among(max(1, distributors))), node, layout
+        )
     made = {
         CONFIGURATION: "\n".join(map(_section, sections)),
         HOSTS: _hosts(ours),
@@ -153,8 +176,16 @@ def _defaults(layout: Layout) -> list[str]:
 
 
 def _peers(addresses: Mapping[str, str], layout: Layout) -> list[str]:
-    """Who tells whom which members have which targets. Names are those of the nodes, the same everywhere."""
-    return ["peers flex", *(f"peer {name} {_at(addresses[name], layout.peers_port)}" for name in sorted(addresses))]
+    """Who tells whom which members have which targets. Names are those of the nodes, the same
+    everywhere.
+    """
+    return [
+        "peers flex",
+        *(
+            f"peer {name} {_at(addresses[name], layout.peers_port)}"
+            for name in sorted(addresses)
+        ),
+    ]
 
 
 def _frontend(layout: Layout) -> list[str]:
@@ -164,14 +195,19 @@ def _frontend(layout: Layout) -> list[str]:
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
         *_visitor(layout),
-        f"http-request set-var(txn.backend) req.hdr(host),host_only,lower,map_str({layout.directory}/{HOSTS})",
+        (
+            "http-request set-var(txn.backend) "
+            f"req.hdr(host),host_only,lower,map_str({layout.directory}/{HOSTS})"
+        ),
         "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }",
         "default_backend here",
     ]
 
 
 def _visitor(layout: Layout) -> list[str]:
-    """What web servers hear of a visitor. With a bypass one of them was asked first, and has said it already."""
+    """What web servers hear of a visitor. With a bypass one of them was asked first, and has said
+    it already.
+    """
     if layout.bypass:
         return []
     return [
@@ -183,7 +219,10 @@ def _visitor(layout: Layout) -> list[str]:
 
 def _here(layout: Layout) -> list[str]:
     """Sites on one node, and names that nobody knows: the web server of this machine answers."""
-    return ["backend here", f"server origin {_at(layout.origin, layout.origin_port)}{_lines_of_server(layout)}"]
+    return [
+        "backend here",
+        f"server origin {_at(layout.origin, layout.origin_port)}{_lines_of_server(layout)}",
+    ]
 
 
 def _metrics(layout: Layout) -> list[str]:
@@ -197,9 +236,16 @@ def _metrics(layout: Layout) -> list[str]:
 
 def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if pool.policy not in RULES:
-        raise unwritten(f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}")
+        raise unwritten(
+            f"routing {pool.site} by {pool.policy!r:.50}",
+            f"the policies are {', '.join(RULES)}",
+        )
     if not _limited(pool):
-        yield [f"backend {pool.name}", *_lines_of_rule(pool, layout), *_servers(pool, node, layout)]
+        yield [
+            f"backend {pool.name}",
+            *_lines_of_rule(pool, layout),
+            *_servers(pool, node, layout),
+        ]
         return
     yield from _admission(pool, _queue(pool, node, layout))
     yield [
@@ -215,7 +261,10 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
 def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
     for member in pool.members:
         address = layout.origin if member.node == node else member.address
-        sent = f"{_lines_of_server(layout)} weight {member.weight} check inter 1s fall 2 rise 2 slowstart 5s"
+        sent = (
+            f"{_lines_of_server(layout)} weight {member.weight} check inter 1s "
+            "fall 2 rise 2 slowstart 5s"
+        )
         state = " disabled" if member.leaving else ""
         at = f"{_at(address, layout.origin_port)} id {member.slot + 1}"
         yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
@@ -231,13 +280,18 @@ def _limited(pool: Pool) -> bool:
 
 
 def _waiting(pool: Pool) -> list[str]:
-    """With more requests under way than the paper's S of the members that are up, the next ones queue at the door.
+    """With more requests under way than the paper's S of the members that are up, the next ones
+    queue at the door.
 
-    Those at the door count twice once they are let in, so the door is left only when half of S is under way.
+    Those at the door count twice once they are let in, so the door is left only when half of S is
+    under way.
     """
     limits = pool.limits
     return [
-        f"http-request set-var(txn.over) nbsrv,mul({limits.high}),sub({limits.high - limits.low + 1})",
+        (
+            "http-request set-var(txn.over) "
+            f"nbsrv,mul({limits.high}),sub({limits.high - limits.low + 1})"
+        ),
         "http-request set-var(txn.over) be_conn,sub(txn.over)",
         "acl waits var(txn.over) -m int gt 0",
         "acl let_in var(txn.let_in) -m bool",
@@ -252,10 +306,12 @@ def _queue(pool: Pool, node: str, layout: Layout) -> str:
 
 
 def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
-    """As many requests as the paper's S go on to the members, in the order they came; the others wait here.
+    """As many requests as the paper's S go on to the members, in the order they came; the others
+    wait here.
 
-    S is shared out: a place for each member, shut when the member is down, so that S follows those that are up. Few
-    requests come this way: to most the door is open, and a hop costs more than all rules.
+    S is shared out: a place for each member, shut when the member is down, so that S follows those
+    that are up. Few requests come this way: to most the door is open, and a hop costs more than all
+    rules.
     """
     share = pool.limits.most_under_way(len(pool.members)) // len(pool.members)
     yield [
@@ -268,7 +324,8 @@ def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
         "balance leastconn",
         "http-reuse never",
         *(
-            f"server d{member.bit} {queue}.in maxconn {share} send-proxy-v2 track {pool.name}/s{member.bit}"
+            f"server d{member.bit} {queue}.in maxconn {share} send-proxy-v2 track "
+            f"{pool.name}/s{member.bit}"
             for member in pool.members
         ),
     ]
@@ -302,4 +359,7 @@ def _refuse_shared_hosts(pools: Collection[Pool]) -> None:
     for pool in pools:
         for host in {pool.site, *pool.hosts}:
             if seen.setdefault(host, pool.site) != pool.site:
-                raise unwritten(f"the host name {host}", f"both {seen[host]} and {pool.site} have it")
+                raise unwritten(
+                    f"the host name {host}",
+                    f"both {seen[host]} and {pool.site} have it",
+                )

@@ -1,7 +1,7 @@
 """What the distributor of one node knows: its members' loads, who has which targets, who waits.
 
-In go pools and the socket of a running HAProxy; out come values. What HAProxy does not say is nothing. It knows targets
-by a hash alone, so their names are those that somebody expects there.
+In go pools and the socket of a running HAProxy; out come values. What HAProxy does not say is
+nothing. It knows targets by a hash alone, so their names are those that somebody expects there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class MemberLive:
 
 @dataclass(frozen=True, slots=True)
 class TargetLive:
-    """Who has a target: by its path, or by HAProxy's number where nobody expected it. `changed` is a Unix time."""
+    """Who has a target: by its path, or by HAProxy's number where nobody expected it. `changed` is
+    a Unix time.
+    """
 
     target: str
     nodes: tuple[str, ...]
@@ -42,8 +44,9 @@ class TargetLive:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """`shared` of the targets are with several members. `overloaded` counts requests for targets whose members had too
-    much to do, `waiting` those that are at the door. `busiest` are the targets that had too much most often.
+    """`shared` of the targets are with several members. `overloaded` counts requests for targets
+    whose members had too much to do, `waiting` those that are at the door. `busiest` are the
+    targets that had too much most often.
     """
 
     site: str
@@ -64,15 +67,25 @@ class Distributor:
     sites: tuple[Live, ...]
 
 
-def distributor(pools: Sequence[Pool], socket: Socket, directory: str, paths: Paths | None = None) -> Distributor:
+def distributor(
+    pools: Sequence[Pool], socket: Socket, directory: str, paths: Paths | None = None
+) -> Distributor:
     """`directory` is where it found its maps. Raises Away when nobody answers there."""
     node = runtime.parse_node_name(socket.ask("show", "info"))
-    version = runtime.parse_map_value(socket.ask("get", "map", f"{directory}/{HOSTS}", VERSION))
-    ours = [pool for pool in pools if not node or node in {member.node for member in pool.members}]
+    version = runtime.parse_map_value(
+        socket.ask("get", "map", f"{directory}/{HOSTS}", VERSION)
+    )
+    ours = [
+        pool
+        for pool in pools
+        if not node or node in {member.node for member in pool.members}
+    ]
     return Distributor(node, version, live(ours, socket, paths))
 
 
-def live(pools: Sequence[Pool], socket: Socket, paths: Paths | None = None) -> tuple[Live, ...]:
+def live(
+    pools: Sequence[Pool], socket: Socket, paths: Paths | None = None
+) -> tuple[Live, ...]:
     """`paths` are what may be asked for most, by site. Raises Away when nobody answers there."""
     every = runtime.parse_stat(socket.ask("show", "stat"))
     return tuple(
@@ -86,22 +99,43 @@ def live(pools: Sequence[Pool], socket: Socket, paths: Paths | None = None) -> t
     )
 
 
-def _of(pool: Pool, every: Sequence[Served], targets: Sequence[Target], names: Mapping[str, str]) -> Live:
+def _of(
+    pool: Pool,
+    every: Sequence[Served],
+    targets: Sequence[Target],
+    names: Mapping[str, str],
+) -> Live:
     rows = {row.server: row for row in every if row.backend == pool.name}
-    door = [row.waiting for row in every if row.backend == f"{pool.name}_door" and row.server == "BACKEND"]
-    busiest = sorted(targets, key=lambda each: (-each.overloaded, -each.set.bit_count(), each.key not in names))[:MOST]
+    door = [
+        row.waiting
+        for row in every
+        if row.backend == f"{pool.name}_door" and row.server == "BACKEND"
+    ]
+    busiest = sorted(
+        targets,
+        key=lambda each: (
+            -each.overloaded,
+            -each.set.bit_count(),
+            each.key not in names,
+        ),
+    )[:MOST]
     return Live(
         pool.site,
         len(targets),
         sum(target.set.bit_count() > 1 for target in targets),
         sum(target.overloaded for target in targets),
         sum(door),
-        tuple(_member(member.node, rows.get(f"s{member.bit}"), member.bit, targets) for member in pool.members),
+        tuple(
+            _member(member.node, rows.get(f"s{member.bit}"), member.bit, targets)
+            for member in pool.members
+        ),
         tuple(_target(pool, target, names) for target in busiest),
     )
 
 
-def _member(node: str, row: Served | None, bit: int, targets: Sequence[Target]) -> MemberLive:
+def _member(
+    node: str, row: Served | None, bit: int, targets: Sequence[Target]
+) -> MemberLive:
     here = sum(bool(target.set & bit) for target in targets)
     if row is None:
         return MemberLive(node, "", 0, 0, 0, here)
@@ -110,18 +144,29 @@ def _member(node: str, row: Served | None, bit: int, targets: Sequence[Target]) 
 
 def _target(pool: Pool, target: Target, names: Mapping[str, str]) -> TargetLive:
     nodes = tuple(member.node for member in pool.members if member.bit & target.set)
-    return TargetLive(names.get(target.key, f"#{target.key}"), nodes, target.changed, target.overloaded)
+    return TargetLive(
+        names.get(target.key, f"#{target.key}"),
+        nodes,
+        target.changed,
+        target.overloaded,
+    )
 
 
 def _names(pool: Pool, paths: Iterable[str]) -> dict[str, str]:
     """By HAProxy's numbers. With a query nobody can tell what a number was made of."""
     if pool.by_query:
         return {}
-    return {str(number(f"{host}{path}")): path for path in paths for host in (*pool.hosts, pool.site)}
+    return {
+        str(number(f"{host}{path}")): path
+        for path in paths
+        for host in (*pool.hosts, pool.site)
+    }
 
 
 def number(target: str) -> int:
-    """HAProxy's base32 of host and path: the hash of SDBM, then one of Bob Jenkins' that spreads it."""
+    """HAProxy's base32 of host and path: the hash of SDBM, then one of Bob Jenkins' that spreads
+    it.
+    """
     found, most = 0, 2**32 - 1
     for byte in target.encode("utf-8"):
         found = byte + (found << 6) + (found << 16) - found & most

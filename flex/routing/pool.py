@@ -1,7 +1,8 @@
-"""The nodes that share a site, and the limits by which its requests are spread over them: plain values.
+"""The nodes that share a site, and the limits by which its requests are spread over them: plain
+values.
 
-In go names from logs and settings, so nothing here trusts them: what would mean something else in a configuration is
-refused where a value is made.
+In go names from logs and settings, so nothing here trusts them: what would mean something else in a
+configuration is refused where a value is made.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from hashlib import sha256
 
 from flex.errors import BadInput
 
-# A set of members is a number of so many bits; a site on more nodes than this is on all of a large cluster.
+# A set of members is a number of so many bits; a site on more nodes than this is on all of a large
+# cluster.
 MOST_MEMBERS = 16
 
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -25,8 +27,9 @@ _HOST = re.compile(r"(?=[a-z0-9].{0,252}$)([a-z0-9-]{1,63}\.)*[a-z0-9-]{0,62}[a-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The LARD paper's: a node under `low` requests has room, one over `high` too many; a set that did not change for
-    `hold` seconds loses a member. With `admission` as many requests are let in as the paper's S, the others wait.
+    """The LARD paper's: a node under `low` requests has room, one over `high` too many; a set that
+    did not change for `hold` seconds loses a member. With `admission` as many requests are let in
+    as the paper's S, the others wait.
     """
 
     low: int = 25
@@ -38,11 +41,14 @@ class Limits:
         if not 0 < self.low <= self.high <= 10_000 or self.hold < 0:
             raise unwritten(
                 f"limits of {self.low} and {self.high} requests and {self.hold} s",
-                "low must be over 0 and not over high, high not over 10,000, and the time not negative",
+                "low must be over 0 and not over high, high not over 10,000, and the "
+                "time not negative",
             )
 
     def among(self, distributors: int) -> Limits:
-        """Of each of so many distributors, which see only the requests that came through themselves."""
+        """Of each of so many distributors, which see only the requests that came through
+        themselves.
+        """
         low = max(1, self.low // distributors)
         return replace(self, low=low, high=max(low, self.high // distributors))
 
@@ -53,9 +59,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node that serves the site. Its `slot` stays its own while it is a member: sets of members are kept by slots.
+    """A node that serves the site. Its `slot` stays its own while it is a member: sets of members
+    are kept by slots.
 
-    `weight` is for policies that regard it; one that is `leaving` answers what it has begun, and gets nothing more.
+    `weight` is for policies that regard it; one that is `leaving` answers what it has begun, and
+    gets nothing more.
     """
 
     node: str
@@ -66,8 +74,15 @@ class Member:
 
     def __post_init__(self) -> None:
         ipaddress.ip_address(self.address)
-        if not _NODE.fullmatch(self.node) or not 0 <= self.slot < MOST_MEMBERS or not 1 <= self.weight <= 256:
-            raise unwritten(f"the node {self.node!r:.100} in slot {self.slot}", "no such name or slot can be written")
+        if (
+            not _NODE.fullmatch(self.node)
+            or not 0 <= self.slot < MOST_MEMBERS
+            or not 1 <= self.weight <= 256
+        ):
+            raise unwritten(
+                f"the node {self.node!r:.100} in slot {self.slot}",
+                "no such name or slot can be written",
+            )
 
     @property
     def bit(self) -> int:
@@ -76,10 +91,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A replicated site: its host names, its members in order of their slots, and the policy that spreads requests.
+    """A replicated site: its host names, its members in order of their slots, and the policy that
+    spreads requests.
 
-    Requests that change something, and those whose path has one of the `endings`, go to the `dynamic` nodes alone, if
-    there are any. `popular` paths have at least the members of a set under LARD/R.
+    Requests that change something, and those whose path has one of the `endings`, go to the
+    `dynamic` nodes alone, if there are any. `popular` paths have at least the members of a set
+    under LARD/R.
     """
 
     site: str
@@ -97,12 +114,22 @@ class Pool:
             raise unwritten(f"the path {wrong[0]!r:.100}", "no request could have it")
         for ending in self.endings:
             if not _ENDING.fullmatch(ending):
-                raise unwritten(f"paths that end in {ending!r:.100}", "an ending is a few letters after a dot")
+                raise unwritten(
+                    f"paths that end in {ending!r:.100}",
+                    "an ending is a few letters after a dot",
+                )
         for host in (self.site, *self.hosts):
             if not is_host(host):
-                raise unwritten(f"the host name {host!r:.100}", "it is none that DNS could have")
-        if len({member.slot for member in self.members}) < len(self.members) or not self.members:
-            raise unwritten(f"the members of {self.site}", "two share a slot, or there are none")
+                raise unwritten(
+                    f"the host name {host!r:.100}", "it is none that DNS could have"
+                )
+        if (
+            len({member.slot for member in self.members}) < len(self.members)
+            or not self.members
+        ):
+            raise unwritten(
+                f"the members of {self.site}", "two share a slot, or there are none"
+            )
 
     @property
     def name(self) -> str:
@@ -123,13 +150,27 @@ def is_path(path: str) -> bool:
     return bool(_PATH.fullmatch(path))
 
 
-def members(addresses: Mapping[str, str], slots: Mapping[str, int] | None = None) -> tuple[Member, ...]:
-    """A member for each node and its address, in its slot if it has one; the others take what slots are free."""
+def members(
+    addresses: Mapping[str, str], slots: Mapping[str, int] | None = None
+) -> tuple[Member, ...]:
+    """A member for each node and its address, in its slot if it has one; the others take what slots
+    are free.
+    """
     if len(addresses) > MOST_MEMBERS:
-        raise unwritten(f"a site routed on {len(addresses)} nodes", f"at most {MOST_MEMBERS} can share one")
-    kept = {node: slot for node, slot in (slots or {}).items() if node in addresses and slot < MOST_MEMBERS}
+        raise unwritten(
+            f"a site routed on {len(addresses)} nodes",
+            f"at most {MOST_MEMBERS} can share one",
+        )
+    kept = {
+        node: slot
+        for node, slot in (slots or {}).items()
+        if node in addresses and slot < MOST_MEMBERS
+    }
     free = (slot for slot in range(MOST_MEMBERS) if slot not in kept.values())
-    made = (Member(node, addresses[node], kept[node] if node in kept else next(free)) for node in sorted(addresses))
+    made = (
+        Member(node, addresses[node], kept[node] if node in kept else next(free))
+        for node in sorted(addresses)
+    )
     return tuple(sorted(made, key=lambda member: member.slot))
 
 
@@ -139,4 +180,9 @@ def backend(site: str) -> str:
 
 
 def unwritten(asked: str, answer: str) -> BadInput:
-    return BadInput(asked, answer, kept="no configuration was written", advice="correct the settings, or what names it")
+    return BadInput(
+        asked,
+        answer,
+        kept="no configuration was written",
+        advice="correct the settings, or what names it",
+    )

@@ -1,6 +1,8 @@
-"""The HAProxy of this machine: which one it is, whether it takes a configuration, and one of our own for trials.
+"""The HAProxy of this machine: which one it is, whether it takes a configuration, and one of our
+own for trials.
 
-In go the files of haproxy.py and a folder for them. Errors are HAProxy's own words, without the paths of the folder.
+In go the files of haproxy.py and a folder for them. Errors are HAProxy's own words, without the
+paths of the folder.
 """
 
 from __future__ import annotations
@@ -30,30 +32,45 @@ class Program:
 
 
 def find_program(where: str | None = None) -> Program | None:
-    """The one in these folders or, without them, where programs are. Raises BadSetting when it is too old."""
+    """The one in these folders or, without them, where programs are. Raises BadSetting when it is
+    too old.
+    """
     places = (where,) if where else (None, "/usr/sbin:/usr/local/sbin")
-    found = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
+    found = next(
+        filter(None, (shutil.which("haproxy", path=place) for place in places)), None
+    )
     return program(found) if found else None
 
 
 def program(path: str = "") -> Program:
-    """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none, or it is too old."""
+    """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none,
+    or it is too old.
+    """
     if not path:
         found = find_program()
         if found:
             return found
-        raise _unfit("there is none", "install HAProxy 2.6 or newer (Debian: apt install haproxy)")
+        raise _unfit(
+            "there is none",
+            "install HAProxy 2.6 or newer (Debian: apt install haproxy)",
+        )
     try:
         command = [path, "-v"]
-        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE).stdout  # noqa: S603
+        said = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, timeout=_PATIENCE
+        ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _unfit(f"{path} does not run: {error}", "see that it is HAProxy and may be run") from error
+        raise _unfit(
+            f"{path} does not run: {error}", "see that it is HAProxy and may be run"
+        ) from error
     matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", said)
     if not matched:
         raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
     version = tuple(map(int, matched.groups()))
     if version < OLDEST:
-        raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer")
+        raise _unfit(
+            f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer"
+        )
     return Program(path, version)
 
 
@@ -65,16 +82,27 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 def refusal(found: Program, folder: Path) -> str:
     """What HAProxy has against the configuration in the folder; "" when it would run by it."""
     command = [found.path, "-c", "-f", str(folder / CONFIGURATION)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        command, capture_output=True, text=True, check=False, timeout=60
+    )
     if not done.returncode:
         return ""
-    told = [line for line in done.stderr.splitlines() if "[ALERT]" in line] or done.stderr.splitlines()
-    return " ".join("; ".join(told[:3]).replace(f"{folder}/", "").split()) or f"it ended with {done.returncode}"
+    told = [
+        line for line in done.stderr.splitlines() if "[ALERT]" in line
+    ] or done.stderr.splitlines()
+    return (
+        " ".join("; ".join(told[:3]).replace(f"{folder}/", "").split())
+        or f"it ended with {done.returncode}"
+    )
 
 
 @contextmanager
-def running(found: Program, folder: Path, port: int, address: str = "127.0.0.1") -> Iterator[int]:
-    """One of our own, by the configuration in the folder, until it is left: its process id, once it listens."""
+def running(
+    found: Program, folder: Path, port: int, address: str = "127.0.0.1"
+) -> Iterator[int]:
+    """One of our own, by the configuration in the folder, until it is left: its process id, once it
+    listens.
+    """
     with _start([found.path, "-db"], folder, (address, port)) as process:
         yield process
 
@@ -84,7 +112,9 @@ def start_with_master(
     found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
 ) -> Iterator[int]:
     """Likewise, under a master process, which reloads when its socket says so."""
-    with _start([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
+    with _start(
+        [found.path, "-W", "-S", str(master)], folder, (address, port)
+    ) as process:
         yield process
 
 
@@ -92,7 +122,9 @@ def start_with_master(
 def _start(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
     with (folder / "haproxy.log").open("wb") as log:
         whole = [*command, "-f", str(folder / CONFIGURATION)]
-        process = subprocess.Popen(whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603 - ours
+        process = subprocess.Popen(  # noqa: S603 - ours
+            whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+        )
     try:
         _await(process, folder, at)
         yield process.pid
@@ -113,8 +145,16 @@ def _await(process: subprocess.Popen[bytes], folder: Path, at: tuple[str, int]) 
                 return
         time.sleep(0.02)
     said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
-    raise _unfit(f"it does not listen on {at[0]}:{at[1]}: {said}", "correct what it complains about")
+    raise _unfit(
+        f"it does not listen on {at[0]}:{at[1]}: {said}",
+        "correct what it complains about",
+    )
 
 
 def _unfit(answer: str, advice: str) -> BadSetting:
-    return BadSetting("HAProxy, for the routing of replicated sites", answer, kept="nothing was routed", advice=advice)
+    return BadSetting(
+        "HAProxy, for the routing of replicated sites",
+        answer,
+        kept="nothing was routed",
+        advice=advice,
+    )

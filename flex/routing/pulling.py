@@ -1,7 +1,9 @@
-"""A node's files as it gets them: from a folder, from one file, or from a FLEX server, which it asks by what it has.
+"""A node's files as it gets them: from a folder, from one file, or from a FLEX server, which it
+asks by what it has.
 
-In goes where from; out come the files by name, once all of them are there to the last byte. What was fetched is noted
-beside the files in force, so that a server is heard in full only when something changed. Nothing is told here.
+In goes where from; out come the files by name, once all of them are there to the last byte. What
+was fetched is noted beside the files in force, so that a server is heard in full only when
+something changed. Nothing is told here.
 """
 
 from __future__ import annotations
@@ -72,9 +74,12 @@ class _Answer:
     content: bytes
 
 
-def pull(where: str, folder: Path, token: str = "", patience: float = _PATIENCE) -> Pulled:
-    """`folder` has the files in force, if there are any. Raises Away where a server does not answer within so many
-    seconds, Denied where it answers somebody else, BadInput for what are not a node's files.
+def pull(
+    where: str, folder: Path, token: str = "", patience: float = _PATIENCE
+) -> Pulled:
+    """`folder` has the files in force, if there are any. Raises Away where a server does not answer
+    within so many seconds, Denied where it answers somebody else, BadInput for what are not a
+    node's files.
     """
     if scheme := _SCHEME.match(where):
         if scheme[1].lower() not in _SCHEMES:
@@ -84,7 +89,9 @@ def pull(where: str, folder: Path, token: str = "", patience: float = _PATIENCE)
     try:
         found = _of_folder(path) if path.is_dir() else _of_json(_read(path))
     except (OSError, ValueError) as error:
-        raise _unusable(where, getattr(error, "strerror", None) or "it is not plain text") from error
+        raise _unusable(
+            where, getattr(error, "strerror", None) or "it is not plain text"
+        ) from error
     return Pulled(_whole(found, where))
 
 
@@ -94,15 +101,23 @@ def in_force(folder: Path) -> Pulled | None:
         found = _of_folder(folder)
     except (OSError, UnicodeDecodeError):
         return None
-    return Pulled(found) if haproxy.is_whole(found) and haproxy.CONFIGURATION in found else None
+    return (
+        Pulled(found)
+        if haproxy.is_whole(found) and haproxy.CONFIGURATION in found
+        else None
+    )
 
 
 def note_in_force(taken: Pulled, folder: Path) -> None:
-    """These are in force now. Where that cannot be noted, the server is asked for all of them next time."""
+    """These are in force now. Where that cannot be noted, the server is asked for all of them next
+    time.
+    """
     if not taken.tag:
         return
     with suppress(OSError):
-        (folder / FETCHED).write_text(f"{taken.tag} {haproxy.version(taken.files)}\n", encoding="utf-8")
+        (folder / FETCHED).write_text(
+            f"{taken.tag} {haproxy.version(taken.files)}\n", encoding="utf-8"
+        )
 
 
 def _read(path: Path) -> bytes:
@@ -111,14 +126,20 @@ def _read(path: Path) -> bytes:
 
 
 def _of_folder(folder: Path) -> dict[str, str]:
-    return {name: (folder / name).read_text("ascii") for name in haproxy.NAMES if (folder / name).exists()}
+    return {
+        name: (folder / name).read_text("ascii")
+        for name in haproxy.NAMES
+        if (folder / name).exists()
+    }
 
 
 def _of_json(content: bytes) -> dict[str, str]:
     """As the server answers, or the files alone. Nothing where it is something else."""
     said = _parse(content)
     found = said.get("files", said) if isinstance(said, dict) else None
-    if not isinstance(found, dict) or not all(isinstance(text, str) and text.isascii() for text in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(text, str) and text.isascii() for text in found.values()
+    ):
         return {}
     return found
 
@@ -134,7 +155,9 @@ def _parse(content: bytes) -> Any:  # anything at all
 def _fetch(url: str, folder: Path, token: str, patience: float) -> Pulled:
     there = in_force(folder)
     tag, _, version = (delivery.content(folder / FETCHED) or "").strip().partition(" ")
-    has = bool(version) and there is not None and haproxy.version(there.files) == version
+    has = (
+        bool(version) and there is not None and haproxy.version(there.files) == version
+    )
     answer = _ask_in_time(url, _request(url, token, tag if has else ""), patience)
     if answer.status == HTTPStatus.NOT_MODIFIED and has and there:
         return Pulled(there.files, tag)
@@ -144,17 +167,27 @@ def _fetch(url: str, folder: Path, token: str, patience: float) -> Pulled:
 
 
 def _request(url: str, token: str, tag: str) -> urllib.request.Request:
-    """Raises BadInput for an address that is none, and for a token that no request can carry, which is not repeated."""
+    """Raises BadInput for an address that is none, and for a token that no request can carry, which
+    is not repeated.
+    """
     try:
         parts = urlsplit(url)
-        if not (parts.hostname and url.isascii() and url.isprintable() and " " not in url and parts.port != 0):
+        if not (
+            parts.hostname
+            and url.isascii()
+            and url.isprintable()
+            and " " not in url
+            and parts.port != 0
+        ):
             raise ValueError
         parts.hostname.encode("idna")
     except ValueError as error:
         raise _unusable(url, "it is no address of a server") from error
     if not (token.isascii() and token.isprintable()):
         raise _unusable(url, "the token is not one line of plain text")
-    headers = {"Authorization": f"Bearer {token}"} | ({"If-None-Match": tag} if tag else {})
+    headers = {"Authorization": f"Bearer {token}"} | (
+        {"If-None-Match": tag} if tag else {}
+    )
     return urllib.request.Request(url, headers=headers)  # noqa: S310  the scheme was looked at
 
 
@@ -170,14 +203,28 @@ def _ask_in_time(url: str, request: urllib.request.Request, patience: float) -> 
         raise _silent(url, _shown_text(str(getattr(error, "reason", error)))) from error
 
 
-def _ask(request: urllib.request.Request, patience: float, told: Future[_Answer]) -> None:
+def _ask(
+    request: urllib.request.Request, patience: float, told: Future[_Answer]
+) -> None:
     try:
         with http_without_redirects.answer(request, patience) as answer:
-            told.set_result(_Answer(answer.status, "", answer.headers.get("ETag", ""), answer.read(_LONGEST)))
+            told.set_result(
+                _Answer(
+                    answer.status,
+                    "",
+                    answer.headers.get("ETag", ""),
+                    answer.read(_LONGEST),
+                )
+            )
     except urllib.error.HTTPError as error:
         with error:
             told.set_result(
-                _Answer(error.code, http_without_redirects.elsewhere(error) or error.reason, "", _rest(error))
+                _Answer(
+                    error.code,
+                    http_without_redirects.elsewhere(error) or error.reason,
+                    "",
+                    _rest(error),
+                )
             )
     except (OSError, ValueError, http.client.HTTPException) as error:
         told.set_exception(error)
@@ -207,22 +254,35 @@ def _unusable(where: str, answer: str) -> BadInput:
         f"the files of a node's HAProxy from {_shown_text(where)}",
         answer,
         kept=_KEPT,
-        advice="give the folder that `flex route deliver` filled, or what GET /api/v1/routing/nodes/NODE answers",
+        advice="give the folder that `flex route deliver` filled, or what GET "
+        "/api/v1/routing/nodes/NODE answers",
     )
 
 
 def _refusal(url: str, answer: _Answer) -> FlexError:
     said = _parse(answer.content)
-    reason = said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason
+    reason = (
+        said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason
+    )
     words = f"it answered {answer.status}: {_shown_text(str(reason))}"
     if answer.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return _silent(url, words)
     kind = Unauthenticated if answer.status == HTTPStatus.UNAUTHORIZED else Denied
-    return kind(_fetching(url), words, kept=_KEPT, advice="give the token of this node: --token-file")
+    return kind(
+        _fetching(url),
+        words,
+        kept=_KEPT,
+        advice="give the token of this node: --token-file",
+    )
 
 
 def _silent(url: str, answer: str) -> Away:
-    return Away(_fetching(url), answer, kept=_KEPT, advice="see that the server runs, and do it again")
+    return Away(
+        _fetching(url),
+        answer,
+        kept=_KEPT,
+        advice="see that the server runs, and do it again",
+    )
 
 
 def _fetching(url: str) -> str:

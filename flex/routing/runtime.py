@@ -1,7 +1,9 @@
-"""The sockets by which a running HAProxy is asked and told: commands of words, and its answers as values.
+"""The sockets by which a running HAProxy is asked and told: commands of words, and its answers as
+values.
 
-A word that could begin another command is refused, so nothing that a name holds is ever one. Answers are read as they
-come from a program that may be newer than this one, or another one: what cannot be read is left out, not guessed.
+A word that could begin another command is refused, so nothing that a name holds is ever one.
+Answers are read as they come from a program that may be newer than this one, or another one: what
+cannot be read is left out, not guessed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Socket:
     named: str = "[routing]"
 
     def ask(self, *words: str) -> str:
-        """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot be said."""
+        """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot
+        be said.
+        """
         command = command_bytes(words)
         try:
             with socket.socket(socket.AF_UNIX) as connection:
@@ -42,13 +46,18 @@ class Socket:
                 connection.connect(self.path)
                 connection.sendall(command)
                 connection.shutdown(socket.SHUT_WR)
-                return _receive(connection, self.patience).decode("utf-8", "replace").strip()
+                return (
+                    _receive(connection, self.patience)
+                    .decode("utf-8", "replace")
+                    .strip()
+                )
         except OSError as error:
             raise Away(
                 f"telling HAProxy {' '.join(words)[:100]}",
                 f"{self.path}: {error.strerror or error}",
                 kept="HAProxy goes on as it did",
-                advice=f"see that it runs, and that its socket is where {self.named} says; then do it again",
+                advice=f"see that it runs, and that its socket is where {self.named} "
+                "says; then do it again",
             ) from error
 
 
@@ -93,7 +102,9 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the distributors remember of one: the members that have it, and how often that was not enough."""
+    """What the distributors remember of one: the members that have it, and how often that was not
+    enough.
+    """
 
     key: str
     set: int
@@ -103,8 +114,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """A master process: how often it read its configuration anew, how often that went wrong, and for how many seconds
-    its worker serves.
+    """A master process: how often it read its configuration anew, how often that went wrong, and
+    for how many seconds its worker serves.
     """
 
     reloads: int
@@ -115,11 +126,17 @@ class Master:
 def parse_stat(answer: str) -> tuple[Served, ...]:
     """Of `show stat`."""
     lines = answer.lstrip("# ").splitlines()
-    return tuple(_parse_stat_row(row) for row in csv.DictReader(lines, restkey="", restval="") if row.get("svname"))
+    return tuple(
+        _parse_stat_row(row)
+        for row in csv.DictReader(lines, restkey="", restval="")
+        if row.get("svname")
+    )
 
 
 def _parse_stat_row(row: dict[str, str]) -> Served:
-    numbers = (_number(row.get(name, "")) for name in ("scur", "qcur", "stot", "weight"))
+    numbers = (
+        _number(row.get(name, "")) for name in ("scur", "qcur", "stot", "weight")
+    )
     return Served(row.get("pxname", ""), row["svname"], row.get("status", ""), *numbers)
 
 
@@ -128,7 +145,10 @@ def targets(answer: str) -> Iterator[Target]:
     for line in answer.splitlines():
         if entry := _ENTRY.fullmatch(line):
             said = dict(part.partition("=")[::2] for part in entry[2].split())
-            yield Target(entry[1], *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0")))
+            yield Target(
+                entry[1],
+                *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0")),
+            )
 
 
 def parse_node_name(answer: str) -> str:
@@ -148,8 +168,14 @@ def master(answer: str) -> Master | None:
     found, worker = _MASTER.search(answer), _WORKER.search(answer)
     if not found:
         return None
-    days, hours, minutes, seconds = map(int, worker.groups()) if worker else (0, 0, 0, 0)
-    return Master(int(found[2]), int(found[3]), ((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    days, hours, minutes, seconds = (
+        map(int, worker.groups()) if worker else (0, 0, 0, 0)
+    )
+    return Master(
+        int(found[2]),
+        int(found[3]),
+        ((days * 24 + hours) * 60 + minutes) * 60 + seconds,
+    )
 
 
 def _number(text: str) -> int:

@@ -1,7 +1,9 @@
-"""Which slot each member of a site has: once given, a node keeps it, so that all distributors always mean the same by a
-set of members, and what they remember stays true when others come, go or are down.
+"""Which slot each member of a site has: once given, a node keeps it, so that all distributors
+always mean the same by a set of members, and what they remember stays true when others come, go or
+are down.
 
-In go the slots that were given and the members of now, out come the slots of all of them. Who keeps them is not known.
+In go the slots that were given and the members of now, out come the slots of all of them. Who keeps
+them is not known.
 """
 
 from __future__ import annotations
@@ -14,16 +16,25 @@ from flex.routing.pool import MOST_MEMBERS, unwritten
 Slots = Mapping[str, int]
 
 
-def assign_slots(before: Slots, members: Collection[str], cluster: Sequence[str]) -> dict[str, int]:
-    """Of all members, and of others that had one. Raises BadInput where there are more members than slots.
+def assign_slots(
+    before: Slots, members: Collection[str], cluster: Sequence[str]
+) -> dict[str, int]:
+    """Of all members, and of others that had one. Raises BadInput where there are more members than
+    slots.
 
-    `cluster` are the names of all nodes, in order: in a small one a new member has its place there, where that is free.
-    Slots of nodes that are no members now are the last to be taken, those of nodes that are gone before others.
+    `cluster` are the names of all nodes, in order: in a small one a new member has its place there,
+    where that is free. Slots of nodes that are no members now are the last to be taken, those of
+    nodes that are gone before others.
     """
     if len(members) > MOST_MEMBERS:
-        raise unwritten(f"a site routed on {len(members)} nodes", f"at most {MOST_MEMBERS} can share one")
+        raise unwritten(
+            f"a site routed on {len(members)} nodes",
+            f"at most {MOST_MEMBERS} can share one",
+        )
     found = {node: slot for node, slot in before.items() if 0 <= slot < MOST_MEMBERS}
-    spare = sorted(found.keys() - set(members), key=lambda node: (node in cluster, node))
+    spare = sorted(
+        found.keys() - set(members), key=lambda node: (node in cluster, node)
+    )
     for node in sorted(set(members) - found.keys()):
         free = set(range(MOST_MEMBERS)) - set(found.values())
         if not free:

@@ -1,7 +1,9 @@
-"""A node's memory filled before visitors come: the hottest targets of its new sites, asked of its web server.
+"""A node's memory filled before visitors come: the hottest targets of its new sites, asked of its
+web server.
 
-In go FILES of these sites and a Budget; out come the targets, and what was fetched of them. Nobody waits for an answer
-here, so it goes slowly, one request at a time, and what fails is left out. Which site comes to which node is not known.
+In go FILES of these sites and a Budget; out come the targets, and what was fetched of them. Nobody
+waits for an answer here, so it goes slowly, one request at a time, and what fails is left out.
+Which site comes to which node is not known.
 """
 
 from __future__ import annotations
@@ -58,17 +60,29 @@ class Warmed:
     failed: int
 
 
-def hottest(files: Iterable[pd.DataFrame], most: int, computed: Collection[str] = ()) -> list[Target]:
-    """What was asked for most often of all that fits into so many bytes, hottest first. `files` are pieces of FILES.
+def hottest(
+    files: Iterable[pd.DataFrame], most: int, computed: Collection[str] = ()
+) -> list[Target]:
+    """What was asked for most often of all that fits into so many bytes, hottest first. `files` are
+    pieces of FILES.
 
-    Left out are what never came whole, so that its size is not known, what alone is too large, and paths with one of
-    the `computed` endings: to ask for these is to have something done.
+    Left out are what never came whole, so that its size is not known, what alone is too large, and
+    paths with one of the `computed` endings: to ask for these is to have something done.
     """
     best = FILES.empty()
     for piece in files:
-        is_computed = piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
-        both = pd.concat([best, piece[piece["size"].between(1, most) & ~is_computed]], ignore_index=True)
-        ranked = both.sort_values(["requests", "site", "target"], ascending=[False, True, True], ignore_index=True)
+        is_computed = (
+            piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
+        )
+        both = pd.concat(
+            [best, piece[piece["size"].between(1, most) & ~is_computed]],
+            ignore_index=True,
+        )
+        ranked = both.sort_values(
+            ["requests", "site", "target"],
+            ascending=[False, True, True],
+            ignore_index=True,
+        )
         best = ranked[ranked["size"].cumsum() <= most]
     return list(zip(texts(best["site"]), texts(best["target"]), strict=True))
 
@@ -82,11 +96,13 @@ def warm(
     wait: Callable[[float], None],
     proxied: bool = False,
 ) -> Warmed:
-    """Until the budget is used up or the targets are. A web server that is not there ends it; one that is `proxied`
-    wants the PROXY protocol.
+    """Until the budget is used up or the targets are. A web server that is not there ends it; one
+    that is `proxied` wants the PROXY protocol.
     """
     begun, fetched, size, failed, in_a_row = clock(), 0, 0, 0, 0
-    connection = (_Proxied if proxied else http.client.HTTPConnection)(*at, timeout=_PATIENCE)
+    connection = (_Proxied if proxied else http.client.HTTPConnection)(
+        *at, timeout=_PATIENCE
+    )
     for host, path in targets:
         left = budget.seconds - (clock() - begun)
         if size >= budget.bytes or in_a_row >= _GIVE_UP or left <= 0:
@@ -113,15 +129,23 @@ class _Proxied(http.client.HTTPConnection):
         self.sock.sendall(_LOCAL)
 
 
-def _fetch(connection: http.client.HTTPConnection, host: str, path: str, most: int, seconds: float) -> int | None:
-    """Its bytes; None where there was no answer, or a path that is none. An answer over the budget is cut off, and one
-    that does not end in time is none, however it trickles.
+def _fetch(
+    connection: http.client.HTTPConnection,
+    host: str,
+    path: str,
+    most: int,
+    seconds: float,
+) -> int | None:
+    """Its bytes; None where there was no answer, or a path that is none. An answer over the budget
+    is cut off, and one that does not end in time is none, however it trickles.
     """
     if not _PATH.fullmatch(path):
         return None
     size = 0
     try:
-        connection.request("GET", path, headers={"Host": host, "User-Agent": "flex-warm-up"})
+        connection.request(
+            "GET", path, headers={"Host": host, "User-Agent": "flex-warm-up"}
+        )
         with _cut_after(seconds, connection.sock) as is_cut:
             answer = connection.getresponse()
             while part := answer.read1(_PART):
@@ -138,7 +162,9 @@ def _fetch(connection: http.client.HTTPConnection, host: str, path: str, most: i
 
 @contextmanager
 def _cut_after(seconds: float, connected: socket.socket) -> Iterator[threading.Event]:
-    """A time-out is for each piece of an answer, and there may be many: the connection is shut from beside."""
+    """A time-out is for each piece of an answer, and there may be many: the connection is shut from
+    beside.
+    """
     is_cut = threading.Event()
 
     def cut() -> None:

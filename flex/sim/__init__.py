@@ -1,1 +1,3 @@
-"""Made-up clusters and their logs, and a simulator of clusters that serve a trace under a routing policy."""
+"""Made-up clusters and their logs, and a simulator of clusters that serve a trace under a routing
+policy.
+"""

@@ -1,4 +1,6 @@
-"""Models of a cluster: what nodes cost, with the constants of the papers as named defaults. Times are nanoseconds."""
+"""Models of a cluster: what nodes cost, with the constants of the papers as named defaults. Times
+are nanoseconds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ T_LOW, T_HIGH = 25, 65
 
 @dataclass(frozen=True, slots=True)
 class FrontEnd:
-    """What looking into a request costs: `connect` for each, `send` for each unit of its answer; and who pays."""
+    """What looking into a request costs: `connect` for each, `send` for each unit of its answer;
+    and who pays.
+    """
 
     kind: int = NOBODY
     connect: int = 0
@@ -29,11 +33,13 @@ class FrontEnd:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`ram` of each node is what its cache holds; `speed` divides its processor's times, in hundredths.
+    """`ram` of each node is what its cache holds; `speed` divides its processor's times, in
+    hundredths.
 
-    `serial` nodes answer one access after the other. Otherwise `limit` accesses are under way at a time; 0 is LARD's
-    S = (n - 1) * T_high + T_low - 1. A node with fewer than 40 % of T_low under way is idle. `prefetch` is the share
-    of the memory that is filled beforehand, in per cent, where the policy says with what.
+    `serial` nodes answer one access after the other. Otherwise `limit` accesses are under way at a
+    time; 0 is LARD's S = (n - 1) * T_high + T_low - 1. A node with fewer than 40 % of T_low under
+    way is idle. `prefetch` is the share of the memory that is filled beforehand, in per cent, where
+    the policy says with what.
     """
 
     ram: tuple[int, ...]
@@ -68,7 +74,9 @@ class Cluster:
 
 
 def flex(nodes: int, ram: int) -> Cluster:
-    """HPL-2000-28, section 4: 1000 answers of 14.6 KB a second from memory, ten times fewer from disk, LRU."""
+    """HPL-2000-28, section 4: 1000 answers of 14.6 KB a second from memory, ten times fewer from
+    disk, LRU.
+    """
     byte = round(SECOND / (1000 * 14.6 * 1024))
     return Cluster(
         (ram,) * nodes, "lru", serial=True, connect=0, close=0, send=byte, send_unit=1,
@@ -91,7 +99,12 @@ MODELS: dict[str, Callable[[int, int], Cluster]] = {"flex": flex, "lard": lard}
 def check(cluster: Cluster) -> Cluster:
     wrong = _wrong(cluster)
     if wrong:
-        raise BadInput("the cluster to simulate", wrong, kept="nothing was simulated", advice="change that figure")
+        raise BadInput(
+            "the cluster to simulate",
+            wrong,
+            kept="nothing was simulated",
+            advice="change that figure",
+        )
     return cluster
 
 
@@ -106,4 +119,8 @@ def _wrong(cluster: Cluster) -> str:
         return "has nodes without a speed"
     if cluster.disks < 1:
         return f"has {cluster.disks} disks a node"
-    return "" if 0 <= cluster.prefetch <= 100 else f"fills {cluster.prefetch} % of its memory beforehand"
+    return (
+        ""
+        if 0 <= cluster.prefetch <= 100
+        else f"fills {cluster.prefetch} % of its memory beforehand"
+    )

@@ -1,9 +1,10 @@
 """Twins: made-up traces that have every aggregate a paper published of a trace that nobody can get.
 
-In go published figures and a seed; out comes a Trace, and a report of how near its aggregates are. A twin is fitted to
-what was published of the input, never to a result. What it cannot carry: in which order files are asked for (accesses
-are independent of each other, where real ones come in bursts), how each size goes with each popularity beyond the sums
-published, the rhythm of the day, and who asked.
+In go published figures and a seed; out comes a Trace, and a report of how near its aggregates are.
+A twin is fitted to what was published of the input, never to a result. What it cannot carry: in
+which order files are asked for (accesses are independent of each other, where real ones come in
+bursts), how each size goes with each popularity beyond the sums published, the rhythm of the day,
+and who asked.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ MB = 2**20
 SHARES = (0.97, 0.98, 0.99)
 # Units of the whole in the papers' tables: a hundred for each of four nodes.
 UNITS = 400.0
-# Where one-timers are not published they are so large a share of the files, and where the share of the most frequent
-# file is not, it is the LARD paper's of Rice.
+# Where one-timers are not published they are so large a share of the files, and where the share of
+# the most frequent file is not, it is the LARD paper's of Rice.
 _ONE_TIMERS = 0.3
 _TOP = 0.02
 _SPREAD = 1.3
@@ -43,16 +44,25 @@ class Fit:
         return abs(self.twin - self.published) / self.published
 
 
-def twin(published: Published, *, seed: int = 1, second: float | None = None, spread: float = _SPREAD) -> Trace:
+def twin(
+    published: Published,
+    *,
+    seed: int = 1,
+    second: float | None = None,
+    spread: float = _SPREAD,
+) -> Trace:
     """Targets in the order of their frequency, accesses in an order of chance.
 
-    Neither the share of the requests of the `second` most frequent, where it is not what Zipf's law makes it, nor how
-    wide sizes `spread` is published.
+    Neither the share of the requests of the `second` most frequent, where it is not what Zipf's law
+    makes it, nor how wide sizes `spread` is published.
     """
     random = np.random.default_rng(seed)
-    frequency = _frequencies(published) if second is None else _standing_out(published, second)
+    frequency = (
+        _frequencies(published) if second is None else _standing_out(published, second)
+    )
     size = _sizes(published, frequency, random, spread)
-    # Sites are told apart by chance of their own, so that days of the same server have the same ones.
+    # Sites are told apart by chance of their own, so that days of the same server have the same
+    # ones.
     site = _sites(published, frequency, size, np.random.default_rng([seed, 1]))
     target = random.permutation(np.repeat(np.arange(len(frequency)), frequency))
     names = tuple(f"site-{number}" for number in _numbers(published))
@@ -73,27 +83,42 @@ def fit(published: Published, trace: Trace) -> list[Fit]:
     ]
     rows += [
         (f"covering_{share:.0%}", mb, covered / MB)
-        for share, mb, covered in zip(SHARES, published.covering, _covering(frequency, size), strict=False)
+        for share, mb, covered in zip(
+            SHARES, published.covering, _covering(frequency, size), strict=False
+        )
     ]
     rows += _fit_of_hot(published, frequency, size)
     rows += _fit_of_sites(published, trace)
-    return [Fit(name, said, found, _assumed(published, name)) for name, said, found in rows if said is not None]
+    return [
+        Fit(name, said, found, _assumed(published, name))
+        for name, said, found in rows
+        if said is not None
+    ]
 
 
 def _assumed(published: Published, figure: str) -> bool:
-    return figure in published.assumed or (figure.startswith("site_") and "sites" in published.assumed)
+    return figure in published.assumed or (
+        figure.startswith("site_") and "sites" in published.assumed
+    )
 
 
-def _fit_of_hot(published: Published, frequency: Ints, size: Ints) -> list[tuple[str, float | None, float]]:
+def _fit_of_hot(
+    published: Published, frequency: Ints, size: Ints
+) -> list[tuple[str, float | None, float]]:
     if published.hot is None:
         return []
     files, requests, bytes_ = published.hot
     hot = np.argsort(-frequency, kind="stable")[: round(files * len(frequency))]
     asked, held = frequency[hot].sum() / frequency.sum(), size[hot].sum() / size.sum()
-    return [("hot_requests", requests, float(asked)), ("hot_bytes", bytes_, float(held))]
+    return [
+        ("hot_requests", requests, float(asked)),
+        ("hot_bytes", bytes_, float(held)),
+    ]
 
 
-def _fit_of_sites(published: Published, trace: Trace) -> list[tuple[str, float | None, float]]:
+def _fit_of_sites(
+    published: Published, trace: Trace
+) -> list[tuple[str, float | None, float]]:
     count, sent = len(trace.sites), trace.frequency() * trace.size
     working = np.bincount(trace.site, trace.size, count) * UNITS / trace.size.sum()
     access = np.bincount(trace.site, sent, count) * UNITS / sent.sum()
@@ -101,7 +126,9 @@ def _fit_of_sites(published: Published, trace: Trace) -> list[tuple[str, float |
     for place, number in enumerate(_numbers(published)):
         said = published.largest.get(number)
         if said is not None:
-            rows.append((f"site_{number}_working_set", said.working_set, float(working[place])))
+            rows.append(
+                (f"site_{number}_working_set", said.working_set, float(working[place]))
+            )
             rows.append((f"site_{number}_access", said.access, float(access[place])))
     return rows
 
@@ -111,12 +138,15 @@ def _covering(frequency: Ints, size: Ints) -> list[int]:
     order = np.argsort(-frequency, kind="stable")
     answered = np.cumsum(frequency[order])
     held = np.cumsum(size[order])
-    return [int(held[np.searchsorted(answered, share * answered[-1])]) for share in SHARES]
+    return [
+        int(held[np.searchsorted(answered, share * answered[-1])]) for share in SHARES
+    ]
 
 
 def _frequencies(published: Published) -> Ints:
-    """C / (rank + q)^a, at least 1: a so that the sum is right, C so that there are as many one-timers as needed, and q
-    so that the most frequent has its share, where that is published."""
+    """C / (rank + q)^a, at least 1: a so that the sum is right, C so that there are as many
+    one-timers as needed, and q so that the most frequent has its share, where that is published.
+    """
     if published.hot is not None:
         return _hot(published, *published.hot[:2])
     few, many = 0.0, 10_000.0
@@ -140,14 +170,22 @@ def _standing_out(published: Published, second: float) -> Ints:
 
 
 def _hot(published: Published, files: float, requests: float) -> Ints:
-    """Zipf's law, so skewed that the most frequent files have their share of the requests; at least 1."""
+    """Zipf's law, so skewed that the most frequent files have their share of the requests; at least
+    1.
+    """
     rank = np.arange(1, published.files + 1)
     low, high = 0.0, 4.0
     for _ in range(50):
         skew = (low + high) / 2
         share = rank**-skew / (rank**-skew).sum()
-        low, high = (low, skew) if share[: round(files * len(rank))].sum() > requests else (skew, high)
-    frequency: Ints = np.maximum(np.rint(share * published.requests), 1).astype(np.int64)
+        low, high = (
+            (low, skew)
+            if share[: round(files * len(rank))].sum() > requests
+            else (skew, high)
+        )
+    frequency: Ints = np.maximum(np.rint(share * published.requests), 1).astype(
+        np.int64
+    )
     return frequency
 
 
@@ -168,8 +206,9 @@ def _zipf(published: Published, offset: float) -> Ints:
 
 
 def _one_timers(published: Published) -> int:
-    """How many: their share of the files is that of the bytes, unless more than the last hundredth of the requests
-    would not be enough for their bytes."""
+    """How many: their share of the files is that of the bytes, unless more than the last hundredth
+    of the requests would not be enough for their bytes.
+    """
     if published.one_timers is None:
         return round(_ONE_TIMERS * published.files)
     share = published.one_timers / published.working_set
@@ -179,9 +218,13 @@ def _one_timers(published: Published) -> int:
     return round(1.05 * 0.01 * published.requests)
 
 
-def _sizes(published: Published, frequency: Ints, random: Random, spread: float) -> Ints:
-    """Log-normal sizes, scaled so that each part of the files has its bytes; the more frequent the smaller, as much as
-    the bytes sent in all demand. Files that have more than a ten-thousandth of the requests are alike in that."""
+def _sizes(
+    published: Published, frequency: Ints, random: Random, spread: float
+) -> Ints:
+    """Log-normal sizes, scaled so that each part of the files has its bytes; the more frequent the
+    smaller, as much as the bytes sent in all demand. Files that have more than a ten-thousandth of
+    the requests are alike in that.
+    """
     part, bytes_ = _parts(published, frequency)
     popular = np.minimum(frequency, 1e-4 * published.requests)
     shape = random.lognormal(0.0, spread, len(frequency))
@@ -199,14 +242,24 @@ def _sizes(published: Published, frequency: Ints, random: Random, spread: float)
 def _bytes_sent(published: Published) -> float | None:
     if published.access is not None:
         return published.access * MB
-    return published.answer * 1024 * published.requests if published.answer is not None else None
+    return (
+        published.answer * 1024 * published.requests
+        if published.answer is not None
+        else None
+    )
 
 
 def _parts(published: Published, frequency: Ints) -> tuple[Ints, Floats]:
-    """Which part each file is in, and the bytes of each: up to 97, 98, 99 % of the requests, the rest, one-timers."""
+    """Which part each file is in, and the bytes of each: up to 97, 98, 99 % of the requests, the
+    rest, one-timers.
+    """
     if published.hot is not None:
-        cold = (np.arange(len(frequency)) >= round(published.hot[0] * len(frequency))).astype(np.int64)
-        return cold, np.array([published.hot[2], 1 - published.hot[2]]) * published.working_set * MB
+        cold = (
+            np.arange(len(frequency)) >= round(published.hot[0] * len(frequency))
+        ).astype(np.int64)
+        return cold, np.array(
+            [published.hot[2], 1 - published.hot[2]]
+        ) * published.working_set * MB
     answered = np.cumsum(frequency) - frequency
     edges = np.array(SHARES[: len(published.covering)]) * frequency.sum()
     part = np.searchsorted(edges, answered, side="right")
@@ -239,15 +292,23 @@ def _numbers(published: Published) -> list[int]:
 
 
 def _sites(published: Published, frequency: Ints, size: Ints, random: Random) -> Ints:
-    """Every file to the site that still needs it most: the most frequent go where much traffic to few bytes is due."""
+    """Every file to the site that still needs it most: the most frequent go where much traffic to
+    few bytes is due.
+    """
     if published.sites == 1:
         return np.zeros(len(size), dtype=np.int64)
     sent = frequency * size
     working, access = _wanted_shares(published, random)
     working, access = working * size.sum(), access * sent.sum()
     site = np.zeros(len(size), dtype=np.int64)
-    for file, (bytes_, traffic) in enumerate(zip(size.tolist(), sent.tolist(), strict=True)):
-        need = np.where((working >= bytes_) & (access >= traffic), access / np.maximum(working, 1.0), -1.0)
+    for file, (bytes_, traffic) in enumerate(
+        zip(size.tolist(), sent.tolist(), strict=True)
+    ):
+        need = np.where(
+            (working >= bytes_) & (access >= traffic),
+            access / np.maximum(working, 1.0),
+            -1.0,
+        )
         chosen = int(need.argmax()) if need.max() > 0 else int(working.argmax())
         site[file] = chosen
         working[chosen] -= bytes_
@@ -256,12 +317,16 @@ def _sites(published: Published, frequency: Ints, size: Ints, random: Random) ->
 
 
 def _wanted_shares(published: Published, random: Random) -> tuple[Floats, Floats]:
-    """Each site's share of the working set and of the bytes sent; what the tables leave goes to the others."""
+    """Each site's share of the working set and of the bytes sent; what the tables leave goes to the
+    others.
+    """
     numbers = _numbers(published)
     rest = 1.0 / np.arange(6, 6 + len(numbers) - len(published.largest))
     shares = []
     for kind in ("working_set", "access"):
         said = {n: getattr(site, kind) / UNITS for n, site in published.largest.items()}
-        left = iter(random.permutation(rest / rest.sum() * (1 - sum(said.values()))).tolist())
+        left = iter(
+            random.permutation(rest / rest.sum() * (1 - sum(said.values()))).tolist()
+        )
         shares.append(np.array([said[n] if n in said else next(left) for n in numbers]))
     return shares[0], shares[1]

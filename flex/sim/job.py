@@ -1,7 +1,9 @@
-"""What both engines of the simulator are given, as plain arrays and whole numbers; and what they give back.
+"""What both engines of the simulator are given, as plain arrays and whole numbers; and what they
+give back.
 
-Routing, costs and caches have become numbers here, so that Python and Rust decide alike. Times are nanoseconds, sizes
-bytes. How a Job is made from a trace, a cluster and a policy is simulate.py's business.
+Routing, costs and caches have become numbers here, so that Python and Rust decide alike. Times are
+nanoseconds, sizes bytes. How a Job is made from a trace, a cluster and a policy is simulate.py's
+business.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from dataclasses import dataclass
 
 from flex.prediction.replay import Ints
 
-# How the nodes' memories belong together: each node its own; its own, and what another has is fetched from there;
-# one memory of the size of all for everybody.
+# How the nodes' memories belong together: each node its own; its own, and what another has is
+# fetched from there; one memory of the size of all for everybody.
 OWN, FETCHING, SHARED = 0, 1, 2
 # Who pays for looking into requests: nobody, one front end, or the nodes in turn.
 NOBODY, FRONT_END, DISTRIBUTORS = 0, 1, 2
-# How an access came by its answer: from memory; from disk; with what somebody else was reading; from another node.
+# How an access came by its answer: from memory; from disk; with what somebody else was reading;
+# from another node.
 HIT, READ, WAITED, FETCHED = 0, 1, 2, 3
 
 
@@ -23,13 +26,14 @@ HIT, READ, WAITED, FETCHED = 0, 1, 2, 3
 class Job:
     """Access i asks for target[i], and the rule of key[i] chooses its node.
 
-    Of each target: `size`, `work` of the processor beside sending, and which `disk` it is on. Of each node: `ram`, the
-    time to `connect`, to `send` a unit, to `close`, and its `weight`. Of each key: its `rule`, and the nodes it may
-    choose from, option[first[k]:first[k + 1]]. pinned[t * nodes + n] says that n always has t in memory, apart from
-    its ram; an empty array pins nothing.
+    Of each target: `size`, `work` of the processor beside sending, and which `disk` it is on. Of
+    each node: `ram`, the time to `connect`, to `send` a unit, to `close`, and its `weight`. Of each
+    key: its `rule`, and the nodes it may choose from, option[first[k]:first[k + 1]]. pinned[t *
+    nodes + n] says that n always has t in memory, apart from its ram; an empty array pins nothing.
 
-    Reading takes `seek`, then `transfer` for each unit, and `again` for every further `block`. `limit` accesses are
-    under way at a time. A node with fewer than `idle_below` is idle. The rest are the rules' settings.
+    Reading takes `seek`, then `transfer` for each unit, and `again` for every further `block`.
+    `limit` accesses are under way at a time. A node with fewer than `idle_below` is idle. The rest
+    are the rules' settings.
     """
 
     cache: str
@@ -73,8 +77,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Of each access: its node, its outcome, how long it took since it was admitted. Of each node: how long its
-    processor and its disks were busy, and how long it was idle. `end` is when the last access was answered."""
+    """Of each access: its node, its outcome, how long it took since it was admitted. Of each node:
+    how long its processor and its disks were busy, and how long it was idle. `end` is when the last
+    access was answered.
+    """
 
     node: Ints
     outcome: Ints

@@ -1,8 +1,9 @@
 """Access logs of a made-up night, as real servers leave them on disk.
 
-In go the accesses of a night and the placement they were served under; out come files: one directory per node, several
-formats, rotated and compressed the way logrotate does it, with the broken lines that every public server collects.
-What is asked for is made up in twin.py; how logs are read back is none of this module's business.
+In go the accesses of a night and the placement they were served under; out come files: one
+directory per node, several formats, rotated and compressed the way logrotate does it, with the
+broken lines that every public server collects. What is asked for is made up in twin.py; how logs
+are read back is none of this module's business.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from flex.prediction.predict import NOWHERE, in_turn, route
 from flex.sim.lines import FORMATS, rows, with_garbage
 from flex.sim.twin import DAY, Accesses, Hosting
 
-# Logs are rotated every eight hours: a night leaves a live file, a rotated one and a compressed one.
+# Logs are rotated every eight hours: a night leaves a live file, a rotated one and a compressed
+# one.
 ROTATION = DAY // 3
 # Where a server keeps some customers' logs apart, that many sites have a file of their own.
 OWN_LOGS = 5
@@ -42,12 +44,17 @@ class LogSource:
         return f"{self.path}*"
 
 
-def sources(directory: Path, hosting: Hosting, nodes: Sequence[str]) -> tuple[LogSource, ...]:
+def sources(
+    directory: Path, hosting: Hosting, nodes: Sequence[str]
+) -> tuple[LogSource, ...]:
     """The second of three nodes writes JSON; the third keeps the logs of a few sites apart."""
     found = []
     for position, node in enumerate(nodes):
         apart = hosting.sites[:OWN_LOGS] if position % 3 == 2 else ()
-        found += [LogSource(directory / node / f"{site}.access.log", node, "combined", site) for site in apart]
+        found += [
+            LogSource(directory / node / f"{site}.access.log", node, "combined", site)
+            for site in apart
+        ]
         shared = "nginx_json" if position % 3 == 1 else "vhost_combined"
         found.append(LogSource(directory / node / "access.log", node, shared))
     return tuple(found)
@@ -69,8 +76,8 @@ def write(
 ) -> tuple[LogSource, ...]:
     """Add a night to the logs below the directory, and say which logs there are.
 
-    Each access is in a log of the node the PLACEMENT sends it to. A site without a node is served by all in turn,
-    and so is every site when there is no placement.
+    Each access is in a log of the node the PLACEMENT sends it to. A site without a node is served
+    by all in turn, and so is every site when there is no placement.
     """
     table = rows(hosting, accesses, rng)
     position = table["access"].to_numpy()
@@ -83,7 +90,12 @@ def write(
     return logs
 
 
-def _served_by(hosting: Hosting, accesses: Accesses, nodes: Sequence[str], placement: pd.DataFrame | None) -> Ints:
+def _served_by(
+    hosting: Hosting,
+    accesses: Accesses,
+    nodes: Sequence[str],
+    placement: pd.DataFrame | None,
+) -> Ints:
     turns = in_turn(len(accesses.time), np.arange(len(nodes)))
     if placement is None:
         return turns
@@ -92,10 +104,17 @@ def _served_by(hosting: Hosting, accesses: Accesses, nodes: Sequence[str], place
     return served
 
 
-def _sites_of(source: LogSource, logs: Sequence[LogSource], hosting: Hosting) -> np.ndarray:
+def _sites_of(
+    source: LogSource, logs: Sequence[LogSource], hosting: Hosting
+) -> np.ndarray:
     """Which sites' accesses stand in this log."""
     apart = {log.site for log in logs if log.node == source.node and log.site}
-    return np.array([site == source.site if source.site else site not in apart for site in hosting.sites])
+    return np.array(
+        [
+            site == source.site if source.site else site not in apart
+            for site in hosting.sites
+        ]
+    )
 
 
 def _append(source: LogSource, table: pd.DataFrame, rng: np.random.Generator) -> None:
@@ -106,7 +125,9 @@ def _append(source: LogSource, table: pd.DataFrame, rng: np.random.Generator) ->
     for start, end in zip(*_runs(shift), strict=True):
         if source.path.stat().st_size:
             _rotate(source.path)
-        source.path.write_text("\n".join(lines[start:end]) + "\n", encoding="utf-8", newline="\n")
+        source.path.write_text(
+            "\n".join(lines[start:end]) + "\n", encoding="utf-8", newline="\n"
+        )
 
 
 def _runs(values: Ints) -> tuple[list[int], list[int]]:
@@ -118,7 +139,9 @@ def _runs(values: Ints) -> tuple[list[int], list[int]]:
 def _rotate(live: Path) -> None:
     """logrotate with `compress` and `delaycompress`: .1 stays plain until the next time."""
     for number in sorted(_compress(live), reverse=True):
-        live.with_name(f"{live.name}.{number}.gz").rename(live.with_name(f"{live.name}.{number + 1}.gz"))
+        live.with_name(f"{live.name}.{number}.gz").rename(
+            live.with_name(f"{live.name}.{number + 1}.gz")
+        )
     latest = live.with_name(f"{live.name}.1")
     if latest.exists():
         packed = gzip.compress(latest.read_bytes(), compresslevel=3, mtime=0)
@@ -128,4 +151,8 @@ def _rotate(live: Path) -> None:
 
 def _compress(live: Path) -> list[int]:
     pattern = re.compile(re.escape(live.name) + r"\.(\d+)\.gz")
-    return [int(match[1]) for path in live.parent.iterdir() if (match := pattern.fullmatch(path.name))]
+    return [
+        int(match[1])
+        for path in live.parent.iterdir()
+        if (match := pattern.fullmatch(path.name))
+    ]

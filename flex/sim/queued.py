@@ -1,8 +1,9 @@
-"""The LARD paper's nodes: a queue for the processor and for each disk, and a limit to what is under way.
+"""The LARD paper's nodes: a queue for the processor and for each disk, and a limit to what is under
+way.
 
-An access connects, is answered from memory or disk, and closes. A file is read block by block, and each block is sent
-before the next is read; whoever asks for a file that is being read waits for it and reads nothing. Events of one moment
-happen in the order they were planned in.
+An access connects, is answered from memory or disk, and closes. A file is read block by block, and
+each block is sent before the next is read; whoever asks for a file that is being read waits for it
+and reads nothing. Events of one moment happen in the order they were planned in.
 """
 
 from __future__ import annotations
@@ -10,7 +11,17 @@ from __future__ import annotations
 import heapq
 from typing import Protocol
 
-from flex.sim.job import DISTRIBUTORS, FETCHED, FETCHING, FRONT_END, HIT, READ, WAITED, Job, units
+from flex.sim.job import (
+    DISTRIBUTORS,
+    FETCHED,
+    FETCHING,
+    FRONT_END,
+    HIT,
+    READ,
+    WAITED,
+    Job,
+    units,
+)
 from flex.sim.rules.rule import Asked, Contents, View
 
 _ARRIVED, _CONNECTED, _BLOCK_READ, _BLOCK_SENT, _HANDED_OVER, _DONE = range(6)
@@ -36,7 +47,11 @@ class Queued:
         self._key: list[int] = job.key.tolist()
         self._size: list[int] = job.size.tolist()
         self.view = View([0] * nodes, 0, [0] * nodes, [0] * nodes)
-        self.node, self.outcome, self.delay = [0] * accesses, [HIT] * accesses, [0] * accesses
+        self.node, self.outcome, self.delay = (
+            [0] * accesses,
+            [HIT] * accesses,
+            [0] * accesses,
+        )
         self.idle = [0] * nodes
         self._idle_since = [0] * nodes
         self._events: list[tuple[int, int, int, int]] = []
@@ -58,7 +73,9 @@ class Queued:
             self._count_idle(node)
 
     def _admit(self) -> None:
-        while self._outstanding < self._job.limit and self._admitted < len(self._target):
+        while self._outstanding < self._job.limit and self._admitted < len(
+            self._target
+        ):
             access = self._admitted
             self._admitted += 1
             self._outstanding += 1
@@ -67,7 +84,10 @@ class Queued:
 
     def _look_into(self, access: int) -> None:
         job = self._job
-        cost = job.front_connect + units(self._size[self._target[access]], job.send_unit) * job.front_send
+        cost = (
+            job.front_connect
+            + units(self._size[self._target[access]], job.send_unit) * job.front_send
+        )
         if job.front == FRONT_END:
             self._front_free = max(self._front_free, self.view.now) + cost
             self._push(self._front_free, _ARRIVED, access)
@@ -81,7 +101,9 @@ class Queued:
         node = self.node[access] = self._router.choose(asked, self.view, self._memories)
         self._count_idle(node)
         self.view.load[node] += 1
-        self._push(self._compute(node, int(self._job.connect[node])), _CONNECTED, access)
+        self._push(
+            self._compute(node, int(self._job.connect[node])), _CONNECTED, access
+        )
 
     def _on_connection(self, access: int) -> None:
         node, target = self.node[access], self._target[access]
@@ -91,12 +113,20 @@ class Queued:
             self.outcome[access] = WAITED
             self._waiting[node, target].append(access)
         else:
-            holder = self._memories.elsewhere(node, target) if self._job.memory == FETCHING else None
+            holder = (
+                self._memories.elsewhere(node, target)
+                if self._job.memory == FETCHING
+                else None
+            )
             if self._memories.ask(node, target):
                 self._send_all(access)
             elif holder is not None:
                 self.outcome[access] = FETCHED
-                self._push(self._compute(holder, self._sending(holder, self._size[target])), _HANDED_OVER, access)
+                self._push(
+                    self._compute(holder, self._sending(holder, self._size[target])),
+                    _HANDED_OVER,
+                    access,
+                )
             else:
                 self.outcome[access] = READ
                 self._waiting[node, target] = []
@@ -114,12 +144,16 @@ class Queued:
 
     def _handed_over(self, access: int) -> None:
         """What another node handed over is taken in at the cost of sending it."""
-        self._send_all(access, self._sending(self.node[access], self._size[self._target[access]]))
+        self._send_all(
+            access, self._sending(self.node[access], self._size[self._target[access]])
+        )
 
     def _read_block(self, access: int) -> None:
         job, node, target = self._job, self.node[access], self._target[access]
         finding = job.again if self._offset[access] else job.seek
-        cost = finding + units(self._block_bytes(access), job.transfer_unit) * job.transfer
+        cost = (
+            finding + units(self._block_bytes(access), job.transfer_unit) * job.transfer
+        )
         disk = node * job.disks + int(job.disk[target])
         self._disk_free[disk] = max(self.view.now, self._disk_free[disk]) + cost
         self.view.reading[node] += cost
@@ -130,14 +164,18 @@ class Queued:
         bytes_ = self._block_bytes(access)
         self._offset[access] += bytes_
         if self._offset[access] < self._size[target]:
-            self._push(self._compute(node, self._sending(node, bytes_)), _BLOCK_SENT, access)
+            self._push(
+                self._compute(node, self._sending(node, bytes_)), _BLOCK_SENT, access
+            )
             return
         self._close(access, self._sending(node, bytes_))
         for waiter in self._waiting.pop((node, target), []):
             self._send_all(waiter)
 
     def _block_bytes(self, access: int) -> int:
-        return min(self._size[self._target[access]] - self._offset[access], self._job.block)
+        return min(
+            self._size[self._target[access]] - self._offset[access], self._job.block
+        )
 
     def _on_end(self, access: int) -> None:
         node = self.node[access]
@@ -152,7 +190,9 @@ class Queued:
 
     def _compute(self, node: int, cost: int) -> int:
         """When the node's processor, which does one thing after the other, will have done this too."""
-        self._processor_free[node] = max(self.view.now, self._processor_free[node]) + cost
+        self._processor_free[node] = (
+            max(self.view.now, self._processor_free[node]) + cost
+        )
         self.view.busy[node] += cost
         return self._processor_free[node]
 

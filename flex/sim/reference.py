@@ -1,7 +1,8 @@
 """A cluster that serves a trace, in Python: what defines the results of both engines.
 
-A Job goes in, a Run comes out. `reference_serial` is the FLEX paper's model: each node answers one access after the
-other, from its own part of the trace. `reference_queued` is the LARD paper's: queues for processor and disks.
+A Job goes in, a Run comes out. `reference_serial` is the FLEX paper's model: each node answers one
+access after the other, from its own part of the trace. `reference_queued` is the LARD paper's:
+queues for processor and disks.
 """
 
 from __future__ import annotations
@@ -31,12 +32,17 @@ def reference_serial(job: Job) -> Answer:
     clock = [0] * nodes
     view = View([0] * nodes, 0, [0] * nodes, [0] * nodes)
     chosen, outcome, delay = [], [], []
-    for access, (target, key) in enumerate(zip(job.target.tolist(), job.key.tolist(), strict=True)):
+    for access, (target, key) in enumerate(
+        zip(job.target.tolist(), job.key.tolist(), strict=True)
+    ):
         view.now = min(clock)
         view.load[:] = [(time - view.now) // job.backlog_unit for time in clock]
         node = router.choose(Asked(access, key, target), view, memories)
         hit = memories.pinned(node, target) or memories.ask(node, target)
-        working, reading = _working(job, node, target), 0 if hit else _reading(job, int(job.size[target]))
+        working, reading = (
+            _working(job, node, target),
+            0 if hit else _reading(job, int(job.size[target])),
+        )
         view.busy[node] += working
         view.reading[node] += reading
         clock[node] += working + reading
@@ -50,7 +56,14 @@ def reference_serial(job: Job) -> Answer:
 def reference_queued(job: Job) -> Answer:
     queued = Queued(job, Memories(job), Router(job))
     queued.run()
-    return _answer(queued.node, queued.outcome, queued.delay, queued.view, queued.idle, queued.view.now)
+    return _answer(
+        queued.node,
+        queued.outcome,
+        queued.delay,
+        queued.view,
+        queued.idle,
+        queued.view.now,
+    )
 
 
 class Memories:
@@ -93,21 +106,36 @@ class Router:
         self._nodes = [option[start:end] for start, end in pairwise(first)]
 
     def choose(self, asked: Asked, view: View, memories: Contents) -> int:
-        return self._rules[self._rule[asked.key]].choose(asked, self._nodes[asked.key], view, memories)
+        return self._rules[self._rule[asked.key]].choose(
+            asked, self._nodes[asked.key], view, memories
+        )
 
 
 def _working(job: Job, node: int, target: int) -> int:
     sending = units(int(job.size[target]), job.send_unit) * int(job.send[node])
-    return int(job.connect[node]) + sending + int(job.work[target]) + int(job.close[node])
+    return (
+        int(job.connect[node]) + sending + int(job.work[target]) + int(job.close[node])
+    )
 
 
 def _reading(job: Job, size: int) -> int:
     """All of a file at once."""
     further = max(units(size, job.block) - 1, 0)
-    return job.seek + further * job.again + units(size, job.transfer_unit) * job.transfer
+    return (
+        job.seek + further * job.again + units(size, job.transfer_unit) * job.transfer
+    )
 
 
-def _answer(node: list[int], outcome: list[int], delay: list[int], view: View, idle: list[int], end: int) -> Answer:
+def _answer(
+    node: list[int],
+    outcome: list[int],
+    delay: list[int],
+    view: View,
+    idle: list[int],
+    end: int,
+) -> Answer:
     columns = (node, outcome, delay, view.busy, view.reading, idle)
-    chosen, became, took, busy, reading, waited = (np.array(column, dtype=np.int64) for column in columns)
+    chosen, became, took, busy, reading, waited = (
+        np.array(column, dtype=np.int64) for column in columns
+    )
     return chosen, became, took, busy, reading, waited, end

@@ -1,4 +1,6 @@
-"""What a policy makes of a trace and a cluster: which rule decides for which accesses, among which nodes."""
+"""What a policy makes of a trace and a cluster: which rule decides for which accesses, among which
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ Place = Callable[[Trace, Cluster], Sequence[Sequence[int]]]
 class Routing:
     """Access i is decided by rule[key[i]], among the nodes option[first[k]:first[k + 1]].
 
-    `prefetches` says that targets are keys, and that their nodes may be filled with them beforehand. The rest are the
-    rules' settings: T_low, T_high and K of LARD, the bound of loads in per cent, and HACC's sampling.
+    `prefetches` says that targets are keys, and that their nodes may be filled with them
+    beforehand. The rest are the rules' settings: T_low, T_high and K of LARD, the bound of loads in
+    per cent, and HACC's sampling.
     """
 
     key: Ints
@@ -46,7 +49,9 @@ class Routing:
 def by_one(trace: Trace, cluster: Cluster, rule: str, *, memory: int = OWN) -> Routing:
     """One rule for everything, among all nodes."""
     first, option = everywhere(1, cluster.nodes)
-    return Routing(np.zeros_like(trace.target), _rules(rule, 1), first, option, memory=memory)
+    return Routing(
+        np.zeros_like(trace.target), _rules(rule, 1), first, option, memory=memory
+    )
 
 
 def by_target(trace: Trace, cluster: Cluster, rule: str) -> Routing:
@@ -87,13 +92,16 @@ def _refuse_too_many(options: int) -> None:
             "a policy that keeps the nodes of each target",
             f"that makes {options:,} pairs of a target and a node, at most {MOST_OPTIONS:,} fit",
             kept="nothing was simulated",
-            advice="take fewer nodes, a smaller log, or a policy that looks at sites or nodes alone",
+            advice="take fewer nodes, a smaller log, or a policy that looks at sites "
+            "or nodes alone",
         )
 
 
 def hash_numbers(numbers: Ints) -> Ints:
     """A hash of each number that is the same on every machine, never negative."""
-    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
+    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
+        0x632BE59BD9B4E019
+    )
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     hashed: Ints = ((x ^ (x >> np.uint64(31))) >> np.uint64(1)).astype(np.int64)

@@ -1,6 +1,8 @@
-"""A trace through a cluster under a policy: the simulator's one function, and what it finds in figures.
+"""A trace through a cluster under a policy: the simulator's one function, and what it finds in
+figures.
 
-What is to be done becomes a Job for the engine that is there (native or reference.py), and its Run becomes a Result.
+What is to be done becomes a Job for the engine that is there (native or reference.py), and its Run
+becomes a Result.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from flex.sim.routing import Place, Routing
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace
 
-# More blocks than this are minutes of work, on a real trace the blocks are about as many as the accesses.
+# More blocks than this are minutes of work, on a real trace the blocks are about as many as the
+# accesses.
 MOST_BLOCKS = 200_000_000
 
 _engine = engine.pick("simulate", reference_simulate)
@@ -30,9 +33,10 @@ _engine = engine.pick("simulate", reference_simulate)
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """`busy`, `reading` and `idle` are shares of the time: of the processor, of a disk, and of too little to do:
-    nothing under way where nodes answer one access after the other, else, as in the LARD paper, fewer than 40 % of
-    T_low."""
+    """`busy`, `reading` and `idle` are shares of the time: of the processor, of a disk, and of too
+    little to do: nothing under way where nodes answer one access after the other, else, as in the
+    LARD paper, fewer than 40 % of T_low.
+    """
 
     requests: int
     misses: int
@@ -44,9 +48,10 @@ class NodeResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`throughput` is requests a second of the whole cluster until the last node ends, `per_server` the mean of what
-    each node serves a second of the time that it is not idle; `delay` are seconds at the mean and the 50th, 95th and
-    99th percentile."""
+    """`throughput` is requests a second of the whole cluster until the last node ends, `per_server`
+    the mean of what each node serves a second of the time that it is not idle; `delay` are seconds
+    at the mean and the 50th, 95th and 99th percentile.
+    """
 
     policy: str
     trace: str
@@ -61,19 +66,25 @@ class Result:
     delay: tuple[float, float, float, float]
 
 
-def simulate(trace: Trace, cluster: Cluster, policy: str, place: Place | None = None) -> Result:
+def simulate(
+    trace: Trace, cluster: Cluster, policy: str, place: Place | None = None
+) -> Result:
     """`place` is asked for the nodes of each site by the policies that need it."""
     if policy not in POLICIES:
         raise _unknown(policy)
     traces.check(trace)
     clusters.check(cluster)
     _refuse_endless(trace, cluster)
-    return serve(trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy)
+    return serve(
+        trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy
+    )
 
 
 def serve(trace: Trace, cluster: Cluster, routing: Routing, policy: str = "") -> Result:
     """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
-    return _result(policy, trace, cluster, Run(*_engine(job_of(trace, cluster, routing))))
+    return _result(
+        policy, trace, cluster, Run(*_engine(job_of(trace, cluster, routing)))
+    )
 
 
 def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
@@ -123,13 +134,16 @@ def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
 def _disks(trace: Trace, cluster: Cluster) -> Ints:
     """Files over the disks in turn, the most frequent first, as in the LARD paper."""
     disk = np.zeros(len(trace.size), dtype=np.int64)
-    disk[np.argsort(-trace.frequency(), kind="stable")] = np.arange(len(trace.size)) % cluster.disks
+    disk[np.argsort(-trace.frequency(), kind="stable")] = (
+        np.arange(len(trace.size)) % cluster.disks
+    )
     return disk
 
 
 def _prefetch(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, Ints]:
-    """What each node has in memory beforehand, and what is left of its memory: the most frequent of what it serves.
-    What goes by LARD is with one node at a time: at its first, where LARD finds it."""
+    """What each node has in memory beforehand, and what is left of its memory: the most frequent of
+    what it serves. What goes by LARD is with one node at a time: at its first, where LARD finds it.
+    """
     ram = np.array(cluster.ram, dtype=np.int64)
     if not (cluster.prefetch and routing.prefetches):
         return np.zeros(0, dtype=np.int64), ram
@@ -152,7 +166,11 @@ def _result(policy: str, trace: Trace, cluster: Cluster, run: Run) -> Result:
     size = trace.size[trace.target]
     nodes = tuple(_node(run, trace, node, cluster) for node in range(cluster.nodes))
     seconds = run.end / SECOND
-    served = [n.requests / ((1 - n.idle) * seconds) for n in nodes if n.requests and seconds and n.idle < 1]
+    served = [
+        n.requests / ((1 - n.idle) * seconds)
+        for n in nodes
+        if n.requests and seconds and n.idle < 1
+    ]
     percentiles = np.percentile(run.delay, (50, 95, 99)) / SECOND
     return Result(
         policy=policy,
@@ -191,10 +209,12 @@ def _refuse_endless(trace: Trace, cluster: Cluster) -> None:
     if steps > MOST_BLOCKS:
         raise BadInput(
             f"the trace {trace.name} in a model that reads {cluster.block // 1024} KB at a time",
-            f"it asks for {steps:,.0f} blocks, at most {MOST_BLOCKS:,} can be read; the largest file has "
+            f"it asks for {steps:,.0f} blocks, at most {MOST_BLOCKS:,} can be read; "
+            "the largest file has "
             f"{int(trace.size.max()):,} bytes",
             kept="nothing was simulated",
-            advice="take the model flex, which reads files whole, or leave such files out of the log",
+            advice="take the model flex, which reads files whole, or leave such "
+            "files out of the log",
         )
 
 

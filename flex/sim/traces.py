@@ -1,6 +1,7 @@
 """What a cluster is asked for, access by access: the input of the simulator, from logs or made up.
 
-In go columns as somebody found them; out comes a Trace that has been looked at. Nothing is read from disk here.
+In go columns as somebody found them; out comes a Trace that has been looked at. Nothing is read
+from disk here.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ def _none() -> Ints:
 class Trace:
     """Access i asks for target[i], which belongs to site[target[i]] and has size[target[i]] bytes.
 
-    `client` and `time` describe the accesses, where they are known: a trace without them has empty columns. `work` is
-    what a target costs the processor beside sending it, in nanoseconds; it makes a target dynamic.
+    `client` and `time` describe the accesses, where they are known: a trace without them has empty
+    columns. `work` is what a target costs the processor beside sending it, in nanoseconds; it makes
+    a target dynamic.
     """
 
     name: str
@@ -52,14 +54,22 @@ def check(trace: Trace) -> Trace:
     wrong = _wrong(trace)
     if wrong:
         raise BadInput(
-            f"the trace {trace.name}", wrong, kept="nothing was simulated", advice="mend what the trace was made from"
+            f"the trace {trace.name}",
+            wrong,
+            kept="nothing was simulated",
+            advice="mend what the trace was made from",
         )
     return trace
 
 
 def first(trace: Trace, accesses: int) -> Trace:
     """So many accesses from the beginning."""
-    return replace(trace, target=trace.target[:accesses], client=trace.client[:accesses], time=trace.time[:accesses])
+    return replace(
+        trace,
+        target=trace.target[:accesses],
+        client=trace.client[:accesses],
+        time=trace.time[:accesses],
+    )
 
 
 def days(trace: Trace, most: int = 4) -> list[Trace]:
@@ -74,25 +84,42 @@ def days(trace: Trace, most: int = 4) -> list[Trace]:
 
 def _only(trace: Trace, which: np.ndarray) -> Trace:
     client = trace.client[which] if len(trace.client) else trace.client
-    return replace(trace, target=trace.target[which], client=client, time=trace.time[which])
+    return replace(
+        trace, target=trace.target[which], client=client, time=trace.time[which]
+    )
 
 
 def of_sample(name: str, sample: Sample, client: Ints | None = None) -> Trace:
     """The accesses of logs, as prediction takes them; who asked, where that is known."""
     clients = _none() if client is None else client
-    return check(Trace(name, sample.target, sample.size, sample.site, sample.sites, client=clients, time=sample.time))
+    return check(
+        Trace(
+            name,
+            sample.target,
+            sample.size,
+            sample.site,
+            sample.sites,
+            client=clients,
+            time=sample.time,
+        )
+    )
 
 
 def _wrong(trace: Trace) -> str:
     late = np.flatnonzero(np.diff(trace.time) < 0)
     if len(late):
-        return f"is not in the order of time: access {late[0] + 2} is earlier than the one before it"
+        return (
+            f"is not in the order of time: access {late[0] + 2} is earlier than "
+            "the one before it"
+        )
     negative = np.flatnonzero(trace.size < 0)
     if len(negative):
         return f"has a target of {trace.size[negative[0]]} bytes"
     if trace.target.min() < 0 or trace.target.max() >= len(trace.size):
         return "asks for a target that is not described"
-    if len(trace.site) != len(trace.size) or (len(trace.site) and trace.site.max() >= len(trace.sites)):
+    if len(trace.site) != len(trace.size) or (
+        len(trace.site) and trace.site.max() >= len(trace.sites)
+    ):
         return "has targets of no site"
     columns = (trace.client, trace.time, trace.target)
     if any(len(column) not in (0, len(trace.target)) for column in columns):

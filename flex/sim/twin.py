@@ -1,11 +1,14 @@
-"""A made-up hosting cluster that behaves like a real one: sites, their files, a night of accesses, tomorrow.
+"""A made-up hosting cluster that behaves like a real one: sites, their files, a night of accesses,
+tomorrow.
 
-In goes a numpy Generator, so the same seed gives the same cluster, the same night, the same drift; out come frozen
-values. Which node serves an access is not decided here, and nothing is written: see logs.py.
+In goes a numpy Generator, so the same seed gives the same cluster, the same night, the same drift;
+out come frozen values. Which node serves an access is not decided here, and nothing is written: see
+logs.py.
 
-The shape follows what the FLEX papers and other studies of Web servers found: few sites draw most requests, few files
-of a site draw most of its requests, sizes are log-normal with a Pareto tail, large files are seldom the popular ones,
-and most sites ask tomorrow for about what they asked today.
+The shape follows what the FLEX papers and other studies of Web servers found: few sites draw most
+requests, few files of a site draw most of its requests, sizes are log-normal with a Pareto tail,
+large files are seldom the popular ones, and most sites ask tomorrow for about what they asked
+today.
 """
 
 from __future__ import annotations
@@ -17,7 +20,16 @@ import numpy as np
 
 from flex.placing.problem import Floats, Ints
 from flex.prediction.replay import Sample
-from flex.sim.words import AGENTS, FOLDERS, LARGE_KINDS, METHODS, NOUNS, SMALL_KINDS, TRADES, TREES
+from flex.sim.words import (
+    AGENTS,
+    FOLDERS,
+    LARGE_KINDS,
+    METHODS,
+    NOUNS,
+    SMALL_KINDS,
+    TRADES,
+    TREES,
+)
 
 STATUS = np.array([200, 304, 404, 206, 301], dtype=np.int64)
 STATUS_SHARE = (0.85, 0.08, 0.035, 0.015, 0.02)
@@ -27,7 +39,9 @@ DAY = 86400
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What kind of cluster to make up. Sizes are bytes; the night's rhythm swings by `rhythm` around its mean."""
+    """What kind of cluster to make up. Sizes are bytes; the night's rhythm swings by `rhythm`
+    around its mean.
+    """
 
     sites: int = 100
     files_per_site: float = 60.0
@@ -47,8 +61,9 @@ class Shape:
 class Hosting:
     """A cluster's content and how it is asked for.
 
-    `weight` is each site's share of the requests, `peak` its busiest time as a share of a day. Target t belongs to
-    site[t]; the targets of a site stand together, and `chance` is a target's share of its site's requests.
+    `weight` is each site's share of the requests, `peak` its busiest time as a share of a day.
+    Target t belongs to site[t]; the targets of a site stand together, and `chance` is a target's
+    share of its site's requests.
     """
 
     zone: str
@@ -64,9 +79,11 @@ class Hosting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accesses:
-    """In time order. `site` and `target` number those of the hosting, `method` and `agent` the words of words.py.
+    """In time order. `site` and `target` number those of the hosting, `method` and `agent` the
+    words of words.py.
 
-    `bytes` is what was sent; a `query` of 0 means none. What a 404 was asked for is not there: `target` means nothing.
+    `bytes` is what was sent; a `query` of 0 means none. What a 404 was asked for is not there:
+    `target` means nothing.
     """
 
     time: Ints
@@ -85,7 +102,9 @@ def hosting(rng: np.random.Generator, zone: str, shape: Shape | None = None) -> 
     shape = shape or Shape()
     # The mean of a log-normal lies half its variance above its median, in logarithms.
     median = np.log(shape.files_per_site) - shape.spread_of_files**2 / 2
-    count = np.maximum(rng.lognormal(median, shape.spread_of_files, shape.sites), 3).astype(np.int64)
+    count = np.maximum(
+        rng.lognormal(median, shape.spread_of_files, shape.sites), 3
+    ).astype(np.int64)
     site = np.repeat(np.arange(shape.sites), count)
     size = _sizes(rng, len(site), shape)
     # Zipf by rank is dealt out at random, so that the names do not tell who is popular.
@@ -103,15 +122,21 @@ def hosting(rng: np.random.Generator, zone: str, shape: Shape | None = None) -> 
     )
 
 
-def night(hosting: Hosting, day: date, requests: int, rng: np.random.Generator) -> Accesses:
-    """What a UTC day asks of the cluster: every site by its weight and rhythm, every file by its chance."""
+def night(
+    hosting: Hosting, day: date, requests: int, rng: np.random.Generator
+) -> Accesses:
+    """What a UTC day asks of the cluster: every site by its weight and rhythm, every file by its
+    chance.
+    """
     target = _targets(hosting, requests, rng)
     site = hosting.site[target]
     time = _start(day) + _time_of_day(hosting, site, rng)
     order = np.argsort(time, kind="stable")
     time, site, target = time[order], site[order], target[order]
     status = rng.choice(STATUS, requests, p=STATUS_SHARE)
-    method = np.where(status == 200, rng.choice(len(METHODS), requests, p=(0.985, 0.01, 0.005)), 0)
+    method = np.where(
+        status == 200, rng.choice(len(METHODS), requests, p=(0.985, 0.01, 0.005)), 0
+    )
     # Squares and cubes of even chances make a few agents and clients far busier than the rest.
     agent = (len(AGENTS) * rng.random(requests) ** 2).astype(np.int64)
     client = (20_000 * rng.random(requests) ** 3).astype(np.int64)
@@ -120,8 +145,12 @@ def night(hosting: Hosting, day: date, requests: int, rng: np.random.Generator) 
     return Accesses(time, site, target, status, sent, method, agent, client, query)
 
 
-def drift(hosting: Hosting, rng: np.random.Generator, *, spread: float = 0.06, surges: int = 1) -> Hosting:
-    """The next day's cluster: every site a little up or down, and a few middling ones suddenly in fashion."""
+def drift(
+    hosting: Hosting, rng: np.random.Generator, *, spread: float = 0.06, surges: int = 1
+) -> Hosting:
+    """The next day's cluster: every site a little up or down, and a few middling ones suddenly in
+    fashion.
+    """
     weight = hosting.weight * rng.lognormal(0.0, spread, len(hosting.sites))
     by_rank = np.argsort(-hosting.weight, kind="stable")
     middling = by_rank[len(by_rank) // 20 : max(len(by_rank) // 4, 1)]
@@ -165,10 +194,18 @@ def _sizes(rng: np.random.Generator, count: int, shape: Shape) -> Ints:
 
 
 def _paths(rng: np.random.Generator, size: Ints) -> tuple[str, ...]:
-    folder, noun = rng.integers(0, len(FOLDERS), len(size)), rng.integers(0, len(NOUNS), len(size))
+    folder, noun = (
+        rng.integers(0, len(FOLDERS), len(size)),
+        rng.integers(0, len(NOUNS), len(size)),
+    )
     kind = rng.integers(0, len(SMALL_KINDS) * len(LARGE_KINDS), len(size))
-    columns = zip(folder.tolist(), noun.tolist(), kind.tolist(), size.tolist(), strict=True)
-    return tuple(f"{FOLDERS[f]}/{NOUNS[n]}-{t}{_extension(k, bytes_)}" for t, (f, n, k, bytes_) in enumerate(columns))
+    columns = zip(
+        folder.tolist(), noun.tolist(), kind.tolist(), size.tolist(), strict=True
+    )
+    return tuple(
+        f"{FOLDERS[f]}/{NOUNS[n]}-{t}{_extension(k, bytes_)}"
+        for t, (f, n, k, bytes_) in enumerate(columns)
+    )
 
 
 def _extension(kind: int, size: int) -> str:
@@ -190,7 +227,9 @@ def _chances(rng: np.random.Generator, site: Ints, size: Ints, skew: float) -> F
 
 def _targets(hosting: Hosting, requests: int, rng: np.random.Generator) -> Ints:
     cumulative = np.cumsum(hosting.weight[hosting.site] * hosting.chance)
-    drawn = np.searchsorted(cumulative, rng.random(requests) * cumulative[-1], side="right")
+    drawn = np.searchsorted(
+        cumulative, rng.random(requests) * cumulative[-1], side="right"
+    )
     within: Ints = np.minimum(drawn, len(cumulative) - 1).astype(np.int64)
     return within
 
@@ -204,10 +243,16 @@ def _time_of_day(hosting: Hosting, site: Ints, rng: np.random.Generator) -> Ints
     return seconds
 
 
-def _bytes_sent(size: Ints, status: Ints, method: Ints, rng: np.random.Generator) -> Ints:
+def _bytes_sent(
+    size: Ints, status: Ints, method: Ints, rng: np.random.Generator
+) -> Ints:
     """Whole files, parts of them for 206, a short page for an error, no body for 304 and HEAD."""
     part = np.maximum((size * rng.random(len(size))).astype(np.int64), 1)
-    sent = np.select([status == 200, status == 206, status == 304], [size, part, 0], default=196 + size % 200)
+    sent = np.select(
+        [status == 200, status == 206, status == 304],
+        [size, part, 0],
+        default=196 + size % 200,
+    )
     answered: Ints = np.where(method == METHODS.index("HEAD"), 0, sent).astype(np.int64)
     return answered
 

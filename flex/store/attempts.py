@@ -25,7 +25,9 @@ attempts = Table(
 class SqlAttempts(Part):
     def attempts(self) -> tuple[Attempt, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(select(attempts).order_by(attempts.c.node)).mappings()
+            found = connection.execute(
+                select(attempts).order_by(attempts.c.node)
+            ).mappings()
             return tuple(Attempt(**row) for row in found)
 
     def put_attempt(self, attempt: Attempt) -> None:

@@ -7,7 +7,16 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from flex.model.audit import Entry, Head, entry
 from flex.store.database import Part
@@ -17,9 +26,13 @@ from flex.store.schema import audit, audit_head
 class SqlAudit(Part):
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._database.writing() as connection:
-            made = entry(_head(connection), self._author, action, subject, before, after)
+            made = entry(
+                _head(connection), self._author, action, subject, before, after
+            )
             connection.execute(insert(audit), asdict(made))
-            connection.execute(update(audit_head).values(number=made.number, hash=made.hash))
+            connection.execute(
+                update(audit_head).values(number=made.number, hash=made.hash)
+            )
         return made
 
     def audit_head(self) -> Head:
@@ -27,7 +40,12 @@ class SqlAudit(Part):
             return _head(connection)
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        return self._find(select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit))
+        return self._find(
+            select(audit)
+            .where(audit.c.number > after)
+            .order_by(audit.c.number)
+            .limit(limit)
+        )
 
     def found_entries(
         self,
@@ -58,13 +76,21 @@ class SqlAudit(Part):
         return self._find(wanted)
 
     def last_number(self, *actions: str) -> int:
-        return self._database.remember(("noted", *actions), partial(self._last_number, actions))
+        return self._database.remember(
+            ("noted", *actions), partial(self._last_number, actions)
+        )
 
     def _last_number(self, actions: Sequence[str]) -> int:
         # One question an action: each is a look at the end of an index.
-        wanted = [select(func.max(audit.c.number)).where(audit.c.action == action) for action in actions]
+        wanted = [
+            select(func.max(audit.c.number)).where(audit.c.action == action)
+            for action in actions
+        ]
         with self._database.reading() as connection:
-            found = [connection.scalar(one) for one in wanted or [select(func.max(audit.c.number))]]
+            found = [
+                connection.scalar(one)
+                for one in wanted or [select(func.max(audit.c.number))]
+            ]
         return max(number or 0 for number in found)
 
     def stamp(self) -> int | None:
@@ -76,10 +102,15 @@ class SqlAudit(Part):
 
 
 def _is(action: str) -> ColumnElement[bool]:
-    return or_(audit.c.action == action, func.substr(audit.c.action, 1, len(action) + 1) == f"{action}.")
+    return or_(
+        audit.c.action == action,
+        func.substr(audit.c.action, 1, len(action) + 1) == f"{action}.",
+    )
 
 
 def _head(connection: Connection) -> Head:
-    """Not of the entries: where the newest were taken out, the next one must not take their numbers."""
+    """Not of the entries: where the newest were taken out, the next one must not take their
+    numbers.
+    """
     row = connection.execute(select(audit_head.c.number, audit_head.c.hash)).one()
     return Head(row.number, row.hash)

@@ -1,8 +1,9 @@
 """Plans and checks as JSON text and back, exactly: what comes out equals what went in.
 
-Only whole values pass here; which of their fields are also columns is the tables' own business. A plan that is read
-right after it was written or read is the same value, and not made again of its text: to note a change of a plan it is
-read before and after, and of ten thousand sites each time would take as long as reading their zone.
+Only whole values pass here; which of their fields are also columns is the tables' own business. A
+plan that is read right after it was written or read is the same value, and not made again of its
+text: to note a change of a plan it is read before and after, and of ten thousand sites each time
+would take as long as reading their zone.
 """
 
 from __future__ import annotations
@@ -20,21 +21,29 @@ Value = TypeVar("Value")
 # What a field is called in texts that were written before it got its name.
 STORED_NAMES = {"zone_plans": "plans"}
 
-# Pydantic writes numbers that are not finite as null unless told otherwise, and a dataclass of the core cannot tell it.
-# A tuple around the value can.
+# Pydantic writes numbers that are not finite as null unless told otherwise, and a dataclass of the
+# core cannot tell it. A tuple around the value can.
 _PLAN: TypeAdapter[tuple[Plan]] = TypeAdapter(
     tuple[Plan],
-    config=ConfigDict(ser_json_inf_nan="constants", alias_generator=lambda name: STORED_NAMES.get(name, name)),
+    config=ConfigDict(
+        ser_json_inf_nan="constants",
+        alias_generator=lambda name: STORED_NAMES.get(name, name),
+    ),
 )
-_CHECK: TypeAdapter[tuple[Check]] = TypeAdapter(tuple[Check], config=ConfigDict(ser_json_inf_nan="constants"))
+_CHECK: TypeAdapter[tuple[Check]] = TypeAdapter(
+    tuple[Check], config=ConfigDict(ser_json_inf_nan="constants")
+)
 
 
-# Larger texts are not kept for whoever may read them again: the plan made of them takes many times as much memory.
+# Larger texts are not kept for whoever may read them again: the plan made of them takes many times
+# as much memory.
 HANDY = 16 * 2**20
 
 
 class _Last:
-    """The text of a plan that was written or read last. Values are never changed, so it can be given to anybody."""
+    """The text of a plan that was written or read last. Values are never changed, so it can be
+    given to anybody.
+    """
 
     def __init__(self) -> None:
         self._known: tuple[str, Plan] | None = None

@@ -86,11 +86,13 @@ KINDS: dict[str, Kind] = {
 class Database:
     """Connects when it is first used. Every statement runs in one of the two transactions.
 
-    `patience` is how many seconds one writer waits for another before it gives up. One that `rebuilds` its tables makes
-    sure by check_references that no row points to nothing.
+    `patience` is how many seconds one writer waits for another before it gives up. One that
+    `rebuilds` its tables makes sure by check_references that no row points to nothing.
     """
 
-    def __init__(self, url: str, *, patience: float = 30.0, rebuilds: bool = False) -> None:
+    def __init__(
+        self, url: str, *, patience: float = 30.0, rebuilds: bool = False
+    ) -> None:
         self.url, self.kind = _parse(url)
         self.engine = self.kind.connect(self.url, patience)
         self._writer = self.engine.execution_options(writes=True, rebuilds=rebuilds)
@@ -103,7 +105,9 @@ class Database:
 
     @property
     def name(self) -> str:
-        """What to call it in messages: the URL without secrets. Options are left out, one can be a password."""
+        """What to call it in messages: the URL without secrets. Options are left out, one can be a
+        password.
+        """
         plain = self.url.set(drivername=self.url.get_backend_name(), query={})
         return plain.render_as_string(hide_password=True)
 
@@ -118,14 +122,19 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """All of it is stored or none. Writers take turns, so what is read in here stays true until the end.
+        """All of it is stored or none. Writers take turns, so what is read in here stays true until
+        the end.
 
         Within another of the same thread it is part of that one.
         """
         if (open_ := self._open) is not None:
             yield open_
             return
-        with self._my_turn(), self._translate_errors("writing"), self._writer.begin() as connection:
+        with (
+            self._my_turn(),
+            self._translate_errors("writing"),
+            self._writer.begin() as connection,
+        ):
             self._mine.connection = connection
             try:
                 self._guard(connection)
@@ -135,15 +144,18 @@ class Database:
 
     @contextmanager
     def guarded(self, run: str, guard: Guard) -> Iterator[None]:
-        """Each transaction by which this thread writes in here, for that run, begins with the guard, which may refuse
-        it.
+        """Each transaction by which this thread writes in here, for that run, begins with the
+        guard, which may refuse it.
         """
         before = self._mine.__dict__.copy()
         self._mine.run, self._mine.guard = run, guard
         try:
             yield
         finally:
-            self._mine.run, self._mine.guard = before.get("run", ""), before.get("guard", _unguarded)
+            self._mine.run, self._mine.guard = (
+                before.get("run", ""),
+                before.get("guard", _unguarded),
+            )
 
     @property
     def run(self) -> str:
@@ -157,11 +169,15 @@ class Database:
         return found
 
     def stamp(self) -> int | None:
-        """Another number after each change, by whomever; None where only reading tells, or where one is being made."""
+        """Another number after each change, by whomever; None where only reading tells, or where
+        one is being made.
+        """
         return None if self._open is not None else self._watch.stamp()
 
     def remember(self, question: object, ask: Callable[[], Answer]) -> Answer:
-        """What was answered last, while nobody has written since; of few questions, as none is ever forgotten."""
+        """What was answered last, while nobody has written since; of few questions, as none is ever
+        forgotten.
+        """
         # Looked at before it is asked: what changes meanwhile is seen the next time.
         stamp = self.stamp()
         if stamp is None:
@@ -180,7 +196,9 @@ class Database:
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
         if not self._turn.acquire(timeout=self._patience):
-            raise self._busy("writing", "others of this process have been writing to it for too long")
+            raise self._busy(
+                "writing", "others of this process have been writing to it for too long"
+            )
         try:
             yield
         finally:
@@ -200,21 +218,25 @@ class Database:
         try:
             yield
         except IntegrityError:
-            # The rules of the tables are kept by this package: breaking one is a bug, and looks like one.
+            # The rules of the tables are kept by this package: breaking one is a bug, and looks
+            # like one.
             raise
         except (DataError, UnicodeEncodeError) as error:
             raise self._unfit(doing, error) from error
         except DBAPIError as error:
             raise self._error_of(doing, error) from error
         except PoolTimeout as error:
-            raise self._busy(doing, "every connection to it was taken for too long") from error
+            raise self._busy(
+                doing, "every connection to it was taken for too long"
+            ) from error
 
     def _unfit(self, doing: str, error: Exception) -> FlexError:
         return BadInput(
             f"{doing} {self.name}",
             f"a value cannot be kept there: {_driver_message(error)}",
             kept="nothing was stored",
-            advice="look for names with characters that are not text, such as NUL or half a surrogate pair",
+            advice="look for names with characters that are not text, such as NUL or "
+            "half a surrogate pair",
         )
 
     def _busy(self, doing: str, why: str) -> Busy:
@@ -227,11 +249,16 @@ class Database:
 
     def _error_of(self, doing: str, error: DBAPIError) -> FlexError:
         if error.orig is not None and self.kind.is_busy(error.orig):
-            return self._busy(doing, f"another process has been writing to it for too long ({_driver_message(error)})")
+            return self._busy(
+                doing,
+                f"another process has been writing to it for too long ({_driver_message(error)})",
+            )
         is_full = error.orig is not None and self.kind.is_full(self.url, error.orig)
         return StoreError(
             f"{doing} {self.name}",
-            f"its disk is full ({_driver_message(error)})" if is_full else _driver_message(error),
+            f"its disk is full ({_driver_message(error)})"
+            if is_full
+            else _driver_message(error),
             kept="nothing was stored; whole transactions from before are all there",
             advice="make room on its disk, and run the same again"
             if is_full
@@ -240,7 +267,9 @@ class Database:
 
 
 class Part:
-    """One port's share of a store. All parts of a store use the same database, in the name of one author."""
+    """One port's share of a store. All parts of a store use the same database, in the name of one
+    author.
+    """
 
     def __init__(self, database: Database, author: Author | None = None) -> None:
         self._database = database
@@ -249,7 +278,11 @@ class Part:
 
 def _driver_message(error: Exception) -> str:
     """What the driver said, on one line, without the statement SQLAlchemy adds."""
-    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    said = (
+        error.orig
+        if isinstance(error, DBAPIError) and error.orig is not None
+        else error
+    )
     return " ".join(str(said).split())
 
 

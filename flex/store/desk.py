@@ -16,16 +16,29 @@ from flex.store.schema import answers, jobs, tokens
 class SqlTokens(Part):
     def tokens(self) -> tuple[Token, ...]:
         with self._database.reading() as connection:
-            return tuple(Token(**row) for row in connection.execute(select(tokens).order_by(tokens.c.id)).mappings())
+            return tuple(
+                Token(**row)
+                for row in connection.execute(
+                    select(tokens).order_by(tokens.c.id)
+                ).mappings()
+            )
 
     def token(self, token_id: str) -> Token | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(tokens).where(tokens.c.id == token_id)).mappings().one_or_none()
+            row = (
+                connection.execute(select(tokens).where(tokens.c.id == token_id))
+                .mappings()
+                .one_or_none()
+            )
         return Token(**row) if row else None
 
     def token_of(self, digest: str) -> Token | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(tokens).where(tokens.c.digest == digest)).mappings().one_or_none()
+            row = (
+                connection.execute(select(tokens).where(tokens.c.digest == digest))
+                .mappings()
+                .one_or_none()
+            )
         return Token(**row) if row else None
 
     def put_token(self, token: Token) -> None:
@@ -35,25 +48,39 @@ class SqlTokens(Part):
     def revoke_token(self, token_id: str, now: datetime) -> bool:
         theirs = or_(tokens.c.id == token_id, tokens.c.parent == token_id)
         with self._database.writing() as connection:
-            known = select(tokens.c.id).where(tokens.c.id == token_id, tokens.c.revoked.is_(None))
+            known = select(tokens.c.id).where(
+                tokens.c.id == token_id, tokens.c.revoked.is_(None)
+            )
             found = connection.scalar(known) is not None
-            connection.execute(update(tokens).where(theirs, tokens.c.revoked.is_(None)).values(revoked=now))
+            connection.execute(
+                update(tokens)
+                .where(theirs, tokens.c.revoked.is_(None))
+                .values(revoked=now)
+            )
         return found
 
     def use_token(self, token_id: str, now: datetime) -> None:
         with self._database.writing() as connection:
-            connection.execute(update(tokens).where(tokens.c.id == token_id).values(last_used=now))
+            connection.execute(
+                update(tokens).where(tokens.c.id == token_id).values(last_used=now)
+            )
 
 
 class SqlJobs(Part):
     def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
-        wanted = select(jobs).order_by(jobs.c.created.desc(), jobs.c.id.desc()).limit(limit)
+        wanted = (
+            select(jobs).order_by(jobs.c.created.desc(), jobs.c.id.desc()).limit(limit)
+        )
         with self._database.reading() as connection:
             return tuple(Job(**row) for row in connection.execute(wanted).mappings())
 
     def job(self, job_id: str) -> Job | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
+            row = (
+                connection.execute(select(jobs).where(jobs.c.id == job_id))
+                .mappings()
+                .one_or_none()
+            )
         return Job(**row) if row else None
 
     def put_job(self, job: Job) -> None:
@@ -65,14 +92,20 @@ class SqlJobs(Part):
 class SqlAnswers(Part):
     def answer(self, once: Once) -> Once | None:
         with self._database.writing() as connection:
-            row = connection.execute(select(answers).where(answers.c.key == once.key)).mappings().one_or_none()
+            row = (
+                connection.execute(select(answers).where(answers.c.key == once.key))
+                .mappings()
+                .one_or_none()
+            )
             if row is None:
                 connection.execute(insert(answers), asdict(once))
         return Once(**row) if row else None
 
     def keep_answer(self, once: Once) -> None:
         with self._database.writing() as connection:
-            connection.execute(update(answers).where(answers.c.key == once.key).values(asdict(once)))
+            connection.execute(
+                update(answers).where(answers.c.key == once.key).values(asdict(once))
+            )
 
     def drop_answer(self, key: str) -> None:
         with self._database.writing() as connection:

@@ -1,7 +1,9 @@
-"""What keeps the audit log as it was written: triggers of the database, which refuse to change or take out an entry.
+"""What keeps the audit log as it was written: triggers of the database, which refuse to change or
+take out an entry.
 
-The head may only go on by one. Who owns the database can take the triggers away; what is done then still shows, by the
-hashes of the entries, by the head, and by what is there without an entry (flex/model/audit.py).
+The head may only go on by one. Who owns the database can take the triggers away; what is done then
+still shows, by the hashes of the entries, by the head, and by what is there without an entry
+(flex/model/audit.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Who holds the lease: `host/machine/boot/space:pid:starttime`, and whether that process is certainly gone.
+"""Who holds the lease: `host/machine/boot/space:pid:starttime`, and whether that process is
+certainly gone.
 
-The start time (field 22 of /proc/PID/stat, in clock ticks since the host started) tells a process from a later one
-that was given the same number. What /proc says holds for processes of the same start of the same machine, and of the
-same space of process numbers: two containers, or two machines with one host name, see nothing of each other. Where
-nothing can be known, nobody is called gone: then only time ends a lease.
+The start time (field 22 of /proc/PID/stat, in clock ticks since the host started) tells a process
+from a later one that was given the same number. What /proc says holds for processes of the same
+start of the same machine, and of the same space of process numbers: two containers, or two machines
+with one host name, see nothing of each other. Where nothing can be known, nobody is called gone:
+then only time ends a lease.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from typing import NamedTuple
 
 from flex.machine import machine
 
-# What a holder that cannot be looked at is waited for after its last sign of life, and how often it gives one.
+# What a holder that cannot be looked at is waited for after its last sign of life, and how often it
+# gives one.
 PATIENCE, BEATS = timedelta(minutes=5), timedelta(seconds=30)
 # A zombie has ended already, even while nobody has asked for its exit code; X is the moment after.
 ENDED = ("Z", "X")
@@ -49,7 +52,11 @@ def holder(pid: int | None = None) -> str:
 def name_for_people(name: str) -> str:
     """For people."""
     place, _, process = name.partition(":")
-    return f"process {process.partition(':')[0]} of {place.partition('/')[0]}" if process else name
+    return (
+        f"process {process.partition(':')[0]} of {place.partition('/')[0]}"
+        if process
+        else name
+    )
 
 
 def has_ended(name: str, expires: datetime, now: datetime) -> bool:
@@ -65,7 +72,11 @@ def is_gone(name: str) -> bool:
     if process.place != here:
         return _has_started_since(process.place, here)
     found = _stat(process.pid)
-    return _is_free(process.pid) if found is None else found[0] in ENDED or found[1] != process.start
+    return (
+        _is_free(process.pid)
+        if found is None
+        else found[0] in ENDED or found[1] != process.start
+    )
 
 
 def is_there(name: str) -> bool:
@@ -81,15 +92,26 @@ def _process(name: str) -> _Process | None:
     """None when nothing can be said of the holder, as where we cannot even see ourselves."""
     place, *numbers = name.rsplit(":", 2)
     parts = place.split("/")
-    if len(parts) != len(_Place._fields) or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+    if (
+        len(parts) != len(_Place._fields)
+        or len(numbers) != 2
+        or not all(number.isdecimal() for number in numbers)
+    ):
         return None
     pid, start = map(int, numbers)
-    return _Process(_Place(*parts), pid, start) if start and _stat(os.getpid()) is not None else None
+    return (
+        _Process(_Place(*parts), pid, start)
+        if start and _stat(os.getpid()) is not None
+        else None
+    )
 
 
 def _here() -> _Place:
     try:
-        boot, space = BOOT_ID.read_text(encoding="ascii").strip(), str(SPACE.stat().st_ino)
+        boot, space = (
+            BOOT_ID.read_text(encoding="ascii").strip(),
+            str(SPACE.stat().st_ino),
+        )
     except OSError:
         boot, space = "", ""
     return _Place(socket.gethostname(), machine(), boot, space)
@@ -97,7 +119,10 @@ def _here() -> _Place:
 
 def _has_started_since(place: _Place, here: _Place) -> bool:
     """Whether it is this machine, before its last start."""
-    same = bool(here.machine) and (place.host, place.machine) == (here.host, here.machine)
+    same = bool(here.machine) and (place.host, place.machine) == (
+        here.host,
+        here.machine,
+    )
     return same and bool(place.boot) and place.boot != here.boot
 
 

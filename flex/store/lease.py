@@ -1,4 +1,6 @@
-"""The rules of the one lease, the same for every store: when it is free, and what becomes of those who lost it."""
+"""The rules of the one lease, the same for every store: when it is free, and what becomes of those
+who lost it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ class Lease:
     waiting: bool = False
 
     def is_free(self, now: datetime, *, breaks_in: bool = False) -> bool:
-        """It has expired, or the process that holds it is gone from this very machine. One that is there keeps it.
+        """It has expired, or the process that holds it is gone from this very machine. One that is
+        there keeps it.
 
         But for one that only waits, where somebody `breaks_in`.
         """
@@ -31,8 +34,21 @@ class Lease:
 
 
 def interrupted_run(run: Run, now: datetime) -> Run:
-    """What is recorded of a run that ended without a word: the stage that it was in, if it had begun one."""
+    """What is recorded of a run that ended without a word: the stage that it was in, if it had
+    begun one.
+    """
     open_stages = [stage.name for stage in run.stages if stage.ended is None]
     done = [stage.name for stage in run.stages if stage.ended]
-    where = f" at {open_stages[-1]}" if open_stages else f" behind {done[-1]}" if done else ""
-    return replace(run, ended=now, exit_code=INTERRUPTED, message=f"interrupted{where}: it ended without saying how")
+    where = (
+        f" at {open_stages[-1]}"
+        if open_stages
+        else f" behind {done[-1]}"
+        if done
+        else ""
+    )
+    return replace(
+        run,
+        ended=now,
+        exit_code=INTERRUPTED,
+        message=f"interrupted{where}: it ended without saying how",
+    )

@@ -1,6 +1,8 @@
-"""The store in memory: for tests, trials and simulations. The same contract as the database, and no wishes about files.
+"""The store in memory: for tests, trials and simulations. The same contract as the database, and no
+wishes about files.
 
-Frames are copied on the way in and out, so that nobody changes what is stored by changing what he holds.
+Frames are copied on the way in and out, so that nobody changes what is stored by changing what he
+holds.
 """
 
 from __future__ import annotations
@@ -13,7 +15,17 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
-from flex.model.domain import Node, Period, Pin, Plan, PlanState, Run, Segment, Stage, Stream
+from flex.model.domain import (
+    Node,
+    Period,
+    Pin,
+    Plan,
+    PlanState,
+    Run,
+    Segment,
+    Stage,
+    Stream,
+)
 from flex.model.orders import Freeze, NodeOrder
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
@@ -116,7 +128,9 @@ class MemoryStore(MemoryDesk):
     def slots(self) -> dict[str, dict[str, int]]:
         return {site: dict(slots) for site, slots in self._slots.items()}
 
-    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
+    def put_slots(
+        self, site: str, slots: Mapping[str, int], before: Mapping[str, int]
+    ) -> bool:
         with self._lock:
             self._refuse_lost()
             if self._slots.get(site, {}) != before:
@@ -129,24 +143,38 @@ class MemoryStore(MemoryDesk):
         return tuple(sorted(found, key=lambda stream: (stream.path, _content(stream))))
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        return tuple(stream for stream in self.every_stream() if stream.source in sources)
+        return tuple(
+            stream for stream in self.every_stream() if stream.source in sources
+        )
 
     def every_stream(self) -> tuple[Stream, ...]:
-        return tuple(sorted(self._streams.values(), key=lambda stream: (stream.path, _content(stream))))
+        return tuple(
+            sorted(
+                self._streams.values(),
+                key=lambda stream: (stream.path, _content(stream)),
+            )
+        )
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:
             self._refuse_lost()
             if segment.id in self._segments:
                 return False
-            if replaces is not None and self._streams.pop(_content(replaces), None) is None:
+            if (
+                replaces is not None
+                and self._streams.pop(_content(replaces), None) is None
+            ):
                 raise refusals.overtaken(segment)
             self._keep(segment, stream)
             return True
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
         with self.together():
-            return frozenset(reading[0].id for reading in readings if not self.record(*reading))
+            return frozenset(
+                reading[0].id for reading in readings if not self.record(*reading)
+            )
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:
@@ -164,7 +192,11 @@ class MemoryStore(MemoryDesk):
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         ordered = (self._segments[key] for key in sorted(self._segments))
-        return tuple(each for each in ordered if each.last_day >= first_day and each.first_day <= last_day)
+        return tuple(
+            each
+            for each in ordered
+            if each.last_day >= first_day and each.first_day <= last_day
+        )
 
     def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}
@@ -180,7 +212,9 @@ class MemoryStore(MemoryDesk):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
-        every = sorted(self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down)
+        every = sorted(
+            self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down
+        )
         found = [
             one
             for one in every
@@ -188,7 +222,14 @@ class MemoryStore(MemoryDesk):
             and node in ("", one.node)
             and (since is None or one.read_at >= since.timestamp())
             and (until is None or one.read_at < until.timestamp())
-            and (behind is None or ((one.read_at, one.id) < behind if down else (one.read_at, one.id) > behind))
+            and (
+                behind is None
+                or (
+                    (one.read_at, one.id) < behind
+                    if down
+                    else (one.read_at, one.id) > behind
+                )
+            )
         ]
         return tuple(found[:limit])
 
@@ -208,16 +249,24 @@ class MemoryStore(MemoryDesk):
         with self._lock:
             self._moved |= dict.fromkeys(segments, files)
 
-    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
+    def put_profiles(
+        self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
+    ) -> None:
         stored = PROFILES.check(profiles).copy(), SPREADS.check(spreads).copy()
         with self._lock:
             # Taken out first, so that it comes back as the last one stored.
             self._profiles.pop(period, None)
             self._profiles[period] = stored
 
-    def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+    def profiles(
+        self, until: datetime | None = None
+    ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         with self._lock:
-            ended = [period for period in self._profiles if until is None or period.end <= until]
+            ended = [
+                period
+                for period in self._profiles
+                if until is None or period.end <= until
+            ]
             if not ended:
                 return None
             latest = max(reversed(ended), key=lambda period: period.end)
@@ -226,13 +275,26 @@ class MemoryStore(MemoryDesk):
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
         found = []
-        for period in sorted(self._profiles, key=lambda period: (period.end, period.start)):
+        for period in sorted(
+            self._profiles, key=lambda period: (period.end, period.start)
+        ):
             frame = self._profiles[period][0]
             for row in frame[frame["site"] == site].to_dict("records"):
-                found.append((period, {str(name): int(value) for name, value in row.items() if name != "site"}))
+                found.append(
+                    (
+                        period,
+                        {
+                            str(name): int(value)
+                            for name, value in row.items()
+                            if name != "site"
+                        },
+                    )
+                )
         return tuple(found)
 
-    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
+    def bytes_sent(
+        self, last: Period, most: int, *, gaps: bool = False
+    ) -> pd.DataFrame:
         columns = {}
         for period in earlier(last, most):
             if period not in self._profiles:
@@ -240,20 +302,26 @@ class MemoryStore(MemoryDesk):
                     continue
                 break
             frame = self._profiles[period][0]
-            columns[period.end] = column(frame["site"].tolist(), frame["access_bytes"].tolist())
+            columns[period.end] = column(
+                frame["site"].tolist(), frame["access_bytes"].tolist()
+            )
         return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:
         with self._lock:
             newest = max((period.end for period in self._profiles), default=before)
-            old = [period for period in self._profiles if period.end < min(before, newest)]
+            old = [
+                period for period in self._profiles if period.end < min(before, newest)
+            ]
             for period in old:
                 del self._profiles[period]
             return len(old)
 
     def placement(self) -> tuple[str, pd.DataFrame]:
         with self._lock:
-            return self._in_force, self._placements.get(self._in_force, PLACEMENT.empty()).copy()
+            return self._in_force, self._placements.get(
+                self._in_force, PLACEMENT.empty()
+            ).copy()
 
     def in_force(self) -> str:
         return self._in_force
@@ -293,14 +361,20 @@ class MemoryStore(MemoryDesk):
 
     def plan(self, plan_id: str) -> Plan:
         with self._lock:
-            found = sorted(key for key in self._plans if plan_id and key.startswith(plan_id))
+            found = sorted(
+                key for key in self._plans if plan_id and key.startswith(plan_id)
+            )
             if plan_id not in found and len(found) != 1:
                 raise refusals.unknown_plan(plan_id, found)
             return self._plans[plan_id if plan_id in found else found[0]]
 
-    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
+    def plans(
+        self, limit: int = 50, *, state: PlanState | None = None
+    ) -> tuple[Plan, ...]:
         with self._lock:
-            found = [plan for plan in self._plans.values() if state in (None, plan.state)]
+            found = [
+                plan for plan in self._plans.values() if state in (None, plan.state)
+            ]
         ordered = sorted(found, key=lambda plan: (plan.created, plan.id), reverse=True)
         return tuple(ordered[:limit])
 
@@ -319,13 +393,21 @@ class MemoryStore(MemoryDesk):
         self._journals.pop(plan_id, None)
         return self.journal(plan_id)
 
-    def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
+    def begin(
+        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
+    ) -> tuple[Run, ...]:
         with self._lock:
-            if self._lease is not None and not self._lease.is_free(now, breaks_in=breaks_in):
+            if self._lease is not None and not self._lease.is_free(
+                now, breaks_in=breaks_in
+            ):
                 raise refusals.held_error(run, self._lease)
             if run.id in self._runs:
                 raise refusals.begun_before(run)
-            ended = tuple(interrupted_run(each, now) for each in self.runs(len(self._runs)) if each.ended is None)
+            ended = tuple(
+                interrupted_run(each, now)
+                for each in self.runs(len(self._runs))
+                if each.ended is None
+            )
             self._runs |= {each.id: each for each in ended}
             self._runs[run.id] = replace(run, stages=())
             self._leases["cluster"] = Lease(run.id, run.holder, now, now + lease)
@@ -386,7 +468,9 @@ class MemoryStore(MemoryDesk):
 
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
         with self._lock:
-            ordered = sorted(self._runs.values(), key=lambda run: (run.started, run.id), reverse=True)
+            ordered = sorted(
+                self._runs.values(), key=lambda run: (run.started, run.id), reverse=True
+            )
         return tuple(ordered[:limit])
 
     def _run_of(self, run_id: str) -> Run:

@@ -1,4 +1,6 @@
-"""The store in memory, the other half: audit log, tokens, jobs, kept answers, and how all of it changes together."""
+"""The store in memory, the other half: audit log, tokens, jobs, kept answers, and how all of it
+changes together.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ class MemoryDesk:
         """Raises LostLease where what this thread writes for has the lease no more."""
 
     def _everything(self) -> list[dict[Any, Any]]:
-        """Everything that changes; it is changed in place, so that all views see it. Any: whatever each holds."""
+        """Everything that changes; it is changed in place, so that all views see it. Any: whatever
+        each holds.
+        """
         desk = self._desk
         return [
             *(value for value in vars(self).values() if isinstance(value, dict)),
@@ -72,7 +76,9 @@ class MemoryDesk:
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._lock:
-            made = entry(self.audit_head(), self._author, action, subject, before, after)
+            made = entry(
+                self.audit_head(), self._author, action, subject, before, after
+            )
             self._desk.entries[made.number] = made
             return made
 
@@ -81,7 +87,9 @@ class MemoryDesk:
         return Head(last.number, last.hash) if last else Head()
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        return tuple(one for one in self._desk.entries.values() if one.number > after)[:limit]
+        return tuple(one for one in self._desk.entries.values() if one.number > after)[
+            :limit
+        ]
 
     def found_entries(
         self,
@@ -97,8 +105,12 @@ class MemoryDesk:
     ) -> tuple[Entry, ...]:
         found = (
             one
-            for one in sorted(self._desk.entries.values(), key=lambda one: one.number, reverse=down)
-            if (behind is None or (one.number < behind if down else one.number > behind))
+            for one in sorted(
+                self._desk.entries.values(), key=lambda one: one.number, reverse=down
+            )
+            if (
+                behind is None or (one.number < behind if down else one.number > behind)
+            )
             and actor in ("", one.actor)
             and (not action or f"{one.action}.".startswith(f"{action}."))
             and subject in ("", one.subject)
@@ -108,7 +120,11 @@ class MemoryDesk:
         return tuple(one for one, _ in zip(found, range(limit), strict=False))
 
     def last_number(self, *actions: str) -> int:
-        found = (one.number for one in reversed(self._desk.entries.values()) if not actions or one.action in actions)
+        found = (
+            one.number
+            for one in reversed(self._desk.entries.values())
+            if not actions or one.action in actions
+        )
         return next(found, 0)
 
     def stamp(self) -> int | None:
@@ -137,10 +153,16 @@ class MemoryDesk:
     def use_token(self, token_id: str, now: datetime) -> None:
         with self._lock:
             if token_id in self._desk.tokens:
-                self._desk.tokens[token_id] = replace(self._desk.tokens[token_id], last_used=now)
+                self._desk.tokens[token_id] = replace(
+                    self._desk.tokens[token_id], last_used=now
+                )
 
     def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
-        ordered = sorted(self._desk.jobs.values(), key=lambda job: (job.created, job.id), reverse=True)
+        ordered = sorted(
+            self._desk.jobs.values(),
+            key=lambda job: (job.created, job.id),
+            reverse=True,
+        )
         return tuple(ordered[:limit])
 
     def job(self, job_id: str) -> Job | None:
@@ -164,5 +186,7 @@ class MemoryDesk:
 
     def drop_answers(self, before: datetime) -> None:
         with self._lock:
-            for key in [key for key, once in self._desk.answers.items() if once.created < before]:
+            for key in [
+                key for key, once in self._desk.answers.items() if once.created < before
+            ]:
                 del self._desk.answers[key]

@@ -1,6 +1,8 @@
-"""Migrations: which revision a database is at, and how it gets to the newest one. There is no way back but a backup.
+"""Migrations: which revision a database is at, and how it gets to the newest one. There is no way
+back but a backup.
 
-The migrations stand in alembic/ at the top of a checkout and in flex/store/migrations of an installed FLEX.
+The migrations stand in alembic/ at the top of a checkout and in flex/store/migrations of an
+installed FLEX.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _DONE = table("alembic_version", column("version_num"))
 
 
 def upgrade(url: str, to: str = "head") -> None:
-    """Bring the tables to the newest revision, in one transaction. A missing SQLite file is made first."""
+    """Bring the tables to the newest revision, in one transaction. A missing SQLite file is made
+    first.
+    """
     database = Database(url, rebuilds=True)
     try:
         database.kind.create(database.url)
@@ -38,7 +42,11 @@ def revision(url: str) -> tuple[str, str]:
     """The revision the database is at ("" before the first) and the newest one. Makes nothing."""
     database = Database(url)
     try:
-        return revision_of(database) if database.kind.exists(database.url) else ("", head())
+        return (
+            revision_of(database)
+            if database.kind.exists(database.url)
+            else ("", head())
+        )
     finally:
         database.close()
 
@@ -82,7 +90,10 @@ def _current(connection: Connection) -> str:
 
 def head() -> str:
     """The files are called after their revisions, in order."""
-    return max(path.name.partition("_")[0] for path in (_place() / "versions").glob("[0-9]*.py"))
+    return max(
+        path.name.partition("_")[0]
+        for path in (_place() / "versions").glob("[0-9]*.py")
+    )
 
 
 def _config() -> Config:

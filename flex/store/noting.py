@@ -1,8 +1,10 @@
-"""Which changes of a store are noted in its audit log: a line each. The decorator puts it into every kind of store.
+"""Which changes of a store are noted in its audit log: a line each. The decorator puts it into
+every kind of store.
 
-The note is made in the transaction of the change, so that neither is ever there without the other. What only keeps the
-books of a run (stages, beats, how far a log was read) is not noted; that the run was begun and how it ended is, also
-where it ended without a word and another took its lease over.
+The note is made in the transaction of the change, so that neither is ever there without the other.
+What only keeps the books of a run (stages, beats, how far a log was read) is not noted; that the
+run was begun and how it ended is, also where it ended without a word and another took its lease
+over.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from flex.ports import Store
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`look` says how the thing is, before and after. What can only be told afterwards has none, but `tell`."""
+    """`look` says how the thing is, before and after. What can only be told afterwards has none,
+    but `tell`.
+    """
 
     action: str
     subject: Callable[..., str]
@@ -49,7 +53,11 @@ def _what_is_noted(store: Store, plan: Any) -> object:
     if store.headline(plan.id) is None:
         return None
     found = store.plan(plan.id)
-    return {"state": found.state, "message": found.message, "approvals": [plain(one) for one in found.approvals]}
+    return {
+        "state": found.state,
+        "message": found.message,
+        "approvals": [plain(one) for one in found.approvals],
+    }
 
 
 def _token(store: Store, token_id: str, *_: object) -> object:
@@ -66,16 +74,34 @@ def _node(store: Store, name: str) -> object:
 
 
 CHANGES: dict[str, Change] = {
-    "put_pin": Change("pin.put", lambda pin: pin.site, look=lambda store, pin: store.pin(pin.site, pin.campaign)),
-    "drop_pin": Change("pin.drop", lambda site, *_: site, look=lambda store, *given: store.pin(*given)),
-    "order_node": Change("node.order", lambda order: order.node, look=lambda store, order: _order(store, order.node)),
-    "put_node": Change("node.put", lambda node: node.name, look=lambda store, node: _node(store, node.name)),
+    "put_pin": Change(
+        "pin.put",
+        lambda pin: pin.site,
+        look=lambda store, pin: store.pin(pin.site, pin.campaign),
+    ),
+    "drop_pin": Change(
+        "pin.drop", lambda site, *_: site, look=lambda store, *given: store.pin(*given)
+    ),
+    "order_node": Change(
+        "node.order",
+        lambda order: order.node,
+        look=lambda store, order: _order(store, order.node),
+    ),
+    "put_node": Change(
+        "node.put",
+        lambda node: node.name,
+        look=lambda store, node: _node(store, node.name),
+    ),
     "drop_node": Change("node.drop", lambda name: name, look=_node),
     "put_freeze": Change("freeze", lambda _: "", look=lambda store, _: store.freeze()),
     "put_profiles": Change(
         "profiles.put",
         lambda period, *_: str(period),
-        tell=lambda period, profiles, _: {"start": period.start, "end": period.end, "sites": len(profiles)},
+        tell=lambda period, profiles, _: {
+            "start": period.start,
+            "end": period.end,
+            "sites": len(profiles),
+        },
     ),
     "propose": Change("plan.propose", lambda plan, _: plan.id, look=_plan),
     "update": Change("plan.update", lambda plan: plan.id, look=_what_is_noted),
@@ -87,7 +113,11 @@ CHANGES: dict[str, Change] = {
         besides=_taken_over,
     ),
     "end": Change("run.end", lambda run: run.id, tell=_run),
-    "put_token": Change("token.create", lambda token: token.id, look=lambda store, token: _token(store, token.id)),
+    "put_token": Change(
+        "token.create",
+        lambda token: token.id,
+        look=lambda store, token: _token(store, token.id),
+    ),
     "revoke_token": Change("token.revoke", lambda token_id, _: token_id, look=_token),
 }
 
@@ -106,10 +136,16 @@ def _note(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
         with store.together():
             before = change.look(store, *given) if change.look else None
             result = method(store, *given, **how)
-            after = change.look(store, *given) if change.look else change.tell and change.tell(*given)
+            after = (
+                change.look(store, *given)
+                if change.look
+                else change.tell and change.tell(*given)
+            )
             if before != after:
                 store.note(change.action, change.subject(*given), before, after)
-            for action, subject, told in change.besides(result) if change.besides else ():
+            for action, subject, told in (
+                change.besides(result) if change.besides else ()
+            ):
                 store.note(action, subject, None, told)
         return result
 

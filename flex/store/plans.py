@@ -40,7 +40,9 @@ class SqlPlans(Part):
             return bulk.load(connection, placements, plan_id, PLACEMENT)
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None:
-        """Proposing the same again is harmless; raises BadInput once something has become of that id."""
+        """Proposing the same again is harmless; raises BadInput once something has become of that
+        id.
+        """
         PLACEMENT.check(placement)
         with self._database.writing() as connection:
             state = _state(connection, plan.id)
@@ -59,45 +61,73 @@ class SqlPlans(Part):
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
         """Raises Unknown, and changes nothing, for a plan that was never proposed.
 
-        That the base and the lease are what they were is part of the very statement that puts it in force.
+        That the base and the lease are what they were is part of the very statement that puts it in
+        force.
         """
         PLACEMENT.check(placement)
         with self._database.writing() as connection:
             _update(connection, plan)
-            # Nearly always the placement is the one that was proposed, and reading is cheaper than writing.
-            if not bulk.load(connection, placements, plan.id, PLACEMENT).equals(placement):
+            # Nearly always the placement is the one that was proposed, and reading is cheaper than
+            # writing.
+            if not bulk.load(connection, placements, plan.id, PLACEMENT).equals(
+                placement
+            ):
                 bulk.store(connection, placements, plan.id, placement)
             run = self._database.run
             as_before = func.coalesce(in_force.c.cycle, "").in_((plan.base, plan.id))
             is_ours = func.coalesce(select(lease.c.run).scalar_subquery(), "") == run
-            if not connection.execute(update(in_force).where(as_before, is_ours).values(cycle=plan.id)).rowcount:
+            if not connection.execute(
+                update(in_force).where(as_before, is_ours).values(cycle=plan.id)
+            ).rowcount:
                 raise _unsettled(connection, plan, run)
 
     def plan(self, plan_id: str) -> Plan:
         # LIKE would give a meaning to % and _, and SQLite's does not tell a from A.
         begins = func.substr(plans.c.id, 1, len(plan_id)) == plan_id
-        wanted = select(plans.c.id, plans.c.body).where(begins).order_by(plans.c.id).limit(refusals.LISTED + 1)
+        wanted = (
+            select(plans.c.id, plans.c.body)
+            .where(begins)
+            .order_by(plans.c.id)
+            .limit(refusals.LISTED + 1)
+        )
         with self._database.reading() as connection:
-            found = {row.id: row.body for row in connection.execute(wanted)} if plan_id else {}
+            found = (
+                {row.id: row.body for row in connection.execute(wanted)}
+                if plan_id
+                else {}
+            )
         if plan_id not in found and len(found) != 1:
             raise refusals.unknown_plan(plan_id, tuple(found))
         return plan_from_text(found.get(plan_id) or next(iter(found.values())))
 
-    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
-        """Those of one state are searched by their column: bodies of others, which can be large, are not read."""
+    def plans(
+        self, limit: int = 50, *, state: PlanState | None = None
+    ) -> tuple[Plan, ...]:
+        """Those of one state are searched by their column: bodies of others, which can be large,
+        are not read.
+        """
         which = true() if state is None else plans.c.state == state
-        wanted = select(plans.c.body).where(which).order_by(plans.c.created.desc(), plans.c.id.desc()).limit(limit)
+        wanted = (
+            select(plans.c.body)
+            .where(which)
+            .order_by(plans.c.created.desc(), plans.c.id.desc())
+            .limit(limit)
+        )
         with self._database.reading() as connection:
             return tuple(plan_from_text(body) for body in connection.scalars(wanted))
 
     def headlines(self) -> tuple[Headline, ...]:
         with self._database.reading() as connection:
-            rows = connection.execute(select(*FIGURES).order_by(plans.c.created.desc(), plans.c.id.desc()))
+            rows = connection.execute(
+                select(*FIGURES).order_by(plans.c.created.desc(), plans.c.id.desc())
+            )
             return tuple(Headline(*row) for row in rows)
 
     def headline(self, plan_id: str) -> Headline | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(*FIGURES).where(plans.c.id == plan_id)).one_or_none()
+            row = connection.execute(
+                select(*FIGURES).where(plans.c.id == plan_id)
+            ).one_or_none()
         return Headline(*row) if row else None
 
 
@@ -105,7 +135,9 @@ def _unsettled(connection: Connection, plan: Plan, run: str) -> FlexError:
     held = lease_of(connection)
     if (held.run if held else "") != run:
         return refusals.lost_error(run, held)
-    return refusals.overtaken_base(plan, connection.scalar(select(in_force.c.cycle)) or "")
+    return refusals.overtaken_base(
+        plan, connection.scalar(select(in_force.c.cycle)) or ""
+    )
 
 
 def _state(connection: Connection, plan_id: str) -> str | None:
@@ -113,7 +145,9 @@ def _state(connection: Connection, plan_id: str) -> str | None:
 
 
 def _update(connection: Connection, plan: Plan) -> None:
-    changed = connection.execute(update(plans).where(plans.c.id == plan.id).values(row_of(plan)))
+    changed = connection.execute(
+        update(plans).where(plans.c.id == plan.id).values(row_of(plan))
+    )
     if not changed.rowcount:
         raise refusals.unknown_plan(plan.id)
 

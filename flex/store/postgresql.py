@@ -10,8 +10,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 
 from flex.errors import BadInput, StoreError
 
-# Any number, as long as every FLEX uses the same: writers of one database take turns, as they do with SQLite.
-# So what a transaction reads before it writes stays true until it ends, and no statement needs to be clever.
+# Any number, as long as every FLEX uses the same: writers of one database take turns, as they do
+# with SQLite. So what a transaction reads before it writes stays true until it ends, and no
+# statement needs to be clever.
 WRITERS = 0x466C6578
 
 CONNECT_SECONDS = 10
@@ -19,7 +20,10 @@ CONNECT_SECONDS = 10
 
 def connect(url: URL, patience: float) -> Engine:
     engine = create_engine(
-        url, hide_parameters=True, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS}
+        url,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS},
     )
     event.listen(engine, "begin", partial(_begin, patience))
     return engine
@@ -31,7 +35,9 @@ def _begin(patience: float, connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
     else:
         # What several statements read belongs to one moment.
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.exec_driver_sql(
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        )
 
 
 class Watch:
@@ -66,7 +72,10 @@ def check(engine: Engine) -> None:
     """Raises StoreError for a server that takes no writes, such as a standby."""
     with engine.connect() as connection:
         if connection.scalar(
-            text("SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
+            text(
+                "SELECT pg_is_in_recovery() OR "
+                "current_setting('default_transaction_read_only')::bool"
+            )
         ):
             raise StoreError(
                 f"the database {engine.url.database} on {engine.url.host or 'this host'}",

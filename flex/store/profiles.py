@@ -19,23 +19,40 @@ COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 
 
 class SqlProfiles(Part):
-    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
+    def put_profiles(
+        self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
+    ) -> None:
         PROFILES.check(profiles), SPREADS.check(spreads)
         same = and_(periods.c.start == period.start, periods.c.end == period.end)
         with self._database.writing() as connection:
             for old in connection.scalars(select(periods.c.id).where(same)).all():
-                connection.execute(delete(schema.profiles).where(schema.profiles.c.period == old))
-                connection.execute(delete(schema.spreads).where(schema.spreads.c.period == old))
+                connection.execute(
+                    delete(schema.profiles).where(schema.profiles.c.period == old)
+                )
+                connection.execute(
+                    delete(schema.spreads).where(schema.spreads.c.period == old)
+                )
                 connection.execute(delete(periods).where(periods.c.id == old))
-            made = insert(periods).values(start=period.start, end=period.end).returning(periods.c.id)
+            made = (
+                insert(periods)
+                .values(start=period.start, end=period.end)
+                .returning(periods.c.id)
+            )
             key = connection.execute(made).scalar_one()
             bulk.store(connection, schema.profiles, key, profiles)
             bulk.store(connection, schema.spreads, key, spreads)
 
-    def profiles(self, until: datetime | None = None) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
+    def profiles(
+        self, until: datetime | None = None
+    ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         """Of two periods that end at the same time, the one that was stored last is the latest."""
         ended = true() if until is None else periods.c.end <= until
-        latest = select(periods).where(ended).order_by(periods.c.end.desc(), periods.c.id.desc()).limit(1)
+        latest = (
+            select(periods)
+            .where(ended)
+            .order_by(periods.c.end.desc(), periods.c.id.desc())
+            .limit(1)
+        )
         with self._database.reading() as connection:
             row = connection.execute(latest).one_or_none()
             if row is None:
@@ -45,36 +62,48 @@ class SqlProfiles(Part):
         return Period(row.start, row.end), found, spread
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
-        """Profiles are in order of site, and a site stands nearly where it stood the day before: it is looked for from
-        there, in a few steps of the primary key instead of through every row.
+        """Profiles are in order of site, and a site stands nearly where it stood the day before: it
+        is looked for from there, in a few steps of the primary key instead of through every row.
         """
         found, near = [], 0
         with self._database.reading() as connection:
-            for row in connection.execute(select(periods).order_by(periods.c.end, periods.c.start)).all():
+            for row in connection.execute(
+                select(periods).order_by(periods.c.end, periods.c.start)
+            ).all():
                 near, values = _find(connection, row.id, site, near)
                 if values:
                     found.append((Period(row.start, row.end), values))
         return tuple(found)
 
-    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
+    def bytes_sent(
+        self, last: Period, most: int, *, gaps: bool = False
+    ) -> pd.DataFrame:
         table = schema.profiles
         columns = {}
         with self._database.reading() as connection:
             for period in earlier(last, most):
-                same = and_(periods.c.start == period.start, periods.c.end == period.end)
+                same = and_(
+                    periods.c.start == period.start, periods.c.end == period.end
+                )
                 key = connection.scalar(select(periods.c.id).where(same))
                 if key is None and gaps:
                     continue
                 if key is None:
                     break
-                wanted = select(table.c.site, table.c.access_bytes).where(table.c.period == key)
-                columns[period.end] = column(*bulk.columns(connection, wanted.order_by(table.c.position), 2))
+                wanted = select(table.c.site, table.c.access_bytes).where(
+                    table.c.period == key
+                )
+                columns[period.end] = column(
+                    *bulk.columns(connection, wanted.order_by(table.c.position), 2)
+                )
         return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:
         with self._database.writing() as connection:
             newest = connection.scalar(select(func.max(periods.c.end)))
-            old = select(periods.c.id).where(periods.c.end < before, periods.c.end < newest)
+            old = select(periods.c.id).where(
+                periods.c.end < before, periods.c.end < newest
+            )
             found = connection.scalars(old).all() if newest else []
             for key in found:
                 for table in (schema.profiles, schema.spreads):
@@ -85,22 +114,35 @@ class SqlProfiles(Part):
 
 def earlier(last: Period, most: int) -> list[Period]:
     """A period, and as many like it as are asked for, each a day before the other."""
-    return [Period(last.start - timedelta(days=n), last.end - timedelta(days=n)) for n in range(most)]
+    return [
+        Period(last.start - timedelta(days=n), last.end - timedelta(days=n))
+        for n in range(most)
+    ]
 
 
 def column(sites: Sequence[str], sent: Sequence[int]) -> pd.Series:
-    return pd.Series(np.array(sent, dtype=np.float64), index=pd.Index(list(sites), dtype="str"))
+    return pd.Series(
+        np.array(sent, dtype=np.float64), index=pd.Index(list(sites), dtype="str")
+    )
 
 
 def side_by_side(columns: Mapping[datetime, pd.Series]) -> pd.DataFrame:
     """What sites asked for in each period, the earliest first; nothing where they are not named."""
     if not columns:
         return pd.DataFrame()
-    return pd.concat({end: columns[end] for end in sorted(columns)}, axis=1).fillna(0.0).sort_index()
+    return (
+        pd.concat({end: columns[end] for end in sorted(columns)}, axis=1)
+        .fillna(0.0)
+        .sort_index()
+    )
 
 
-def _find(connection: Connection, period: int, site: str, near: int) -> tuple[int, dict[str, int] | None]:
-    """Where the site stands or would stand, and what it asked; sought in steps that double from where it is likely."""
+def _find(
+    connection: Connection, period: int, site: str, near: int
+) -> tuple[int, dict[str, int] | None]:
+    """Where the site stands or would stand, and what it asked; sought in steps that double from
+    where it is likely.
+    """
     low, high, step = 0, _size(connection, period), 1
     at = min(near, high - 1)
     while low < high:
@@ -118,11 +160,15 @@ def _find(connection: Connection, period: int, site: str, near: int) -> tuple[in
 
 
 def _size(connection: Connection, period: int) -> int:
-    last = select(func.max(schema.profiles.c.position)).where(schema.profiles.c.period == period)
+    last = select(func.max(schema.profiles.c.position)).where(
+        schema.profiles.c.period == period
+    )
     found = connection.scalar(last)
     return 0 if found is None else found + 1
 
 
 def _at(connection: Connection, period: int, position: int) -> RowMapping:
-    wanted = select(schema.profiles).where(schema.profiles.c.period == period, schema.profiles.c.position == position)
+    wanted = select(schema.profiles).where(
+        schema.profiles.c.period == period, schema.profiles.c.position == position
+    )
     return connection.execute(wanted).mappings().one()

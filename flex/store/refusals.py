@@ -23,12 +23,18 @@ def overtaken(segment: Segment) -> Busy:
 
 
 def unknown_plan(plan_id: str, candidates: Sequence[str] = ()) -> Unknown:
-    listed = ", ".join(candidates[:LISTED]) + (" and more" if len(candidates) > LISTED else "")
+    listed = ", ".join(candidates[:LISTED]) + (
+        " and more" if len(candidates) > LISTED else ""
+    )
     return Unknown(
         f"the plan {plan_id!r}",
-        f"more than one begins so: {listed}" if candidates else "there is none of that id",
+        f"more than one begins so: {listed}"
+        if candidates
+        else "there is none of that id",
         kept="nothing was changed",
-        advice="write more of the id" if candidates else "`flex plan list` shows them all",
+        advice="write more of the id"
+        if candidates
+        else "`flex plan list` shows them all",
     )
 
 
@@ -62,7 +68,8 @@ def unknown_run(run_id: str) -> Unknown:
 def held_error(run: Run, lease: Lease) -> Busy:
     return Busy(
         f"the lease for the run {run.id}",
-        f"the run {lease.run}, {name_for_people(lease.holder)}, holds it since {lease.since:%Y-%m-%d %H:%M:%S} UTC",
+        f"the run {lease.run}, {name_for_people(lease.holder)}, holds it since "
+        f"{lease.since:%Y-%m-%d %H:%M:%S} UTC",
         kept="nothing was begun",
         advice="wait until it ends; if its host is gone for good, "
         f"the lease is free at {lease.expires:%Y-%m-%d %H:%M:%S} UTC",
@@ -70,9 +77,15 @@ def held_error(run: Run, lease: Lease) -> Busy:
 
 
 def lost_error(run_id: str, lease: Lease | None) -> LostLease:
-    taken = f"the run {lease.run}, {name_for_people(lease.holder)}, took it over" if lease else "it was given back"
+    taken = (
+        f"the run {lease.run}, {name_for_people(lease.holder)}, took it over"
+        if lease
+        else "it was given back"
+    )
     return LostLease(
-        f"going on with the run {run_id}" if run_id else "changing what is in force, without the lease",
+        f"going on with the run {run_id}"
+        if run_id
+        else "changing what is in force, without the lease",
         taken,
         kept="nothing of this was stored, and the lease stays as it is",
         advice="end this run: what it has not done yet is the other run's work now",

@@ -16,7 +16,9 @@ from flex.store.schema import runs, stages
 
 
 class SqlRuns(Part):
-    def begin(self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False) -> tuple[Run, ...]:
+    def begin(
+        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
+    ) -> tuple[Run, ...]:
         """Stages are recorded by stage() alone: those of the run given here are not looked at."""
         with self._database.writing() as connection:
             held = lease_of(connection)
@@ -24,11 +26,18 @@ class SqlRuns(Part):
                 raise refusals.held_error(run, held)
             if _is_known(connection, run.id):
                 raise refusals.begun_before(run)
-            ended = tuple(interrupted_run(each, now) for each in _runs(connection, runs.c.ended.is_(None)))
+            ended = tuple(
+                interrupted_run(each, now)
+                for each in _runs(connection, runs.c.ended.is_(None))
+            )
             for each in ended:
                 _update(connection, each)
             connection.execute(insert(runs), _row(run))
-            connection.execute(update(schema.lease).values(run=run.id, since=now, expires=now + lease, waiting=False))
+            connection.execute(
+                update(schema.lease).values(
+                    run=run.id, since=now, expires=now + lease, waiting=False
+                )
+            )
         return ended
 
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
@@ -64,26 +73,43 @@ class SqlRuns(Part):
 
     def installation(self) -> str:
         with self._database.reading() as connection:
-            return str(connection.execute(select(schema.installation.c.name)).scalar_one())
+            return str(
+                connection.execute(select(schema.installation.c.name)).scalar_one()
+            )
 
     def stage(self, run_id: str, stage: Stage) -> None:
         of_run = stages.c.run == run_id
-        row = {"name": stage.name, "started": stage.started, "ended": stage.ended, "outcome": stage.outcome}
+        row = {
+            "name": stage.name,
+            "started": stage.started,
+            "ended": stage.ended,
+            "outcome": stage.outcome,
+        }
         with self._database.writing() as connection:
             if not _is_known(connection, run_id):
                 raise refusals.unknown_run(run_id)
-            if not connection.execute(update(stages).where(of_run, stages.c.name == stage.name).values(row)).rowcount:
-                position = connection.scalar(select(func.count()).select_from(stages).where(of_run))
-                connection.execute(insert(stages), {"run": run_id, "position": position, **row})
+            if not connection.execute(
+                update(stages).where(of_run, stages.c.name == stage.name).values(row)
+            ).rowcount:
+                position = connection.scalar(
+                    select(func.count()).select_from(stages).where(of_run)
+                )
+                connection.execute(
+                    insert(stages), {"run": run_id, "position": position, **row}
+                )
 
     def end(self, run: Run) -> None:
-        """Raises Unknown for a run that was never begun. A lease that another run has taken over stays with it."""
+        """Raises Unknown for a run that was never begun. A lease that another run has taken over
+        stays with it.
+        """
         mine = update(schema.lease).where(schema.lease.c.run == run.id)
         with self._database.writing() as connection:
             if not _is_known(connection, run.id):
                 raise refusals.unknown_run(run.id)
             _update(connection, run)
-            connection.execute(mine.values(run=None, since=None, expires=None, waiting=False))
+            connection.execute(
+                mine.values(run=None, since=None, expires=None, waiting=False)
+            )
 
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
         with self._database.reading() as connection:
@@ -92,14 +118,27 @@ class SqlRuns(Part):
 
 def lease_of(connection: Connection) -> Lease | None:
     """None while nobody holds it."""
-    wanted = select(runs.c.id, runs.c.holder, schema.lease.c.since, schema.lease.c.expires, schema.lease.c.waiting)
+    wanted = select(
+        runs.c.id,
+        runs.c.holder,
+        schema.lease.c.since,
+        schema.lease.c.expires,
+        schema.lease.c.waiting,
+    )
     row = connection.execute(wanted.join_from(schema.lease, runs)).one_or_none()
     return row and Lease(row.id, row.holder, row.since, row.expires, row.waiting)
 
 
-def _runs(connection: Connection, which: ColumnElement[bool], limit: int | None = None) -> tuple[Run, ...]:
+def _runs(
+    connection: Connection, which: ColumnElement[bool], limit: int | None = None
+) -> tuple[Run, ...]:
     """Newest first, each with its stages in the order in which they began."""
-    wanted = select(runs).where(which).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(limit)
+    wanted = (
+        select(runs)
+        .where(which)
+        .order_by(runs.c.started.desc(), runs.c.id.desc())
+        .limit(limit)
+    )
     rows = connection.execute(wanted).mappings().all()
     found = _stages(connection, [row["id"] for row in rows])
     return tuple(Run(**row, stages=tuple(found.get(row["id"], ()))) for row in rows)
@@ -109,9 +148,13 @@ def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[St
     """Of all these runs."""
     found: dict[str, list[Stage]] = {}
     for few in bulk.parts(run_ids):
-        of_runs = select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
+        of_runs = (
+            select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
+        )
         for row in connection.execute(of_runs):
-            found.setdefault(row.run, []).append(Stage(row.name, row.started, row.ended, row.outcome))
+            found.setdefault(row.run, []).append(
+                Stage(row.name, row.started, row.ended, row.outcome)
+            )
     return found
 
 

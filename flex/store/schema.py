@@ -1,8 +1,9 @@
-"""The tables of the database, as the code wants them. The migrations in alembic/ make them; a test compares the two.
+"""The tables of the database, as the code wants them. The migrations in alembic/ make them; a test
+compares the two.
 
-No key holds the name of a site: logs bring names of any length, and PostgreSQL refuses to index long text. Rows that
-come by the million (placements, profiles, spreads) are numbered in their canonical order instead, after the frame's
-own schema has checked that each key is there once.
+No key holds the name of a site: logs bring names of any length, and PostgreSQL refuses to index
+long text. Rows that come by the million (placements, profiles, spreads) are numbered in their
+canonical order instead, after the frame's own schema has checked that each key is there once.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ NAMES = {
     "pk": "pk_%(table_name)s",
 }
 
-# Compared by code point on every database, so that order and uniqueness do not depend on a server's locale.
+# Compared by code point on every database, so that order and uniqueness do not depend on a server's
+# locale.
 TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 
 
@@ -51,15 +53,25 @@ class Utc(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_bind_param(
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002
+    ) -> datetime | None:
         if value is not None and value.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone")
         return value and value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002
+    ) -> datetime | None:
         if value is None:
             return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return (
+            value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        )
 
 
 metadata = MetaData(naming_convention=NAMES)
@@ -182,7 +194,8 @@ segments = Table(
     Index(None, "opening", "first_time"),
 )
 
-# Segments whose counts are no longer in files of their own; `files` is empty where they were deleted.
+# Segments whose counts are no longer in files of their own; `files` is empty where they were
+# deleted.
 moved_counts = Table(
     "moved_counts",
     metadata,
@@ -225,7 +238,8 @@ spreads = Table(
     sqlite_with_rowid=False,
 )
 
-# `body` is the whole plan; the columns beside it are what is searched, or looked at with other tools.
+# `body` is the whole plan; the columns beside it are what is searched, or looked at with other
+# tools.
 plans = Table(
     "cycles",
     metadata,
@@ -254,7 +268,8 @@ placements = Table(
     sqlite_with_rowid=False,
 )
 
-# What goes to a name server, message by message, written down before it is sent; `changes` are places in a zone's plan.
+# What goes to a name server, message by message, written down before it is sent; `changes` are
+# places in a zone's plan.
 messages = Table(
     "messages",
     metadata,
@@ -264,7 +279,9 @@ messages = Table(
     Column("changes", JSON, nullable=False),
     Column("state", TEXT, nullable=False),
     Column("note", TEXT, nullable=False),
-    CheckConstraint("state IN ('planned', 'sent', 'done', 'conflict', 'refused')", name="state"),
+    CheckConstraint(
+        "state IN ('planned', 'sent', 'done', 'conflict', 'refused')", name="state"
+    ),
 )
 
 # One row each, there from the first migration on.
@@ -319,7 +336,8 @@ stages = Table(
     Column("outcome", TEXT, nullable=False),
 )
 
-# What people and nights changed. Rows are only ever added; each holds the hash of the one before it.
+# What people and nights changed. Rows are only ever added; each holds the hash of the one before
+# it.
 audit = Table(
     "audit",
     metadata,
@@ -383,7 +401,9 @@ jobs = Table(
     Column("cancelled_by", TEXT, nullable=False),
     Column("past_return", Boolean, nullable=False),
     Column("seen", Utc),
-    CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
+    CheckConstraint(
+        "state IN ('running', 'done', 'failed', 'cancelled')", name="state"
+    ),
 )
 
 # Answers to requests that came with a key, for when they come again.

@@ -7,7 +7,18 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from math import ceil
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    tuple_,
+)
 
 from flex.model.domain import BadLine, Segment, Stream
 from flex.store import bulk, refusals
@@ -17,7 +28,11 @@ from flex.store.schema import moved_counts, segments, streams
 
 class SqlSegments(Part):
     def streams(self, source: str) -> tuple[Stream, ...]:
-        wanted = select(streams).where(streams.c.source == source).order_by(streams.c.path, *streams.primary_key)
+        wanted = (
+            select(streams)
+            .where(streams.c.source == source)
+            .order_by(streams.c.path, *streams.primary_key)
+        )
         with self._database.reading() as connection:
             return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
 
@@ -26,7 +41,9 @@ class SqlSegments(Part):
         with self._database.reading() as connection:
             for few in bulk.parts(sorted(sources)):
                 wanted = select(streams).where(streams.c.source.in_(few))
-                found += [Stream(**row) for row in connection.execute(wanted).mappings()]
+                found += [
+                    Stream(**row) for row in connection.execute(wanted).mappings()
+                ]
         return tuple(sorted(found, key=lambda each: (each.path, *_key(each))))
 
     def every_stream(self) -> tuple[Stream, ...]:
@@ -35,7 +52,9 @@ class SqlSegments(Part):
             return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        """Raises Busy when `replaces` is there no more: then somebody else has read on in the same log."""
+        """Raises Busy when `replaces` is there no more: then somebody else has read on in the same
+        log.
+        """
         with self._database.writing() as connection:
             if _is_known(connection, segment):
                 return False
@@ -44,18 +63,26 @@ class SqlSegments(Part):
             _insert(connection, [segment], [stream])
         return True
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
         """Raises Busy, and stores none, when what one of them replaces is there no more."""
         with self._database.writing() as connection:
             known = self.known_segments([segment.id for segment, _, _ in readings])
             new = [reading for reading in readings if reading[0].id not in known]
             left = dict[tuple[object, ...], Stream]()
             for segment, stream, replaces in new:
-                if replaces and not left.pop(_key(replaces), None) and not _is_deleted(connection, replaces):
+                if (
+                    replaces
+                    and not left.pop(_key(replaces), None)
+                    and not _is_deleted(connection, replaces)
+                ):
                     raise refusals.overtaken(segment)
                 left[_key(stream)] = stream
             if new:
-                _insert(connection, [segment for segment, _, _ in new], [*left.values()])
+                _insert(
+                    connection, [segment for segment, _, _ in new], [*left.values()]
+                )
         return known
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
@@ -68,7 +95,9 @@ class SqlSegments(Part):
         return True
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
-        overlap = and_(segments.c.last_day >= first_day, segments.c.first_day <= last_day)
+        overlap = and_(
+            segments.c.last_day >= first_day, segments.c.first_day <= last_day
+        )
         wanted = select(segments).where(overlap).order_by(segments.c.id)
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
@@ -85,7 +114,10 @@ class SqlSegments(Part):
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
         key = tuple_(segments.c.read_at, segments.c.id)
-        ways = [column.desc() if down else column for column in (segments.c.read_at, segments.c.id)]
+        ways = [
+            column.desc() if down else column
+            for column in (segments.c.read_at, segments.c.id)
+        ]
         wanted = select(segments).order_by(*ways).limit(limit)
         if behind is not None:
             wanted = wanted.where(key < behind if down else key > behind)
@@ -106,9 +138,14 @@ class SqlSegments(Part):
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return self._there(segments.c.id, ids)
 
-    def _there(self, column: ColumnElement[str], values: Collection[str]) -> frozenset[str]:
+    def _there(
+        self, column: ColumnElement[str], values: Collection[str]
+    ) -> frozenset[str]:
         with self._database.reading() as connection:
-            found = (connection.scalars(select(column).where(column.in_(few))) for few in bulk.parts(sorted(values)))
+            found = (
+                connection.scalars(select(column).where(column.in_(few)))
+                for few in bulk.parts(sorted(values))
+            )
             return frozenset(value for values in found for value in values)
 
     def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
@@ -117,30 +154,46 @@ class SqlSegments(Part):
         return self._all(segments.c.first_byte == 0, either)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        found = [each for few in bulk.parts(sorted(places)) for each in self._all(segments.c.begins.in_(few))]
+        found = [
+            each
+            for few in bulk.parts(sorted(places))
+            for each in self._all(segments.c.begins.in_(few))
+        ]
         return tuple(sorted(found, key=lambda each: each.id))
 
     def _all(self, *where: ColumnElement[bool]) -> tuple[Segment, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(select(segments).where(*where).order_by(segments.c.id)).mappings()
+            found = connection.execute(
+                select(segments).where(*where).order_by(segments.c.id)
+            ).mappings()
             return tuple(_segment(row) for row in found)
 
     def moved_counts(self) -> Mapping[str, str]:
         with self._database.reading() as connection:
-            return {row.segment: row.files for row in connection.execute(select(moved_counts))}
+            return {
+                row.segment: row.files
+                for row in connection.execute(select(moved_counts))
+            }
 
     def move_counts(self, segments: Collection[str], files: str) -> None:
         rows = [{"segment": segment, "files": files} for segment in sorted(segments)]
         if not rows:
             return
         with self._database.writing() as connection:
-            connection.execute(delete(moved_counts).where(moved_counts.c.segment == bindparam("segment")), rows)
+            connection.execute(
+                delete(moved_counts).where(
+                    moved_counts.c.segment == bindparam("segment")
+                ),
+                rows,
+            )
             connection.execute(insert(moved_counts), rows)
 
 
 # A stream is known by what it contains: its file may have been renamed since.
 _KEY = [column.name for column in streams.primary_key]
-_DELETED = delete(streams).where(and_(*(column == bindparam(f"{column.name}_") for column in streams.primary_key)))
+_DELETED = delete(streams).where(
+    and_(*(column == bindparam(f"{column.name}_") for column in streams.primary_key))
+)
 
 
 def _is_deleted(connection: Connection, stream: Stream) -> bool:
@@ -148,10 +201,15 @@ def _is_deleted(connection: Connection, stream: Stream) -> bool:
     return bool(connection.execute(_DELETED, _named(stream)).rowcount)
 
 
-def _insert(connection: Connection, new: Sequence[Segment], left: Sequence[Stream]) -> None:
+def _insert(
+    connection: Connection, new: Sequence[Segment], left: Sequence[Stream]
+) -> None:
     connection.execute(_DELETED, [_named(stream) for stream in left])
     connection.execute(insert(streams), [_fields(stream) for stream in left])
-    rows = [{**_fields(segment), "samples": [asdict(sample) for sample in segment.samples]} for segment in new]
+    rows = [
+        {**_fields(segment), "samples": [asdict(sample) for sample in segment.samples]}
+        for segment in new
+    ]
     connection.execute(insert(segments), rows)
 
 
@@ -168,9 +226,21 @@ def _key(stream: Stream) -> tuple[object, ...]:
 
 
 def _is_known(connection: Connection, segment: Segment) -> bool:
-    return connection.scalar(select(segments.c.id).where(segments.c.id == segment.id)) is not None
+    return (
+        connection.scalar(select(segments.c.id).where(segments.c.id == segment.id))
+        is not None
+    )
 
 
 def _segment(row: RowMapping) -> Segment:
-    pairs = {name: tuple((key, count) for key, count in row[name]) for name in ("lines", "reasons", "hours")}
-    return Segment(**{**row, **pairs, "samples": tuple(BadLine(**sample) for sample in row["samples"])})
+    pairs = {
+        name: tuple((key, count) for key, count in row[name])
+        for name in ("lines", "reasons", "hours")
+    }
+    return Segment(
+        **{
+            **row,
+            **pairs,
+            "samples": tuple(BadLine(**sample) for sample in row["samples"]),
+        }
+    )

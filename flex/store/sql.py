@@ -55,12 +55,19 @@ class SqlStore(
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def open_store(url: str) -> SqlStore:
-    """Raises BadInput for a database that must be made or migrated first, StoreError for one that cannot be used."""
+    """Raises BadInput for a database that must be made or migrated first, StoreError for one that
+    cannot be used.
+    """
     database = Database(url)
     try:
         database.check()

@@ -1,7 +1,7 @@
 """SQLite: how a connection is set up, when a file can be used, how it is made and copied.
 
-Write-ahead logging lets readers go on while one process writes; full synchronisation makes a commit survive
-a power cut.
+Write-ahead logging lets readers go on while one process writes; full synchronisation makes a commit
+survive a power cut.
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ SETTINGS = ("foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL")
 
 
 def connect(url: URL, patience: float) -> Engine:
-    """Raises BadInput for a URL that names no file: what is in memory is forgotten, and no other process sees it."""
+    """Raises BadInput for a URL that names no file: what is in memory is forgotten, and no other
+    process sees it.
+    """
     _path(url)
-    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": patience})
+    engine = create_engine(
+        url, hide_parameters=True, connect_args={"timeout": patience}
+    )
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
 
 
 def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    # The driver would begin transactions by itself, only before writes, and none before a change of schema.
+    # The driver would begin transactions by itself, only before writes, and none before a change of
+    # schema.
     connection.isolation_level = None
     cursor = connection.cursor()
     for setting in SETTINGS:
@@ -43,15 +48,19 @@ def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """A writer takes the lock at once: had it read before, another's commit in between would fail it at its first
-    write, without waiting.
+    """A writer takes the lock at once: had it read before, another's commit in between would fail
+    it at its first write, without waiting.
 
-    A table that is altered is made anew under another name: what points to its rows would go with the old one. Nothing
-    is said of references before a transaction that `rebuilds` is ready to end.
+    A table that is altered is made anew under another name: what points to its rows would go with
+    the old one. Nothing is said of references before a transaction that `rebuilds` is ready to end.
     """
     if connection.get_execution_options().get("rebuilds"):
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+    connection.exec_driver_sql(
+        "BEGIN IMMEDIATE"
+        if connection.get_execution_options().get("writes")
+        else "BEGIN"
+    )
 
 
 def check_references(connection: Connection) -> None:
@@ -67,12 +76,21 @@ def check_references(connection: Connection) -> None:
 
 
 def is_busy(error: BaseException) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    return (
+        isinstance(error, sqlite3.OperationalError)
+        and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    )
 
 
 def is_full(url: URL, error: BaseException) -> bool:
-    """Where the index beside the file can not grow, SQLite knows no better than that it could not write."""
-    code = error.sqlite_errorcode & 0xFF if isinstance(error, sqlite3.OperationalError) else None
+    """Where the index beside the file can not grow, SQLite knows no better than that it could not
+    write.
+    """
+    code = (
+        error.sqlite_errorcode & 0xFF
+        if isinstance(error, sqlite3.OperationalError)
+        else None
+    )
     if code == sqlite3.SQLITE_IOERR:
         room = os.statvfs(_path(url).parent)
         return room.f_bavail * room.f_frsize < LITTLE
@@ -108,22 +126,36 @@ def create(url: URL) -> None:
 
 
 def backup(url: URL, path: Path) -> None:
-    """Copy the database as it is at one moment, while others go on using it; the copy appears whole or not at all."""
+    """Copy the database as it is at one moment, while others go on using it; the copy appears whole
+    or not at all.
+    """
     source, part = _path(url), path.with_name(f"{path.name}.part")
     if not source.exists():
         raise _missing(source)
     if path.exists():
-        raise _no_backup(source, path, "it exists already", "choose another name, or take that file away")
+        raise _no_backup(
+            source,
+            path,
+            "it exists already",
+            "choose another name, or take that file away",
+        )
     try:
         os.close(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise _no_backup(source, path, str(error.strerror), "make the folder, writable for this user") from error
+        raise _no_backup(
+            source, path, str(error.strerror), "make the folder, writable for this user"
+        ) from error
     try:
         _copy(source, part)
         part.replace(path)
     except (sqlite3.Error, OSError) as error:
         part.unlink(missing_ok=True)
-        raise _no_backup(source, path, str(error), "check the database and the free space beside the copy") from error
+        raise _no_backup(
+            source,
+            path,
+            str(error),
+            "check the database and the free space beside the copy",
+        ) from error
 
 
 def _copy(source: Path, part: Path) -> None:
@@ -151,7 +183,9 @@ class Watch:
                 if self._connection is None:
                     self._connection = self._open()
                 # All rows: a question that is not read to its end would hold the log back.
-                return int(self._connection.execute("PRAGMA data_version").fetchall()[0][0])
+                return int(
+                    self._connection.execute("PRAGMA data_version").fetchall()[0][0]
+                )
             except sqlite3.Error:
                 return None
 
@@ -164,7 +198,9 @@ class Watch:
     def _open(self) -> sqlite3.Connection:
         # Not made where it is missing.
         address = f"file:{quote(str(self._path))}?mode=rw"
-        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            address, uri=True, isolation_level=None, check_same_thread=False
+        )
 
 
 def _path(url: URL) -> Path:
@@ -197,4 +233,9 @@ def _unwritable(path: Path, why: str) -> StoreError:
 
 
 def _no_backup(source: Path, path: Path, why: str, advice: str) -> StoreError:
-    return StoreError(f"a copy of {source} at {path}", why, kept="both files are as they were", advice=advice)
+    return StoreError(
+        f"a copy of {source} at {path}",
+        why,
+        kept="both files are as they were",
+        advice=advice,
+    )

@@ -18,7 +18,11 @@ class SqlWishes(Part):
 
     def pin(self, site: str, campaign: str = "") -> Pin | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(pins).where(*_key(site, campaign))).mappings().one_or_none()
+            row = (
+                connection.execute(select(pins).where(*_key(site, campaign)))
+                .mappings()
+                .one_or_none()
+            )
         return _pin(row) if row else None
 
     def put_pin(self, pin: Pin) -> None:
@@ -28,7 +32,10 @@ class SqlWishes(Part):
 
     def drop_pin(self, site: str, campaign: str = "") -> bool:
         with self._database.writing() as connection:
-            return connection.execute(delete(pins).where(*_key(site, campaign))).rowcount > 0
+            return (
+                connection.execute(delete(pins).where(*_key(site, campaign))).rowcount
+                > 0
+            )
 
 
 def _key(site: str, campaign: str) -> tuple[ColumnElement[bool], ...]:

@@ -1,7 +1,9 @@
-"""Whether a log's days lie where those of other logs do: a clock in another zone shifts them by whole hours.
+"""Whether a log's days lie where those of other logs do: a clock in another zone shifts them by
+whole hours.
 
-In go answers by hour of one and of all others, out comes the shift that explains them, or none. Pure, and cautious:
-sites differ in their days, and only a shift that explains nearly all of the difference is told.
+In go answers by hour of one and of all others, out comes the shift that explains them, or none.
+Pure, and cautious: sites differ in their days, and only a shift that explains nearly all of the
+difference is told.
 """
 
 from __future__ import annotations
@@ -28,14 +30,19 @@ def hours_shifted(ours: Mapping[int, int], others: Mapping[int, int]) -> int:
     if last - first > 100 * 24:
         return 0
     mine = np.array([ours.get(hour, 0) for hour in range(first, last + 1)], dtype=float)
-    alike = {shift: _alike(mine, others, first - shift) for shift in range(-FARTHEST, FARTHEST + 1)}
+    alike = {
+        shift: _alike(mine, others, first - shift)
+        for shift in range(-FARTHEST, FARTHEST + 1)
+    }
     best = max(alike, key=lambda shift: (alike[shift], -abs(shift)))
     return best if alike[best] >= ALIKE and alike[best] - alike[0] >= BETTER else 0
 
 
 def _alike(mine: np.ndarray, others: Mapping[int, int], first: int) -> float:
     """The correlation with the others' hours from `first` on."""
-    theirs = np.array([others.get(hour, 0) for hour in range(first, first + len(mine))], dtype=float)
+    theirs = np.array(
+        [others.get(hour, 0) for hour in range(first, first + len(mine))], dtype=float
+    )
     if np.count_nonzero(theirs) < SHORTEST or theirs.std() == 0 or mine.std() == 0:
         return 0.0
     return float(np.corrcoef(mine, theirs)[0, 1])

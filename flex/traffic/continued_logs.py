@@ -1,6 +1,7 @@
 """Readings of one log, one behind the other: which begin a log, and which go on where others ended.
 
-In go Segments, out come those of them that were asked for, in order of id. Nothing is stored here. Of a Segment
+In go Segments, out come those of them that were asked for, in order of id. Nothing is stored here.
+Of a Segment
 
 - `begins` is the `ends` of the reading that it goes on behind, "" at the beginning of a log.
 - `after` is the reading that the machine which sent this one had sent before it, "" where nothing was sent or that is
@@ -19,9 +20,17 @@ from collections.abc import Collection, Iterable
 from flex.model.domain import Segment
 
 
-def opened(segments: Iterable[Segment], opening: str, first_time: int) -> tuple[Segment, ...]:
-    """Those from the beginning of a log that opens so; where that was not noted, those that begin at that time."""
-    return _ordered(each for each in segments if each.first_byte == 0 and _opens(each, opening, first_time))
+def opened(
+    segments: Iterable[Segment], opening: str, first_time: int
+) -> tuple[Segment, ...]:
+    """Those from the beginning of a log that opens so; where that was not noted, those that begin
+    at that time.
+    """
+    return _ordered(
+        each
+        for each in segments
+        if each.first_byte == 0 and _opens(each, opening, first_time)
+    )
 
 
 def behind(segments: Iterable[Segment], places: Collection[str]) -> tuple[Segment, ...]:
@@ -30,7 +39,11 @@ def behind(segments: Iterable[Segment], places: Collection[str]) -> tuple[Segmen
 
 
 def _opens(segment: Segment, opening: str, first_time: int) -> bool:
-    return segment.opening == opening if segment.opening else segment.first_time == first_time
+    return (
+        segment.opening == opening
+        if segment.opening
+        else segment.first_time == first_time
+    )
 
 
 def _ordered(segments: Iterable[Segment]) -> tuple[Segment, ...]:

@@ -1,7 +1,8 @@
 """On how many nodes a site goes, and what each of its replicas asks of a node there.
 
-In go profiles, spreads and what is wished of the number of replicas; out come replicas and what one of each site asks,
-in bytes or requests, column by column of the dimensions. Which nodes, and what is balanced, is not decided here.
+In go profiles, spreads and what is wished of the number of replicas; out come replicas and what one
+of each site asks, in bytes or requests, column by column of the dimensions. Which nodes, and what
+is balanced, is not decided here.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ WORKING_SET = list(RESOURCES).index("working set")
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Shares of a node: a site is split when it is larger than `above`, joined again when it is smaller than `below`.
-    One that rests is split when it is larger than `alone`: no placement is balanced with it then.
+    """Shares of a node: a site is split when it is larger than `above`, joined again when it is
+    smaller than `below`. One that rests is split when it is larger than `alone`: no placement is
+    balanced with it then.
     """
 
     above: float
@@ -40,11 +42,13 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """What is known and wished of each site's number of replicas: at least, at most, in force (0: none), and needed
-    by a night of late (0: not known of any). A site that is `resting` is split by a mark of its own.
+    """What is known and wished of each site's number of replicas: at least, at most, in force (0:
+    none), and needed by a night of late (0: not known of any). A site that is `resting` is split by
+    a mark of its own.
 
-    A site of `stays` has just as many as it says. Those of a group of `together` have equally many, and those of a
-    group of `apart` no more than there are nodes for all of them, as far as the least of each allows.
+    A site of `stays` has just as many as it says. Those of a group of `together` have equally many,
+    and those of a group of `apart` no more than there are nodes for all of them, as far as the
+    least of each allows.
     """
 
     least: Ints
@@ -69,51 +73,74 @@ class Demand:
         headroom: Mapping[str, float],
         routed: Container[str] | None,
     ) -> None:
-        """Sites count as `headroom` larger than they are. The requests of `routed` ones are split by content, so that
-        their working sets are split too; those of others go to any replica, and spreads say what that makes of it.
+        """Sites count as `headroom` larger than they are. The requests of `routed` ones are split
+        by content, so that their working sets are split too; those of others go to any replica, and
+        spreads say what that makes of it.
         """
         columns = [RESOURCES[name] for name in dimensions]
         whole = profiles.set_index("site")[columns].reindex(list(sites), fill_value=0)
         self.extra: Floats = np.array([1 + headroom.get(site, 0.0) for site in sites])
         self.whole: Floats = whole.to_numpy(dtype=np.float64) * self.extra[:, None]
         self._sites = sites
-        self._by_chance: Bools = np.array([routed is not None and site not in routed for site in sites], dtype=np.bool_)
+        self._by_chance: Bools = np.array(
+            [routed is not None and site not in routed for site in sites],
+            dtype=np.bool_,
+        )
         keys = zip(spreads["site"].tolist(), spreads["replicas"].tolist(), strict=True)
         self._measured = dict(zip(keys, spreads["working_set"].tolist(), strict=True))
         known = {site for site, _ in self._measured}
-        self._is_measured: Bools = np.array([site in known for site in sites], dtype=np.bool_)
+        self._is_measured: Bools = np.array(
+            [site in known for site in sites], dtype=np.bool_
+        )
 
     def each(self, site: int, replicas: int) -> Floats:
-        """What one of so many replicas asks; its working set is the whole one where no spread was measured."""
+        """What one of so many replicas asks; its working set is the whole one where no spread was
+        measured.
+        """
         asked: Floats = self.whole[site] / replicas
         if self._by_chance[site]:
             measured = self._measured.get((self._sites[site], replicas))
             whole = float(self.whole[site, WORKING_SET])
-            asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
+            asked[WORKING_SET] = (
+                whole if measured is None else measured * self.extra[site]
+            )
         return asked
 
     def replicas_needed(self, nodes: int, share: float) -> dict[int, int]:
-        """On how many nodes each site stays under the share of a mean one, where one node is not enough."""
+        """On how many nodes each site stays under the share of a mean one, where one node is not
+        enough.
+        """
         mean = self._mean(nodes)
         large = np.flatnonzero((self.whole > share * mean).any(axis=1)).tolist()
         found = {site: self._fewest(site, mean * share, 1, nodes) for site in large}
         return {site: count for site, count in found.items() if count > 1}
 
     def replicas(self, counts: Counts, nodes: int, marks: Marks) -> Ints:
-        """The number is the smallest with which a site stays under `marks.above` of a mean node in every dimension.
+        """The number is the smallest with which a site stays under `marks.above` of a mean node in
+        every dimension.
 
-        A site that has more keeps them while fewer would not stay under `marks.below`, or a night of late needed them.
-        A working set that stays too large on any number of nodes does not add replicas beyond what everything else
-        needs.
+        A site that has more keeps them while fewer would not stay under `marks.below`, or a night
+        of late needed them. A working set that stays too large on any number of nodes does not add
+        replicas beyond what everything else needs.
         """
         found, mean = counts.least.copy(), self._mean(nodes)
         # One node is enough for all others.
-        many = (self.whole > marks.below * mean).any(axis=1) | (counts.least > 1) | (counts.needed > 1)
+        many = (
+            (self.whole > marks.below * mean).any(axis=1)
+            | (counts.least > 1)
+            | (counts.needed > 1)
+        )
         for site in np.flatnonzero(many).tolist():
             least, most = int(counts.least[site]), int(counts.most[site])
             split = marks.alone if counts.resting[site] else marks.above
-            high, low = (self._fewest(site, mean * mark, least, most) for mark in (split, marks.below))
-            found[site] = max(high, min(int(counts.in_force[site]), max(low, int(counts.needed[site]))))
+            high, low = (
+                self._fewest(site, mean * mark, least, most)
+                for mark in (split, marks.below)
+            )
+            found[site] = max(
+                high,
+                min(int(counts.in_force[site]), max(low, int(counts.needed[site]))),
+            )
         for site, count in counts.stays.items():
             found[site] = count or max(1, int(found[site]))
         for group in counts.together:
@@ -121,7 +148,9 @@ class Demand:
         for group in counts.apart:
             _fit(found, counts.least, sorted(group), nodes)
         for group in counts.together:
-            found[list(group)] = max(found[list(group)].min(), counts.least[list(group)].max())
+            found[list(group)] = max(
+                found[list(group)].min(), counts.least[list(group)].max()
+            )
         return found
 
     def _mean(self, nodes: int) -> Floats:
@@ -150,7 +179,9 @@ class Demand:
 
 
 def _fit(replicas: Ints, least: Ints, group: list[int], nodes: int) -> None:
-    """Take replicas from those that have most of them until all of the group have nodes of their own."""
+    """Take replicas from those that have most of them until all of the group have nodes of their
+    own.
+    """
     while replicas[group].sum() > nodes:
         spare = [site for site in group if replicas[site] > least[site]]
         if not spare:

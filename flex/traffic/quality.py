@@ -1,8 +1,9 @@
 """How far the logs of a period can be trusted, before anything is planned from them.
 
-In go the sources that there are, what their readings say, the period and the moment; out comes a Quality for each
-source and for each node: figures, and what was found wrong with them. Nothing is read or refused here. One silent log
-among several of a node is a quiet site, a silent node is a fault: only what is found of a whole node can be bad.
+In go the sources that there are, what their readings say, the period and the moment; out comes a
+Quality for each source and for each node: figures, and what was found wrong with them. Nothing is
+read or refused here. One silent log among several of a node is a quiet site, a silent node is a
+fault: only what is found of a whole node can be bad.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ RULES = (MAX_AGE, MAX_MALFORMED, MIN_COVERAGE, MAX_SKEW)
 # What an hour usually brings is asked of the same hour in this many weeks before.
 WEEKS = 4
 WEEK = 7 * 24
-# An hour is silent when so many answers were to be expected: chance leaves it empty once in 150 times.
+# An hour is silent when so many answers were to be expected: chance leaves it empty once in 150
+# times.
 EXPECTED = 5
 # Of fewer lines, those that one scanner left are a large share.
 ENOUGH_LINES = 100
-# A larger share of answers from days to come is a clock that is wrong; fewer are somebody's fault, once.
+# A larger share of answers from days to come is a clock that is wrong; fewer are somebody's fault,
+# once.
 AHEAD = 0.01
 SAMPLES = 3
 
@@ -43,7 +46,8 @@ SAMPLES = 3
 class Hole:
     """Some of the bytes of a log before `until` were read, and what they count has not arrived.
 
-    Where `until` is 0 something was sent before what arrived of this log, and nobody knows of which log.
+    Where `until` is 0 something was sent before what arrived of this log, and nobody knows of which
+    log.
     """
 
     source: str
@@ -77,9 +81,9 @@ class Finding:
 class Quality:
     """What one source, or all of one node, say of a period.
 
-    `heard` are the hours of the period with answers, `silent` those that should have had some. `lines` and `reasons`
-    are those of the readings that reach into the period. `last_line` is 0 when there is none of
-    the weeks before either that hours are compared with.
+    `heard` are the hours of the period with answers, `silent` those that should have had some.
+    `lines` and `reasons` are those of the readings that reach into the period. `last_line` is 0
+    when there is none of the weeks before either that hours are compared with.
     """
 
     name: str
@@ -94,7 +98,9 @@ class Quality:
 
     @property
     def state(self) -> State:
-        return max((finding.state for finding in self.findings), key=WORST.index, default="ok")
+        return max(
+            (finding.state for finding in self.findings), key=WORST.index, default="ok"
+        )
 
     @property
     def coverage(self) -> float:
@@ -109,7 +115,9 @@ class Judged:
 
 
 def history(period: Period) -> tuple[int, int]:
-    """The first and the last day of the readings to ask for: those that say no day are of the day they were made."""
+    """The first and the last day of the readings to ask for: those that say no day are of the day
+    they were made.
+    """
     return max(period.first_day - 7 * WEEKS, 0), LAST_DAY
 
 
@@ -123,7 +131,9 @@ def judge(
     idle: Collection[str] = (),
     holes: Sequence[Hole] = (),
 ) -> Judged:
-    """`sources` are names with their nodes; of nodes and sources that are `idle`, silence says nothing."""
+    """`sources` are names with their nodes; of nodes and sources that are `idle`, silence says
+    nothing.
+    """
     of_source: dict[str, list[Segment]] = {name: [] for name, _ in sources}
     node_of = dict(sources)
     for segment in segments:
@@ -132,9 +142,13 @@ def judge(
     of_node: dict[str, list[Segment]] = {node: [] for node in node_of.values()}
     for name, found in of_source.items():
         of_node[node_of[name]] += found
-    bench = _Bench(period, now, limits, _hours(chain.from_iterable(of_source.values())), holes)
+    bench = _Bench(
+        period, now, limits, _hours(chain.from_iterable(of_source.values())), holes
+    )
     nodes = tuple(
-        _soften(bench.judge(node, node, found)) if node in idle else bench.judge(node, node, found)
+        _soften(bench.judge(node, node, found))
+        if node in idle
+        else bench.judge(node, node, found)
         for node, found in of_node.items()
     )
     alone = {quality.node: quality for quality in nodes}
@@ -145,16 +159,29 @@ def judge(
         else replace(alone[node_of[name]], name=name)
         for name, found in of_source.items()
     )
-    return Judged(tuple(_may_be_silent(quality) if quality.name in idle else quality for quality in judged), nodes)
+    return Judged(
+        tuple(
+            _may_be_silent(quality) if quality.name in idle else quality
+            for quality in judged
+        ),
+        nodes,
+    )
 
 
 def _may_be_silent(quality: Quality) -> Quality:
-    said = tuple(finding for finding in quality.findings if finding.rule not in (MAX_AGE, MIN_COVERAGE))
+    said = tuple(
+        finding
+        for finding in quality.findings
+        if finding.rule not in (MAX_AGE, MIN_COVERAGE)
+    )
     return replace(quality, findings=said)
 
 
 def _soften(quality: Quality) -> Quality:
-    return replace(quality, findings=tuple(replace(finding, state="warn") for finding in quality.findings))
+    return replace(
+        quality,
+        findings=tuple(replace(finding, state="warn") for finding in quality.findings),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +198,19 @@ class _Bench:
         reaching = [segment for segment in segments if self._reaches(segment)]
         hours = _hours(segments)
         first = int(self.period.start.timestamp()) // 3600
-        asked = range(max(first, min(hours, default=first)), int(self.period.end.timestamp()) // 3600)
+        asked = range(
+            max(first, min(hours, default=first)),
+            int(self.period.end.timestamp()) // 3600,
+        )
         quality = Quality(
             name=name,
             node=node,
             heard=sum(1 for hour in asked if hours.get(hour)),
             silent=tuple(
-                hour for hour in asked if not hours.get(hour) and self._expected_answers(hour, hours) >= EXPECTED
+                hour
+                for hour in asked
+                if not hours.get(hour)
+                and self._expected_answers(hour, hours) >= EXPECTED
             ),
             last_line=max((_last_line(segment) for segment in segments), default=0),
             lines=_add_up(segment.lines for segment in reaching),
@@ -197,12 +230,21 @@ class _Bench:
         """One of which no line says its time belongs to whatever is planned after it was read."""
         if not segment.last_time:
             return segment.read_at >= self.period.start.timestamp()
-        return segment.last_day >= self.period.first_day and segment.first_day <= self.period.last_day
+        return (
+            segment.last_day >= self.period.first_day
+            and segment.first_day <= self.period.last_day
+        )
 
     def _expected_answers(self, hour: int, hours: Mapping[int, int]) -> float:
-        """As in the same hour of most weeks before; of a source that is new, its share of what others had."""
+        """As in the same hour of most weeks before; of a source that is new, its share of what
+        others had.
+        """
         begin = min(hours, default=hour)
-        weeks = [hours.get(hour - week * WEEK, 0) for week in range(1, WEEKS + 1) if hour - week * WEEK >= begin]
+        weeks = [
+            hours.get(hour - week * WEEK, 0)
+            for week in range(1, WEEKS + 1)
+            if hour - week * WEEK >= begin
+        ]
         if len(weeks) > 1:
             return sorted(weeks)[(len(weeks) - 1) // 2]
         ours, whole = sum(hours.values()), sum(self.whole[hour] for hour in hours)
@@ -216,55 +258,103 @@ class _Bench:
         limit = f"{self.limits.max_age / timedelta(hours=1):g} h"
         if not quality.last_line:
             since = datetime.fromtimestamp(history(self.period)[0] * 86400, UTC)
-            return Finding(MAX_AGE, "bad", f"no line of {since:%Y-%m-%d} or later was read", limit, "missing")
+            return Finding(
+                MAX_AGE,
+                "bad",
+                f"no line of {since:%Y-%m-%d} or later was read",
+                limit,
+                "missing",
+            )
         last = datetime.fromtimestamp(quality.last_line, UTC)
         if self.now - last <= self.limits.max_age:
             return None
         hours = (self.now - last) / timedelta(hours=1)
-        return Finding(MAX_AGE, "bad", f"the last line is of {last:%Y-%m-%d %H:%M} UTC", limit, f"{hours:,.0f} h ago")
+        return Finding(
+            MAX_AGE,
+            "bad",
+            f"the last line is of {last:%Y-%m-%d %H:%M} UTC",
+            limit,
+            f"{hours:,.0f} h ago",
+        )
 
     def _malformed_finding(self, quality: Quality) -> Finding | None:
-        bad, total = dict(quality.lines).get("malformed", 0), sum(number for _, number in quality.lines)
+        bad, total = (
+            dict(quality.lines).get("malformed", 0),
+            sum(number for _, number in quality.lines),
+        )
         limit = self.limits.max_malformed
         if total < ENOUGH_LINES or bad <= limit * total / 2:
             return None
         state: State = "bad" if bad > limit * total else "warn"
         reasons = ", ".join(f"{number:,} {name}" for name, number in quality.reasons)
         said = f"{bad:,} of {total:,} lines are malformed{f' ({reasons})' if reasons else ''}"
-        return Finding(MAX_MALFORMED, state, said, _percent(limit), _percent(bad / total))
+        return Finding(
+            MAX_MALFORMED, state, said, _percent(limit), _percent(bad / total)
+        )
 
     def _coverage(self, quality: Quality) -> Finding | None:
         if not quality.silent:
             return None
         state: State = "bad" if quality.coverage < self.limits.min_coverage else "warn"
-        said = f"silent {', '.join(spans(quality.silent)[:3])}, when others were not or it usually is not"
-        return Finding(MIN_COVERAGE, state, said, _percent(self.limits.min_coverage), _percent(quality.coverage))
+        said = (
+            f"silent {', '.join(spans(quality.silent)[:3])}, when others were not "
+            "or it usually is not"
+        )
+        return Finding(
+            MIN_COVERAGE,
+            state,
+            said,
+            _percent(self.limits.min_coverage),
+            _percent(quality.coverage),
+        )
 
     def _whole(self, sources: Collection[str]) -> Finding | None:
-        """Hours that are missing are found by the silence they leave; of parts of hours nothing else tells."""
+        """Hours that are missing are found by the silence they leave; of parts of hours nothing
+        else tells.
+        """
         ours = [hole for hole in self.holes if hole.source in sources]
         if not ours:
             return None
         told = ", ".join(
-            f"{hole.path} before byte {hole.until:,}" if hole.until else f"one sent before {hole.path}"
+            f"{hole.path} before byte {hole.until:,}"
+            if hole.until
+            else f"one sent before {hole.path}"
             for hole in ours[:SAMPLES]
         )
         said = f"readings that were made elsewhere have not arrived: {told}"
         return Finding(MIN_COVERAGE, "warn", said, "all", f"{len(ours)} missing")
 
-    def _skew(self, reaching: Sequence[Segment], hours: Mapping[int, int]) -> Finding | None:
+    def _skew(
+        self, reaching: Sequence[Segment], hours: Mapping[int, int]
+    ) -> Finding | None:
         limit = self.limits.max_skew.total_seconds()
         ahead = sum(_ahead(segment, limit) for segment in reaching)
-        share = ahead / max(sum(number for segment in reaching for _, number in segment.hours), 1)
-        most = max((segment.last_time - segment.read_at for segment in reaching if segment.read_at), default=0)
+        share = ahead / max(
+            sum(number for segment in reaching for _, number in segment.hours), 1
+        )
+        most = max(
+            (
+                segment.last_time - segment.read_at
+                for segment in reaching
+                if segment.read_at
+            ),
+            default=0,
+        )
         if most > limit:
             state: State = "bad" if share > AHEAD else "warn"
             said = f"lines are dated after they were read, {_percent(share)} of them by hours"
             return Finding(MAX_SKEW, state, said, _minutes(limit), _minutes(most))
-        others = {hour: number - hours.get(hour, 0) for hour, number in self.whole.items()}
+        others = {
+            hour: number - hours.get(hour, 0) for hour, number in self.whole.items()
+        }
         if shift := hours_shifted(hours, others):
-            said = f"the day begins {abs(shift)} h {'later' if shift > 0 else 'earlier'} than that of other logs"
-            return Finding(MAX_SKEW, "warn", said, _minutes(limit), _minutes(abs(shift) * 3600))
+            said = (
+                f"the day begins {abs(shift)} h "
+                f"{'later' if shift > 0 else 'earlier'} than that of other logs"
+            )
+            return Finding(
+                MAX_SKEW, "warn", said, _minutes(limit), _minutes(abs(shift) * 3600)
+            )
         return None
 
 
@@ -273,13 +363,18 @@ def spans(hours: Iterable[int]) -> list[str]:
     found = []
     for _, run in groupby(enumerate(sorted(hours)), key=lambda pair: pair[1] - pair[0]):
         of_run = [hour for _, hour in run]
-        begin, end = (datetime.fromtimestamp(hour * 3600, UTC) for hour in (of_run[0], of_run[-1] + 1))
+        begin, end = (
+            datetime.fromtimestamp(hour * 3600, UTC)
+            for hour in (of_run[0], of_run[-1] + 1)
+        )
         found.append(f"{begin:%Y-%m-%d %H:%M} to {end:%H:%M}")
     return found
 
 
 def _last_line(segment: Segment) -> int:
-    """Its latest line that is not of days to come: one such line must not make a dead log look alive."""
+    """Its latest line that is not of days to come: one such line must not make a dead log look
+    alive.
+    """
     if not segment.read_at or segment.last_time <= segment.read_at:
         return segment.last_time
     past = [hour for hour, _ in segment.hours if hour * 3600 <= segment.read_at]
@@ -289,7 +384,11 @@ def _last_line(segment: Segment) -> int:
 def _ahead(segment: Segment, limit: float) -> int:
     if not segment.read_at:
         return 0
-    return sum(number for hour, number in segment.hours if hour * 3600 > segment.read_at + limit)
+    return sum(
+        number
+        for hour, number in segment.hours
+        if hour * 3600 > segment.read_at + limit
+    )
 
 
 def _hours(segments: Iterable[Segment]) -> Mapping[int, int]:
@@ -297,7 +396,9 @@ def _hours(segments: Iterable[Segment]) -> Mapping[int, int]:
     hours: Counter[int] = Counter()
     for segment in segments:
         last = segment.read_at or segment.last_time
-        hours.update({hour: number for hour, number in segment.hours if hour * 3600 <= last})
+        hours.update(
+            {hour: number for hour, number in segment.hours if hour * 3600 <= last}
+        )
     return hours
 
 

@@ -1,7 +1,8 @@
 """Several wishes for one site: one that stands, and campaigns on top of it, each for its time.
 
-In go pins, out comes one pin a site as it is at a moment. While a campaign holds, what it says takes the place of what
-the standing wish says of the same; all else of that stays, and the whole of it comes back when the campaign ends.
+In go pins, out comes one pin a site as it is at a moment. While a campaign holds, what it says
+takes the place of what the standing wish says of the same; all else of that stays, and the whole of
+it comes back when the campaign ends.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ def _order(pin: Pin) -> tuple[bool, datetime, str]:
 
 def over(standing: Pin, campaign: Pin) -> Pin:
     """The campaign, with what it says nothing of taken from the standing wish."""
-    on = campaign.nodes or tuple(node for node in standing.nodes if node not in campaign.not_on)
+    on = campaign.nodes or tuple(
+        node for node in standing.nodes if node not in campaign.not_on
+    )
     if campaign.max_replicas and len(on) > campaign.max_replicas and not campaign.nodes:
         on = ()
-    least = campaign.min_replicas if campaign.min_replicas > 1 else standing.min_replicas
+    least = (
+        campaign.min_replicas if campaign.min_replicas > 1 else standing.min_replicas
+    )
     if campaign.max_replicas:
         least = min(least, campaign.max_replicas)
     needed = max(least, len(on))
@@ -51,5 +56,7 @@ def over(standing: Pin, campaign: Pin) -> Pin:
     )
 
 
-def _join(first: tuple[str, ...], second: tuple[str, ...], *, but: tuple[str, ...]) -> tuple[str, ...]:
+def _join(
+    first: tuple[str, ...], second: tuple[str, ...], *, but: tuple[str, ...]
+) -> tuple[str, ...]:
     return (*first, *(name for name in second if name not in first and name not in but))

@@ -1,7 +1,9 @@
-"""What people wish for their sites, by position: where these must, may and may not be, and with which others.
+"""What people wish for their sites, by position: where these must, may and may not be, and with
+which others.
 
-In go pins and the names of sites and nodes; out come the wishes as solvers read them. Wishes that cannot be kept from
-the start are refused here; those that cannot be kept for a while are wishes.py's.
+In go pins and the names of sites and nodes; out come the wishes as solvers read them. Wishes that
+cannot be kept from the start are refused here; those that cannot be kept for a while are
+wishes.py's.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ Nodes = Mapping[str, tuple[int, NodeState]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wished:
-    """Nodes and sites by position; `least` and `most` replicas of every site, of those together the same ones.
+    """Nodes and sites by position; `least` and `most` replicas of every site, of those together the
+    same ones.
 
     `whole` are sites that are together over however many others, for each of them.
     """
@@ -38,12 +41,24 @@ class Wished:
     whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
-def read_wishes(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
+def read_wishes(
+    pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools
+) -> Wished:
     """Raises Unknown for a node or site nobody knows, Infeasible for what no placement can keep."""
     node_at = {name: at for name, (at, _) in nodes.items()}
     site_at = {site: position for position, site in enumerate(sites)}
-    least, most = np.ones(len(sites), dtype=np.int64), np.full(len(sites), is_open.sum(), dtype=np.int64)
-    found = Wished({}, {}, _groups(pins, site_at, "apart"), _groups(pins, site_at, "together"), least, most)
+    least, most = (
+        np.ones(len(sites), dtype=np.int64),
+        np.full(len(sites), is_open.sum(), dtype=np.int64),
+    )
+    found = Wished(
+        {},
+        {},
+        _groups(pins, site_at, "apart"),
+        _groups(pins, site_at, "together"),
+        least,
+        most,
+    )
     for pin in pins:
         _check(pin, site_at, nodes, is_open)
         site = site_at[pin.site]
@@ -51,28 +66,41 @@ def read_wishes(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open
             found.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
         if pin.not_on:
             found.barred[site] = frozenset(node_at[node] for node in pin.not_on)
-        free = int(is_open.sum()) - sum(bool(is_open[node_at[node]]) for node in pin.not_on)
+        free = int(is_open.sum()) - sum(
+            bool(is_open[node_at[node]]) for node in pin.not_on
+        )
         least[site] = max(pin.min_replicas, len(pin.nodes), 1)
         most[site] = max(least[site], min(pin.max_replicas or free, free))
     found = replace(found, whole=_whole(found.together))
     for tied in set(found.whole.values()):
         of_all = list(tied)
-        free = int(is_open.sum()) - len([n for n in _of_any(found.barred, tied) if is_open[n]])
+        free = int(is_open.sum()) - len(
+            [n for n in _of_any(found.barred, tied) if is_open[n]]
+        )
         least[of_all] = max(int(least[of_all].max()), len(_of_any(found.pinned, tied)))
         most[of_all] = max(int(least[of_all[0]]), min(int(most[of_all].min()), free))
     return found
 
 
 def fit_replicas(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
-    """Fewer replicas of sites that are kept apart, down to the least of each, until all find nodes of their own."""
-    wholes = {site: wishes.whole.get(site, frozenset({site})) for group in wishes.apart for site in group}
+    """Fewer replicas of sites that are kept apart, down to the least of each, until all find nodes
+    of their own.
+    """
+    wholes = {
+        site: wishes.whole.get(site, frozenset({site}))
+        for group in wishes.apart
+        for site in group
+    }
     groups = [{min(wholes[site]) for site in group} for group in wishes.apart]
     fewer, wholes = replicas.copy(), {min(whole): whole for whole in wholes.values()}
     for circle in separation.circles(
-        sorted({site for group in groups for site in group}), separation.rivals_of(groups)
+        sorted({site for group in groups for site in group}),
+        separation.rivals_of(groups),
     ):
         near = [group for group in groups if group & set(circle)]
-        while (spare := [site for site in circle if fewer[site] > wishes.least[site]]) and not _seated(
+        while (
+            spare := [site for site in circle if fewer[site] > wishes.least[site]]
+        ) and not _seated(
             wishes, {site: wholes[site] for site in circle}, near, fewer, is_open
         ):
             most = max(spare, key=lambda site: (fewer[site], -site))
@@ -81,12 +109,18 @@ def fit_replicas(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
 
 
 def _seated(
-    wishes: Wished, sites: Mapping[int, frozenset[int]], groups: Sequence[Set[int]], replicas: Ints, is_open: Bools
+    wishes: Wished,
+    sites: Mapping[int, frozenset[int]],
+    groups: Sequence[Set[int]],
+    replicas: Ints,
+    is_open: Bools,
 ) -> bool:
     guests = {}
     for site, whole in sites.items():
         on, barred = _of_any(wishes.pinned, whole), _of_any(wishes.barred, whole)
-        free = tuple(node for node in np.flatnonzero(is_open).tolist() if node not in on | barred)
+        free = tuple(
+            node for node in np.flatnonzero(is_open).tolist() if node not in on | barred
+        )
         guests[site] = separation.Guest(int(replicas[site]), on, free)
     return separation.seat(guests, groups).nodes is not None
 
@@ -95,7 +129,9 @@ def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:
     """For each site that is together with others all of them, over however many others."""
     whole: dict[int, frozenset[int]] = {}
     for group in groups:
-        joined = frozenset().union(*(whole.get(site, frozenset({site})) for site in group))
+        joined = frozenset().union(
+            *(whole.get(site, frozenset({site})) for site in group)
+        )
         whole |= dict.fromkeys(joined, joined)
     return whole
 
@@ -104,7 +140,9 @@ def _of_any(nodes: Mapping[int, Set[int]], sites: Set[int]) -> frozenset[int]:
     return frozenset().union(*(nodes.get(site, frozenset()) for site in sites))
 
 
-def _groups(pins: Sequence[Pin], site_at: Mapping[str, int], wish: str) -> tuple[frozenset[int], ...]:
+def _groups(
+    pins: Sequence[Pin], site_at: Mapping[str, int], wish: str
+) -> tuple[frozenset[int], ...]:
     """Each group once, in the order of their sites, however often it was wished for."""
     found = set()
     for pin in pins:
@@ -125,16 +163,27 @@ def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -
         if node not in nodes:
             raise unknown_node(node, tuple(nodes))
     barred = sum(bool(is_open[nodes[node][0]]) for node in set(pin.not_on))
-    closed = {node: state for node in pin.nodes if (state := nodes[node][1]) != "active"}
+    closed = {
+        node: state for node in pin.nodes if (state := nodes[node][1]) != "active"
+    }
     blocked = [*_of_places(pin, closed), *_of_counts(pin, int(is_open.sum()), barred)]
     if blocked:
-        answers, advice = (list(dict.fromkeys(said)) for said in zip(*blocked, strict=True))
+        answers, advice = (
+            list(dict.fromkeys(said)) for said in zip(*blocked, strict=True)
+        )
         kept = "the placement in force stays"
-        raise Infeasible(f"the pin on {pin.site}", "; ".join(answers), kept=kept, advice="; ".join(advice))
+        raise Infeasible(
+            f"the pin on {pin.site}",
+            "; ".join(answers),
+            kept=kept,
+            advice="; ".join(advice),
+        )
 
 
 def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str, str]]:
-    """What cannot be, and what helps: all of it at once, as who mends one should not be refused for the next."""
+    """What cannot be, and what helps: all of it at once, as who mends one should not be refused for
+    the next.
+    """
     for node in pin.nodes:
         if node in closed:
             yield (
@@ -142,20 +191,33 @@ def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str,
                 f"{back_in_service(node, closed[node])}, or pin {pin.site} elsewhere",
             )
         if node in pin.not_on:
-            yield f"it names {node} both as a node and as none", f"leave {node} out of one of them"
+            yield (
+                f"it names {node} both as a node and as none",
+                f"leave {node} out of one of them",
+            )
     if both := sorted(set(pin.together) & set(pin.apart)):
-        yield f"{', '.join(both)} is to be together with it, and apart from it", "leave one of the two out"
+        yield (
+            f"{', '.join(both)} is to be together with it, and apart from it",
+            "leave one of the two out",
+        )
 
 
 def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
     needed = max(pin.min_replicas, len(pin.nodes), 1)
     if pin.min_replicas > active:
-        answer = f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
+        answer = (
+            f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
+        )
         yield answer, "ask for fewer replicas, or add nodes"
     elif needed > active - barred:
-        yield f"it bars {barred} of {active} active nodes and needs {needed}", "bar fewer nodes, or add some"
+        yield (
+            f"it bars {barred} of {active} active nodes and needs {needed}",
+            "bar fewer nodes, or add some",
+        )
     if pin.max_replicas and needed > pin.max_replicas:
-        answer = f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
+        answer = (
+            f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
+        )
         yield answer, "ask for more at most, or for fewer at least"
     if pin.apart and len(pin.apart) + needed > active:
         answer = f"it keeps {len(pin.apart) + 1} sites apart on {active} active nodes"

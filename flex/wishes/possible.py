@@ -1,12 +1,13 @@
 """What people wish for, as far as it can be kept now.
 
-In go pins, the sites that can be placed and the nodes; out come the pins to plan with, and a word on each one that is
-suspended, in part or whole. A wish was possible when it was made: when a node goes out of service or a site leaves, it
-must not stop the plans of the whole cluster, and it holds again as soon as it can. Wishes that are impossible when
-they are made are refused in pins.py.
+In go pins, the sites that can be placed and the nodes; out come the pins to plan with, and a word
+on each one that is suspended, in part or whole. A wish was possible when it was made: when a node
+goes out of service or a site leaves, it must not stop the plans of the whole cluster, and it holds
+again as soon as it can. Wishes that are impossible when they are made are refused in pins.py.
 
-Where wishes cannot all be kept, they give way in this order, last first: nodes to be on; nodes not to be on, as far as
-one is left; at most so many replicas; at least so many; together with others; apart from others.
+Where wishes cannot all be kept, they give way in this order, last first: nodes to be on; nodes not
+to be on, as far as one is left; at most so many replicas; at least so many; together with others;
+apart from others.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Wishes:
 
 
 def possible(pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node]) -> Wishes:
-    """Each pin without what cannot be: nodes that take no sites, more replicas than active nodes, sites not there."""
+    """Each pin without what cannot be: nodes that take no sites, more replicas than active nodes,
+    sites not there.
+    """
     states = {node.name: node.state for node in nodes}
     kept: dict[str, Pin] = {}
     lost: dict[str, list[str]] = {}
@@ -45,10 +48,16 @@ def possible(pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node]) -> Wis
         lost[site] += [told for _, told in why]
         gone, pin = {wish for wish, _ in why}, kept[site]
         kept[site] = replace(
-            pin, together=() if "together" in gone else pin.together, apart=() if "apart" in gone else pin.apart
+            pin,
+            together=() if "together" in gone else pin.together,
+            apart=() if "apart" in gone else pin.apart,
         )
     held = {site: pin for site, pin in kept.items() if asks(pin)}
-    suspended = [_why_suspended(pin.site, lost[pin.site], held.get(pin.site)) for pin in pins if lost[pin.site]]
+    suspended = [
+        _why_suspended(pin.site, lost[pin.site], held.get(pin.site))
+        for pin in pins
+        if lost[pin.site]
+    ]
     return Wishes(tuple(held.values()), tuple(suspended))
 
 
@@ -59,7 +68,14 @@ def _why_suspended(site: str, lost: Sequence[str], left: Pin | None) -> str:
 
 def asks(pin: Pin) -> bool:
     """Whether anything is left of it."""
-    places = pin.nodes or pin.not_on or pin.together or pin.apart or pin.max_replicas or pin.min_replicas > 1
+    places = (
+        pin.nodes
+        or pin.not_on
+        or pin.together
+        or pin.apart
+        or pin.max_replicas
+        or pin.min_replicas > 1
+    )
     return bool(places or pin.sla or pin.excluded) or pin.weight != 1
 
 
@@ -70,11 +86,16 @@ def places(pins: Sequence[Pin], placement: pd.DataFrame) -> Places:
     """The nodes of every site that a pin speaks of."""
     sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
     rows = placement[placement["site"].isin(list(sites))]
-    return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
+    return {
+        str(site): frozenset(map(str, nodes))
+        for site, nodes in rows.groupby("site")["node"]
+    }
 
 
 def against(pin: Pin, before: Places, after: Places) -> bool:
-    """Whether a step from one placement to another goes against a wish: what it leaves as it was does not."""
+    """Whether a step from one placement to another goes against a wish: what it leaves as it was
+    does not.
+    """
     had, has = (places.get(pin.site, frozenset()) for places in (before, after))
     needed = max(pin.min_replicas, len(pin.nodes))
     return (
@@ -83,7 +104,11 @@ def against(pin: Pin, before: Places, after: Places) -> bool:
         or (pin.excluded and has != had)
         or len(has) < min(needed, len(had))
         or (0 < pin.max_replicas < len(has) and len(has) > len(had))
-        or any(_parted(pin.site, other, before, after) for other in pin.together if after.get(other))
+        or any(
+            _parted(pin.site, other, before, after)
+            for other in pin.together
+            if after.get(other)
+        )
         or any(_brought_near(pin.site, other, before, after) for other in pin.apart)
     )
 
@@ -95,20 +120,33 @@ def _completes(pin: Pin, has: Set[str]) -> bool:
 
 def _parted(site: str, other: str, before: Places, after: Places) -> bool:
     """One of the two moves, and they are not on the same nodes then."""
-    step = [(before.get(one, frozenset()), after.get(one, frozenset())) for one in (site, other)]
+    step = [
+        (before.get(one, frozenset()), after.get(one, frozenset()))
+        for one in (site, other)
+    ]
     return any(had != has for had, has in step) and step[0][1] != step[1][1]
 
 
 def _brought_near(site: str, other: str, before: Places, after: Places) -> bool:
     """One of the two comes to where the other is."""
-    came = {node for one in (site, other) for node in after.get(one, frozenset()) - before.get(one, frozenset())}
+    came = {
+        node
+        for one in (site, other)
+        for node in after.get(one, frozenset()) - before.get(one, frozenset())
+    }
     return bool(came & after.get(site, frozenset()) & after.get(other, frozenset()))
 
 
-def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, list[str]]:
+def _alone(
+    pin: Pin, states: Mapping[str, str], sites: Set[str]
+) -> tuple[Pin, list[str]]:
     """What is left of a pin whatever the others are, and what is lost of it."""
     active = {node for node, state in states.items() if state == "active"}
-    lost = [f"{node} is {states.get(node, 'in the settings no more')}" for node in pin.nodes if node not in active]
+    lost = [
+        f"{node} is {states.get(node, 'in the settings no more')}"
+        for node in pin.nodes
+        if node not in active
+    ]
     on = tuple(node for node in pin.nodes if node in active)
     barred = tuple(node for node in pin.not_on if node in states)
     if active <= set(barred):
@@ -118,11 +156,21 @@ def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, l
     least = min(pin.min_replicas, free)
     if least < pin.min_replicas:
         lost.append(f"{pin.min_replicas} replicas on {free} active nodes")
-    others = {wish: tuple(site for site in getattr(pin, wish) if site in sites) for wish in ("together", "apart")}
+    others = {
+        wish: tuple(site for site in getattr(pin, wish) if site in sites)
+        for wish in ("together", "apart")
+    }
     for wish, there in others.items():
         gone = sorted(set(getattr(pin, wish)) - set(there))
         lost += [f"{_with(wish, site)}, which cannot be placed" for site in gone]
-    left = replace(pin, nodes=on, not_on=barred, min_replicas=least, together=others["together"], apart=others["apart"])
+    left = replace(
+        pin,
+        nodes=on,
+        not_on=barred,
+        min_replicas=least,
+        together=others["together"],
+        apart=others["apart"],
+    )
     return left, lost
 
 

@@ -1,9 +1,10 @@
 """Nodes for sites that are not to meet: which can be where, so that no two rivals share a node.
 
-In go guests, each with the nodes that it must be on and those that it may be on besides, and the groups in which no two
-may meet; out come nodes for each guest, or that there are none. The search is thorough: one guest after the other, that
-with the least choice first, is given nodes, the likeliest first, and what leads nowhere is taken back. Which wish gives
-way where there are none is decided elsewhere.
+In go guests, each with the nodes that it must be on and those that it may be on besides, and the
+groups in which no two may meet; out come nodes for each guest, or that there are none. The search
+is thorough: one guest after the other, that with the least choice first, is given nodes, the
+likeliest first, and what leads nowhere is taken back. Which wish gives way where there are none is
+decided elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ STEPS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Guest(Generic[N]):
-    """Wants `count` nodes: all of `on`, and the others from `free`, the likeliest first, which has none of `on`."""
+    """Wants `count` nodes: all of `on`, and the others from `free`, the likeliest first, which has
+    none of `on`.
+    """
 
     count: int
     on: frozenset[N]
@@ -37,7 +40,9 @@ class Guest(Generic[N]):
 
 @dataclass(frozen=True, slots=True)
 class Seating(Generic[S, N]):
-    """The nodes of each guest; None where there are none, or, unless that is `sure`, where none were found."""
+    """The nodes of each guest; None where there are none, or, unless that is `sure`, where none
+    were found.
+    """
 
     nodes: Mapping[S, tuple[N, ...]] | None
     sure: bool = True
@@ -47,13 +52,19 @@ class Seating(Generic[S, N]):
         return self.nodes is None and self.sure
 
 
-def seat(guests: Mapping[S, Guest[N]], groups: Iterable[Collection[S]], steps: int = STEPS) -> Seating[S, N]:
-    """Nodes for every guest, so that no two of a group share any; each circle of guests has so many steps."""
+def seat(
+    guests: Mapping[S, Guest[N]], groups: Iterable[Collection[S]], steps: int = STEPS
+) -> Seating[S, N]:
+    """Nodes for every guest, so that no two of a group share any; each circle of guests has so many
+    steps.
+    """
     rivals, found = rivals_of(groups), dict[S, tuple[N, ...]]()
     for circle in circles(guests, rivals):
         if any(not _has_room(clique, guests) for clique in _cliques(circle, rivals)):
             return Seating(None)
-        of_circle = _Search({one: guests[one] for one in circle}, rivals, steps).result()
+        of_circle = _Search(
+            {one: guests[one] for one in circle}, rivals, steps
+        ).result()
         if of_circle.nodes is None:
             return of_circle
         found |= of_circle.nodes
@@ -70,8 +81,12 @@ def rivals_of(groups: Iterable[Collection[S]]) -> dict[S, set[S]]:
     return found
 
 
-def circles(guests: Iterable[S], rivals: Mapping[S, Collection[S]]) -> Iterator[list[S]]:
-    """Guests that have to do with each other, over however many others, in the order of the first of each."""
+def circles(
+    guests: Iterable[S], rivals: Mapping[S, Collection[S]]
+) -> Iterator[list[S]]:
+    """Guests that have to do with each other, over however many others, in the order of the first
+    of each.
+    """
     left = dict.fromkeys(guests)
     while left:
         circle = [next(iter(left))]
@@ -84,14 +99,18 @@ def circles(guests: Iterable[S], rivals: Mapping[S, Collection[S]]) -> Iterator[
         yield circle
 
 
-def _cliques(circle: Sequence[S], rivals: Mapping[S, Collection[S]]) -> Iterator[list[S]]:
+def _cliques(
+    circle: Sequence[S], rivals: Mapping[S, Collection[S]]
+) -> Iterator[list[S]]:
     """Guests of whom no two may meet, as many as are easily found; each guest is in one at least."""
     covered = set[S]()
     for one in circle:
         if one in covered:
             continue
         clique = [one]
-        for other in sorted(rivals.get(one, ()), key=lambda near: (-len(rivals[near]), near)):
+        for other in sorted(
+            rivals.get(one, ()), key=lambda near: (-len(rivals[near]), near)
+        ):
             if all(other in rivals[member] for member in clique):
                 clique.append(other)
         covered.update(clique)
@@ -99,10 +118,16 @@ def _cliques(circle: Sequence[S], rivals: Mapping[S, Collection[S]]) -> Iterator
 
 
 def _has_room(clique: Sequence[S], guests: Mapping[S, Guest[N]]) -> bool:
-    """Whether each of them has as many nodes as it wants, were there nobody else: a matching, by augmenting paths."""
+    """Whether each of them has as many nodes as it wants, were there nobody else: a matching, by
+    augmenting paths.
+    """
     there = [guests[one] for one in clique if one in guests]
     fixed = [node for guest in there for node in guest.on]
-    wanted = [set(guest.free).difference(fixed) for guest in there for _ in range(guest.missing)]
+    wanted = [
+        set(guest.free).difference(fixed)
+        for guest in there
+        for _ in range(guest.missing)
+    ]
     return len(fixed) == len(set(fixed)) and _matched(wanted)
 
 
@@ -112,7 +137,14 @@ def _matched(wanted: Sequence[Collection[N]]) -> bool:
     for place in range(len(wanted)):
         came, reached = dict[N, int](), [place]
         for at in reached:
-            free = next((node for node in wanted[at] if node not in owner and came.setdefault(node, at) == at), None)
+            free = next(
+                (
+                    node
+                    for node in wanted[at]
+                    if node not in owner and came.setdefault(node, at) == at
+                ),
+                None,
+            )
             if free is not None:
                 _hand_on(free, place, came, owner, held)
                 break
@@ -124,7 +156,9 @@ def _matched(wanted: Sequence[Collection[N]]) -> bool:
     return True
 
 
-def _hand_on(free: N, place: int, came: Mapping[N, int], owner: dict[N, int], held: dict[int, N]) -> None:
+def _hand_on(
+    free: N, place: int, came: Mapping[N, int], owner: dict[N, int], held: dict[int, N]
+) -> None:
     """Each on the way to the free node takes the next one's."""
     node, at = free, came[free]
     while True:
@@ -147,14 +181,23 @@ class _Turn(Generic[S, N]):
 class _Search(Generic[S, N]):
     """Guests that wait, and for each of them how many rivals are on a node that it could have had."""
 
-    def __init__(self, guests: Mapping[S, Guest[N]], rivals: Mapping[S, Collection[S]], steps: int) -> None:
+    def __init__(
+        self,
+        guests: Mapping[S, Guest[N]],
+        rivals: Mapping[S, Collection[S]],
+        steps: int,
+    ) -> None:
         self._guests, self._rivals, self._steps = guests, rivals, steps
         self._order = {one: place for place, one in enumerate(guests)}
         self._waiting = set(guests)
         self._taken: dict[S, dict[N, int]] = {one: defaultdict(int) for one in guests}
-        self._room = {one: len(guest.free) - guest.missing for one, guest in guests.items()}
+        self._room = {
+            one: len(guest.free) - guest.missing for one, guest in guests.items()
+        }
         self._free = {one: frozenset(guest.free) for one, guest in guests.items()}
-        self._tightest = [(room, self._order[one], one) for one, room in self._room.items()]
+        self._tightest = [
+            (room, self._order[one], one) for one, room in self._room.items()
+        ]
         heapq.heapify(self._tightest)
 
     def result(self) -> Seating[S, N]:
@@ -177,7 +220,15 @@ class _Search(Generic[S, N]):
             elif self._waiting:
                 turns.append(self._next())
             else:
-                return Seating({one.guest: (*sorted(self._guests[one.guest].on), *(one.chosen or ())) for one in turns})
+                return Seating(
+                    {
+                        one.guest: (
+                            *sorted(self._guests[one.guest].on),
+                            *(one.chosen or ()),
+                        )
+                        for one in turns
+                    }
+                )
         return Seating(None)
 
     def _next(self) -> _Turn[S, N]:
@@ -187,7 +238,12 @@ class _Search(Generic[S, N]):
                 break
         self._waiting.remove(one)
         guest, taken = self._guests[one], self._taken[one]
-        return _Turn(one, combinations([node for node in guest.free if not taken.get(node)], guest.missing))
+        return _Turn(
+            one,
+            combinations(
+                [node for node in guest.free if not taken.get(node)], guest.missing
+            ),
+        )
 
     def _wait(self, one: S) -> None:
         self._waiting.add(one)
@@ -211,7 +267,9 @@ class _Search(Generic[S, N]):
         return [rival for rival in self._rivals.get(guest, ()) if rival in self._guests]
 
     def _change(self, rival: S, node: N, by: int) -> bool:
-        """One rival more, or less, on the node; False where a guest that waits has too little choice then."""
+        """One rival more, or less, on the node; False where a guest that waits has too little
+        choice then.
+        """
         taken = self._taken[rival]
         was = taken[node]
         taken[node] += by
@@ -220,5 +278,7 @@ class _Search(Generic[S, N]):
         if node in self._free[rival] and bool(was) != bool(taken[node]):
             self._room[rival] -= by
             if rival in self._waiting:
-                heapq.heappush(self._tightest, (self._room[rival], self._order[rival], rival))
+                heapq.heappush(
+                    self._tightest, (self._room[rival], self._order[rival], rival)
+                )
         return rival not in self._waiting or self._room[rival] >= 0

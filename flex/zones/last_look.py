@@ -1,6 +1,8 @@
-"""What the name servers said when somebody last asked them, and when that was: small enough to be kept.
+"""What the name servers said when somebody last asked them, and when that was: small enough to be
+kept.
 
-In go verdicts, out comes a Check. Of what differs it holds some lines and the number of all of them.
+In go verdicts, out comes a Check. Of what differs it holds some lines and the number of all of
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ LINES = 30
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What one name server answered of a zone; `differ` counts the lines that are other than they should be.
+    """What one name server answered of a zone; `differ` counts the lines that are other than they
+    should be.
 
     What was kept by versions that did not write down the zone has none.
     """

@@ -1,7 +1,7 @@
 """The mark that a name is ours: a TXT record beside the zone's names, never among them.
 
-In go names and zones, out come the marker's name and text, and back. Under `_flex` a name server can grant
-FLEX its markers (`subdomain _flex.<zone> TXT`) and no other TXT record.
+In go names and zones, out come the marker's name and text, and back. Under `_flex` a name server
+can grant FLEX its markers (`subdomain _flex.<zone> TXT`) and no other TXT record.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ PREFIX = "flex owner="
 
 
 def marker_name(name: str, zone: str) -> str:
-    """`www.shop._flex.hosting.example.` for `www.shop.hosting.example.`. Raises BadInput outside the zone."""
+    """`www.shop._flex.hosting.example.` for `www.shop.hosting.example.`. Raises BadInput outside
+    the zone.
+    """
     if name == zone:
         return f"{LABEL}.{zone}"
     if not name.endswith(f".{zone}"):
         raise BadInput(
-            f"the marker of {name}", f"it lies outside {zone}", kept="nothing was changed", advice="check the zones"
+            f"the marker of {name}",
+            f"it lies outside {zone}",
+            kept="nothing was changed",
+            advice="check the zones",
         )
     return f"{name[: -len(zone)]}{LABEL}.{zone}"
 
@@ -28,7 +33,9 @@ def site_name(zone: str, marker: str) -> str:
     if marker == f"{LABEL}.{zone}":
         return zone
     suffix = f".{LABEL}.{zone}"
-    return f"{marker.removesuffix(suffix)}.{zone}" if marker.endswith(suffix) else marker
+    return (
+        f"{marker.removesuffix(suffix)}.{zone}" if marker.endswith(suffix) else marker
+    )
 
 
 def marker_text(owner: str) -> str:

@@ -1,10 +1,12 @@
-"""Where visitors go who reach a site by another name of it: `www.a.example` of the site `a.example`.
+"""Where visitors go who reach a site by another name of it: `www.a.example` of the site
+`a.example`.
 
-In go other names of sites, what DNS says of them and the nodes; out come those that do not move with their site. A name
-that is a CNAME to its site moves along, and is not heard of here. FLEX changes none of these names. What their traffic
-asks of which node is in othertraffic.py.
+In go other names of sites, what DNS says of them and the nodes; out come those that do not move
+with their site. A name that is a CNAME to its site moves along, and is not heard of here. FLEX
+changes none of these names. What their traffic asks of which node is in othertraffic.py.
 
-What DNS does with visitors is modelled in the simplest way: each address of a name, A or AAAA, gets as many of them.
+What DNS does with visitors is modelled in the simplest way: each address of a name, A or AAAA, gets
+as many of them.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class OtherName:
-    """Another name of a site, as a host name. Where the counts were `looked` at and there is no share, nobody counted
-    what came by that name.
+    """Another name of a site, as a host name. Where the counts were `looked` at and there is no
+    share, nobody counted what came by that name.
     """
 
     site: str
@@ -44,8 +46,9 @@ class OtherName:
 class Stray:
     """Another name of a site that does not move with it.
 
-    `parts` are the nodes that its visitors are sent to, in order, each with the part that it gets; what is missing goes
-    to addresses that are no node's, or nowhere. `like_site` says that it has the addresses of its site now.
+    `parts` are the nodes that its visitors are sent to, in order, each with the part that it gets;
+    what is missing goes to addresses that are no node's, or nowhere. `like_site` says that it has
+    the addresses of its site now.
     """
 
     other: OtherName
@@ -71,7 +74,11 @@ class Stray:
     def _leads(self) -> str:
         if self.answer.unknown:
             return f"which {self.answer.unknown}: where it leads is not known"
-        own = f"a CNAME to {self.answer.chain[0]}" if self.answer.chain else "with addresses of its own"
+        own = (
+            f"a CNAME to {self.answer.chain[0]}"
+            if self.answer.chain
+            else "with addresses of its own"
+        )
         if self.like_site:
             return f"{own}, the same as the site's now: it stays behind when the site moves"
         return f"{own}{self._where}: it does not move with the site"
@@ -90,13 +97,17 @@ class Stray:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """`strays` do not move with their sites; `unseen` are in no zone of the settings: where they lead is not known."""
+    """`strays` do not move with their sites; `unseen` are in no zone of the settings: where they
+    lead is not known.
+    """
 
     strays: tuple[Stray, ...] = ()
     unseen: tuple[OtherName, ...] = ()
 
 
-def by_zone(others: Iterable[OtherName], zones: Collection[str]) -> dict[str, list[str]]:
+def by_zone(
+    others: Iterable[OtherName], zones: Collection[str]
+) -> dict[str, list[str]]:
     """The names that are to be asked for, zone by zone."""
     known, found = frozenset(zones), dict[str, list[str]]()
     for other in others:
@@ -106,7 +117,9 @@ def by_zone(others: Iterable[OtherName], zones: Collection[str]) -> dict[str, li
     return found
 
 
-def follow(others: Sequence[OtherName], states: Mapping[str, ZoneState], nodes: Sequence[Node]) -> Followed:
+def follow(
+    others: Sequence[OtherName], states: Mapping[str, ZoneState], nodes: Sequence[Node]
+) -> Followed:
     """What the zones, which were read with these names, say of them."""
     owner = {address: node.name for node in nodes for address in node.addresses}
     sets = _addresses(states)
@@ -119,7 +132,9 @@ def follow(others: Sequence[OtherName], states: Mapping[str, ZoneState], nodes: 
             continue
         answer = states[zone].answers.get(records.name_of(other.name), Answer())
         if _strays(other, answer):
-            like_site = bool(answer.addresses) and set(answer.addresses) == sets.get(records.name_of(other.site))
+            like_site = bool(answer.addresses) and set(answer.addresses) == sets.get(
+                records.name_of(other.site)
+            )
             strays.append(Stray(other, zone, answer, _parts(answer, owner), like_site))
     return Followed(tuple(strays), tuple(unseen))
 
@@ -133,7 +148,9 @@ def _strays(other: OtherName, answer: Answer) -> bool:
 def _addresses(states: Mapping[str, ZoneState]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for state in states.values():
-        for name, value in zip(state.records["name"], state.records["value"], strict=True):
+        for name, value in zip(
+            state.records["name"], state.records["value"], strict=True
+        ):
             found.setdefault(name, set()).add(value)
     return found
 
@@ -143,10 +160,16 @@ def _parts(answer: Answer, owner: Mapping[str, str]) -> tuple[tuple[str, float],
     for address in answer.addresses:
         if node := owner.get(address):
             counts[node] = counts.get(node, 0) + 1
-    return tuple((node, count / len(answer.addresses)) for node, count in sorted(counts.items()))
+    return tuple(
+        (node, count / len(answer.addresses)) for node, count in sorted(counts.items())
+    )
 
 
 def _came_by(other: OtherName) -> str:
     if other.share is None:
-        return "; how much of its traffic comes by that name is not known" if other.looked else ""
+        return (
+            "; how much of its traffic comes by that name is not known"
+            if other.looked
+            else ""
+        )
     return f"; {other.share.requests:.0%} of its requests come by that name"

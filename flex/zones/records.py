@@ -1,7 +1,8 @@
 """From a placement to the address records that say it, and back.
 
-In go a PLACEMENT, the nodes and the zones; out come RECORDS per zone, or a placement read off RECORDS.
-Whether a zone already says so, and whether it may be changed, is for plan.py and the name servers.
+In go a PLACEMENT, the nodes and the zones; out come RECORDS per zone, or a placement read off
+RECORDS. Whether a zone already says so, and whether it may be changed, is for plan.py and the name
+servers.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from flex.zones.marker import marker_name, marker_text
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Where visitors who use a name are sent: to `addresses`, on the way of the CNAMEs to the names of `chain`.
+    """Where visitors who use a name are sent: to `addresses`, on the way of the CNAMEs to the names
+    of `chain`.
 
-    Without addresses and chain there is no such name; `unknown` says why nobody can tell where it leads.
+    Without addresses and chain there is no such name; `unknown` says why nobody can tell where it
+    leads.
     """
 
     addresses: tuple[str, ...] = ()
@@ -34,8 +37,8 @@ class ZoneState:
     """What a zone says now about the names that were asked for.
 
     `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
-    `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's marker).
-    `answers` are what the zone says of names that nobody places.
+    `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's
+    marker). `answers` are what the zone says of names that nobody places.
     """
 
     zone: str
@@ -47,7 +50,9 @@ class ZoneState:
 
 
 def name_of(site: str) -> str:
-    """The absolute host name of a site. International names come from the logs in their A-label form already."""
+    """The absolute host name of a site. International names come from the logs in their A-label
+    form already.
+    """
     return site.lower().rstrip(".") + "."
 
 
@@ -58,7 +63,9 @@ def zone_of(name: str, zones: Set[str]) -> str | None:
     return name or None
 
 
-def split(sites: Sequence[str], zones: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+def split(
+    sites: Sequence[str], zones: Sequence[str]
+) -> tuple[dict[str, list[str]], list[str]]:
     """The sites of each zone, and those in no zone at all, which FLEX places but cannot announce."""
     of_zone: dict[str, list[str]] = {zone: [] for zone in zones}
     outside, known = [], of_zone.keys()
@@ -69,7 +76,9 @@ def split(sites: Sequence[str], zones: Sequence[str]) -> tuple[dict[str, list[st
 
 
 def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.DataFrame:
-    """A and AAAA for every address of every node a site is on. A node without addresses announces nothing."""
+    """A and AAAA for every address of every node a site is on. A node without addresses announces
+    nothing.
+    """
     addresses = _addresses(nodes)
     rows = placement.merge(addresses, on="node")
     return RECORDS.make(
@@ -87,15 +96,22 @@ def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
 def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.DataFrame:
     """RECORDS of one zone and, for each name in it, the marker that makes it ours."""
     names = [marker_name(name, zone) for name in dict.fromkeys(texts(table["name"]))]
-    markers = pd.DataFrame({"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)})
-    return RECORDS.make(pd.concat([table, markers.astype(table.dtypes)], ignore_index=True))
+    markers = pd.DataFrame(
+        {"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)}
+    )
+    return RECORDS.make(
+        pd.concat([table, markers.astype(table.dtypes)], ignore_index=True)
+    )
 
 
 def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
     """RECORDS, zone by zone; those in none of them are left out."""
     known = frozenset(zones)
     zone = [zone_of(name, known) for name in texts(table["name"])]
-    parts = {name: rows.reset_index(drop=True) for name, rows in table.groupby(pd.Index(zone, dtype=object))}
+    parts = {
+        name: rows.reset_index(drop=True)
+        for name, rows in table.groupby(pd.Index(zone, dtype=object))
+    }
     return {name: parts.get(name, table.iloc[:0]) for name in zones}
 
 
@@ -108,27 +124,42 @@ def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFra
 def on_other_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
     """By the name of a node that is none of these, how many sites it has."""
     strange = placement["node"][~placement["node"].isin([node.name for node in nodes])]
-    return {str(node): int(count) for node, count in strange.value_counts().sort_index().items()}
+    return {
+        str(node): int(count)
+        for node, count in strange.value_counts().sort_index().items()
+    }
 
 
-def placement_from(found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]) -> pd.DataFrame:
-    """Where the records say that sites are. A name that shows any address that is no node's says nothing of ours."""
+def placement_from(
+    found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]
+) -> pd.DataFrame:
+    """Where the records say that sites are. A name that shows any address that is no node's says
+    nothing of ours.
+    """
     site_of = {name_of(site): site for site in sites}
     of_sites = found[found["name"].isin(list(site_of))]
     joined = of_sites.merge(_addresses(nodes), on=["type", "value"], how="left")
     strangers = set(joined.loc[joined["node"].isna(), "name"])
     ours = joined[~joined["name"].isin(list(strangers))]
-    pairs = pd.DataFrame({"site": ours["name"].map(site_of).astype("str"), "node": ours["node"]}).drop_duplicates()
+    pairs = pd.DataFrame(
+        {"site": ours["name"].map(site_of).astype("str"), "node": ours["node"]}
+    ).drop_duplicates()
     return PLACEMENT.make(pairs)
 
 
 def addresses_of(nodes: Sequence[Node], name: str) -> frozenset[str]:
     """All of one node's; none where it is not among them."""
-    return frozenset(address for node in nodes if node.name == name for address in node.addresses)
+    return frozenset(
+        address for node in nodes if node.name == name for address in node.addresses
+    )
 
 
 def _addresses(nodes: Sequence[Node]) -> pd.DataFrame:
-    rows = [(node.name, record_type(address), address) for node in nodes for address in node.addresses]
+    rows = [
+        (node.name, record_type(address), address)
+        for node in nodes
+        for address in node.addresses
+    ]
     return pd.DataFrame(rows, columns=["node", "type", "value"]).astype("str")
 
 

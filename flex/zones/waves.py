@@ -1,7 +1,8 @@
 """The moves of one plan in waves of sites: a few first, then some more, then all others.
 
-In go a plan for each zone and the shares of the first waves; out comes the number of each name's wave. Which sites come
-first is as good as drawn, but always the same: whoever goes on with a killed run finds them where they were.
+In go a plan for each zone and the shares of the first waves; out comes the number of each name's
+wave. Which sites come first is as good as drawn, but always the same: whoever goes on with a killed
+run finds them where they were.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from flex.zones.marker import marker_name
 
 
 def waves(zone_plans: Sequence[ZonePlan], shares: Sequence[float]) -> dict[str, int]:
-    """Of every name that moves, and of its marker. What only comes, or only goes, is for the first wave.
+    """Of every name that moves, and of its marker. What only comes, or only goes, is for the first
+    wave.
 
-    Each of the first waves has its share of the names that move, and one at least; the last has those that are left.
+    Each of the first waves has its share of the names that move, and one at least; the last has
+    those that are left.
     """
-    zones = {change.name: made.zone for made in zone_plans for change in made.changes if _moves(change)}
+    zones = {
+        change.name: made.zone
+        for made in zone_plans
+        for change in made.changes
+        if _moves(change)
+    }
     names = sorted(zones, key=lambda name: (zlib.crc32(name.encode()), name))
     found: dict[str, int] = {}
     for number, of_wave in enumerate(_parts(names, shares)):
@@ -32,7 +40,12 @@ def waves(zone_plans: Sequence[ZonePlan], shares: Sequence[float]) -> dict[str, 
 
 def part(made: ZonePlan, wave_of: Mapping[str, int], number: int) -> ZonePlan:
     """What of the plan belongs to that wave."""
-    return replace(made, changes=tuple(one for one in made.changes if wave_of.get(one.name, 0) == number))
+    return replace(
+        made,
+        changes=tuple(
+            one for one in made.changes if wave_of.get(one.name, 0) == number
+        ),
+    )
 
 
 def _moves(change: Change) -> bool:

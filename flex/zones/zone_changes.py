@@ -1,7 +1,8 @@
 """What would have to change in a zone, and whether we dare.
 
-In go what a zone should say and what it says; out comes a Plan: a value that prints, has a digest and can be refused.
-Nothing here talks to a name server, and no name is ever removed: a silent site is still hosted.
+In go what a zone should say and what it says; out comes a Plan: a value that prints, has a digest
+and can be refused. Nothing here talks to a name server, and no name is ever removed: a silent site
+is still hosted.
 """
 
 from __future__ import annotations
@@ -33,15 +34,23 @@ RULES = (
 )
 
 
-def foreign(state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()) -> dict[str, str]:
+def foreign(
+    state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()
+) -> dict[str, str]:
     """Those of the names that are not ours to change, with the reason.
 
-    A name whose addresses carry no marker of ours belongs to somebody else, unless `ours` has it: addresses that an
-    operator lets FLEX take over.
+    A name whose addresses carry no marker of ours belongs to somebody else, unless `ours` has it:
+    addresses that an operator lets FLEX take over.
     """
     addressed = set(state.records["name"].unique()) - state.owned - ours
-    without = {name: "holds addresses without our marker" for name in names if name in addressed}
-    return without | {name: state.blocked[name] for name in names if name in state.blocked}
+    without = {
+        name: "holds addresses without our marker"
+        for name in names
+        if name in addressed
+    }
+    return without | {
+        name: state.blocked[name] for name in names if name in state.blocked
+    }
 
 
 def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
@@ -51,9 +60,17 @@ def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
 
 
 def diff(
-    zone: str, wanted: pd.DataFrame, state: ZoneState, *, owner: str, ttl: int, left_alone: Mapping[str, str]
+    zone: str,
+    wanted: pd.DataFrame,
+    state: ZoneState,
+    *,
+    owner: str,
+    ttl: int,
+    left_alone: Mapping[str, str],
 ) -> ZonePlan:
-    """The changes that make the zone say what is wanted, in canonical order; names left alone have a reason."""
+    """The changes that make the zone say what is wanted, in canonical order; names left alone have
+    a reason.
+    """
     want, have = by_name(wanted), by_name(state.records)
     changes: list[Change] = []
     for name in sorted({name for name, _ in want} - set(left_alone)):
@@ -61,7 +78,9 @@ def diff(
         if name not in state.owned:
             changes.append(_marker(name, zone, owner, ttl, have))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
-    return ZonePlan(zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial)
+    return ZonePlan(
+        zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial
+    )
 
 
 def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:
@@ -71,7 +90,9 @@ def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:
             yield Change(_rrset(name, kind, before), _rrset(name, kind, after))
 
 
-def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None) -> Rrset | None:
+def _rrset(
+    name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None
+) -> Rrset | None:
     return Rrset(name, kind, *found) if found else None
 
 
@@ -79,7 +100,9 @@ def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
     """It says what the name had, too: whoever takes the name meanwhile shall keep it."""
     found = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
     beside = tuple(one for one in found if one)
-    return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside)
+    return Change(
+        None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside
+    )
 
 
 def losses_first(made: ZonePlan) -> ZonePlan:
@@ -93,34 +116,59 @@ def _gains(change: Change) -> bool:
 
 
 def without_overwriting(
-    made: ZonePlan, state: ZoneState, in_force: pd.DataFrame, gone: Set[str], edited: Collection[str]
+    made: ZonePlan,
+    state: ZoneState,
+    in_force: pd.DataFrame,
+    gone: Set[str],
+    edited: Collection[str],
 ) -> ZonePlan:
-    """The same without what would overwrite what somebody wrote at the `edited` names, where another of their record
-    sets leads to the `gone` addresses: of his values only those go. No name loses its last address by that.
+    """The same without what would overwrite what somebody wrote at the `edited` names, where
+    another of their record sets leads to the `gone` addresses: of his values only those go. No name
+    loses its last address by that.
     """
     if not edited:
         return made
-    have, known = (by_name(table[table["name"].isin(list(edited))]) for table in (state.records, in_force))
+    have, known = (
+        by_name(table[table["name"].isin(list(edited))])
+        for table in (state.records, in_force)
+    )
     of_names: dict[str, list[Change]] = {name: [] for name in edited}
     for one in made.changes:
         if one.type in ADDRESSES and one.name in of_names:
             of_names[one.name].append(one)
-    less = {name: _changes_without_overwriting(name, changes, have, known, gone) for name, changes in of_names.items()}
-    kept = [one for one in made.changes if one.type not in ADDRESSES or one.name not in of_names]
+    less = {
+        name: _changes_without_overwriting(name, changes, have, known, gone)
+        for name, changes in of_names.items()
+    }
+    kept = [
+        one
+        for one in made.changes
+        if one.type not in ADDRESSES or one.name not in of_names
+    ]
     others = sorted(name for name, changes in less.items() if changes != of_names[name])
     return replace(
         made,
         changes=(*kept, *(one for changes in less.values() for one in changes)),
-        foreign=(*made.foreign, *(f"{name} (somebody changed some of it, and that was left)" for name in others)),
+        foreign=(
+            *made.foreign,
+            *(
+                f"{name} (somebody changed some of it, and that was left)"
+                for name in others
+            ),
+        ),
     )
 
 
 def _changes_without_overwriting(
     name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]
 ) -> list[Change]:
-    less = [one if _as_known(one, known) else _only_without(one, gone) for one in changes]
+    less = [
+        one if _as_known(one, known) else _only_without(one, gone) for one in changes
+    ]
     found = [one for one in less if one]
-    says = {kind: (name, kind) in have for kind in ADDRESSES} | {one.type: one.after is not None for one in found}
+    says = {kind: (name, kind) in have for kind in ADDRESSES} | {
+        one.type: one.after is not None for one in found
+    }
     return found if any(says.values()) else changes
 
 
@@ -134,7 +182,9 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
     if not change.before or gone.isdisjoint(change.before.values):
         return None
     rest = tuple(value for value in change.before.values if value not in gone)
-    return Change(change.before, replace(change.before, values=rest)) if rest else change
+    return (
+        Change(change.before, replace(change.before, values=rest)) if rest else change
+    )
 
 
 def touched(made: ZonePlan) -> list[str]:
@@ -143,50 +193,83 @@ def touched(made: ZonePlan) -> list[str]:
 
 
 def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
-    """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at most.
+    """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at
+    most.
 
     A name that is taken over gets its marker with its first change.
     """
-    steps = (Change(one.before, low) for one in made.changes if (low := _low(one, ttl)) != one.before)
+    steps = (
+        Change(one.before, low)
+        for one in made.changes
+        if (low := _low(one, ttl)) != one.before
+    )
     return replace(made, changes=(*steps, *_early(made, ttl)))
 
 
 def from_lowered(made: ZonePlan, ttl: int) -> ZonePlan:
     """The plan as it is once that step is made."""
     early = set(_early(made, ttl))
-    steps = (replace(one, before=_low(one, ttl)) for one in made.changes if one not in early)
+    steps = (
+        replace(one, before=_low(one, ttl)) for one in made.changes if one not in early
+    )
     return replace(made, changes=tuple(steps))
 
 
 def _early(made: ZonePlan, ttl: int) -> list[Change]:
     """The markers of the names that are changed ahead."""
-    ahead = {marker_name(one.name, made.zone) for one in made.changes if _low(one, ttl) != one.before}
+    ahead = {
+        marker_name(one.name, made.zone)
+        for one in made.changes
+        if _low(one, ttl) != one.before
+    }
     return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
 
 
 def add_new_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
-    """The first step of a plan that makes before it breaks: all that comes, and nothing of what goes.
+    """The first step of a plan that makes before it breaks: all that comes, and nothing of what
+    goes.
 
     What is there in between has this TTL, where one is given.
     """
-    return replace(made, changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)))
+    return replace(
+        made,
+        changes=tuple(
+            replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)
+        ),
+    )
 
 
 def take_old_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
     """The second step: what goes, from where the first one led."""
-    steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
-    return replace(made, changes=tuple(one for one in steps if one.before != one.after), serial=0)
+    steps = (
+        Change(_union(one, ttl), one.after) if _adds(one) else one
+        for one in made.changes
+    )
+    return replace(
+        made, changes=tuple(one for one in steps if one.before != one.after), serial=0
+    )
 
 
 def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
-    """What is still to be done of a plan of which some steps were made: from what the zone says, where that is ours.
+    """What is still to be done of a plan of which some steps were made: from what the zone says,
+    where that is ours.
 
     Anything else is somebody's, and stays in the plan for the name server to refuse.
     """
     have = by_name(state.records)
-    found = [one for one in (_what_is_left_of(one, have, ttl) for one in made.changes if one.type in ADDRESSES) if one]
+    found = [
+        one
+        for one in (
+            _what_is_left_of(one, have, ttl)
+            for one in made.changes
+            if one.type in ADDRESSES
+        )
+        if one
+    ]
     marked = {marker_name(name, made.zone) for name in state.owned}
-    markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
+    markers = [
+        one for one in made.changes if one.type == "TXT" and one.name not in marked
+    ]
     return replace(made, changes=(*found, *markers), serial=0)
 
 
@@ -200,12 +283,20 @@ def _what_is_left_of(change: Change, have: Sets, ttl: int) -> Change | None:
 
 def _between(change: Change, ttl: int) -> tuple[Rrset | None, ...]:
     """What the zone can say while a plan is on its way."""
-    return (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
+    return (
+        (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
+    )
 
 
 def _low(change: Change, ttl: int) -> Rrset | None:
     before = change.before
-    if not before or not ttl or before.ttl <= ttl or before.type not in ADDRESSES or not _adds(change):
+    if (
+        not before
+        or not ttl
+        or before.ttl <= ttl
+        or before.type not in ADDRESSES
+        or not _adds(change)
+    ):
         return before
     return replace(before, ttl=ttl)
 
@@ -219,16 +310,26 @@ def _union(change: Change, ttl: int) -> Rrset | None:
     if not change.before or not change.after or change.type not in ADDRESSES:
         return change.after
     values = tuple(sorted({*change.before.values, *change.after.values}))
-    return replace(change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl))
+    return replace(
+        change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl)
+    )
 
 
 def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
-    """Whether a name that nobody else changed has what is in between: neither what it had nor what it is to have."""
+    """Whether a name that nobody else changed has what is in between: neither what it had nor what
+    it is to have.
+    """
     have, between, others = by_name(state.records), set[str](), set[str]()
     for one in made.changes:
         said = have.get((one.name, one.type))
-        if one.type in ADDRESSES and not (_says(said, one.before) or _says(said, one.after)):
-            (between if any(_says(said, way) for way in _between(one, ttl)) else others).add(one.name)
+        if one.type in ADDRESSES and not (
+            _says(said, one.before) or _says(said, one.after)
+        ):
+            (
+                between
+                if any(_says(said, way) for way in _between(one, ttl))
+                else others
+            ).add(one.name)
     return bool(between - others)
 
 
@@ -238,7 +339,8 @@ def longest_ttl(made: ZonePlan) -> int:
 
 
 def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
-    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else is somebody's.
+    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else
+    is somebody's.
 
     With the TTL that the plan was to have on its way.
     """
@@ -262,9 +364,15 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
         for name, changes in of_names.items()
         if name in state.owned and len(back[name]) == len(changes)
     }
-    markers = [Change(one.after, one.before) for one in made.changes if one.type == "TXT" and one.name in marked]
+    markers = [
+        Change(one.after, one.before)
+        for one in made.changes
+        if one.type == "TXT" and one.name in marked
+    ]
     return ZonePlan(
-        made.zone, (*(change for changes in back.values() for change in changes), *markers), serial=state.serial
+        made.zone,
+        (*(change for changes in back.values() for change in changes), *markers),
+        serial=state.serial,
     )
 
 
@@ -274,7 +382,9 @@ def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bo
 
 def text(zone_plan: ZonePlan) -> str:
     """The plan as a person reviews it: one line a record set, - for what goes, + for what comes."""
-    return "".join(line + "\n" for change in zone_plan.changes for line in lines(change))
+    return "".join(
+        line + "\n" for change in zone_plan.changes for line in lines(change)
+    )
 
 
 def lines(change: Change) -> Iterator[str]:
@@ -294,27 +404,45 @@ def digest(zone_plans: Iterable[ZonePlan], placement: pd.DataFrame) -> str:
 
 
 def rewritten(zone_plans: Iterable[ZonePlan], moving: Collection[str]) -> int:
-    """How many names had addresses and get others, or another TTL, though they are not among those that move."""
+    """How many names had addresses and get others, or another TTL, though they are not among those
+    that move.
+    """
     changed = (
-        change for zone_plan in zone_plans for change in zone_plan.changes if change.before and change.type in ADDRESSES
+        change
+        for zone_plan in zone_plans
+        for change in zone_plan.changes
+        if change.before and change.type in ADDRESSES
     )
     return len({change.name for change in changed} - set(moving))
 
 
 def past(plan: Plan) -> str:
-    """The command that goes over every limit that the plan is over: with one of several it would be refused."""
-    return " ".join([f"flex apply {plan.id}", *(f"--force {breach.rule}" for breach in plan.breaches)])
+    """The command that goes over every limit that the plan is over: with one of several it would be
+    refused.
+    """
+    return " ".join(
+        [
+            f"flex apply {plan.id}",
+            *(f"--force {breach.rule}" for breach in plan.breaches),
+        ]
+    )
 
 
 def breaches(
-    moves: Sequence[Move], sites: int, limits: Limits, *, new: int = 0, drifted: int = 0, rewritten: int = 0
+    moves: Sequence[Move],
+    sites: int,
+    limits: Limits,
+    *,
+    new: int = 0,
+    drifted: int = 0,
+    rewritten: int = 0,
 ) -> tuple[Breach, ...]:
-    """The limits a plan is over. Putting a site where it had no node before is no move away from anything; taking a
-    replica away is one.
+    """The limits a plan is over. Putting a site where it had no node before is no move away from
+    anything; taking a replica away is one.
 
-    `new` sites are those never placed before, once a placement is in force; `drifted` names are those that the plan
-    would change back though somebody else may have changed them; `rewritten` ones those whose records change though
-    they do not move.
+    `new` sites are those never placed before, once a placement is in force; `drifted` names are
+    those that the plan would change back though somebody else may have changed them; `rewritten`
+    ones those whose records change though they do not move.
     """
     away = [move for move in moves if move.source is not None]
     moved = len({move.site for move in away})

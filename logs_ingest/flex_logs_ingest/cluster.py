@@ -1,17 +1,19 @@
-"""Logs that live on a cluster: Spark tasks read them with the very code that reads them beside a web server.
+"""Logs that live on a cluster: Spark tasks read them with the very code that reads them beside a
+web server.
 
-In go a source, whose globs are paths or URIs that every worker reaches, and a folder that all of them can write to; out
-come the counts of what is new in the logs, in that folder, and a report per file. Nothing but names and reports passes
-through the driver. Merging is for expressions.py, or for the controller that the counts are sent to as parcels.
+In go a source, whose globs are paths or URIs that every worker reaches, and a folder that all of
+them can write to; out come the counts of what is new in the logs, in that folder, and a report per
+file. Nothing but names and reports passes through the driver. Merging is for expressions.py, or for
+the controller that the counts are sent to as parcels.
 
     <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as partials.py has them
     <id>.segment.json    what was read (a Reading of parcels.py); counts without it do not count
     <id>.sent            that it left as a parcel
 
-Each line counts once here, too. Logs that begin alike (a rotated log beside its compressed copy, a copy that was cut)
-are read in one task, one after the other. A log is read as far as it went when it was looked for, so a task that is
-repeated writes the same files under the same names. What stands in the folder says how far the next run need not read.
-One run at a time writes to a folder.
+Each line counts once here, too. Logs that begin alike (a rotated log beside its compressed copy, a
+copy that was cut) are read in one task, one after the other. A log is read as far as it went when
+it was looked for, so a task that is repeated writes the same files under the same names. What
+stands in the folder says how far the next run need not read. One run at a time writes to a folder.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ _HEAD = TypeAdapter(_Head)
 _REPORTS = TypeAdapter(tuple[FileReport, ...])
 
 
-# Does a piece of work on each row, in whatever order and wherever; the results are in any order, too.
+# Does a piece of work on each row, in whatever order and wherever; the results are in any order,
+# too.
 Tasks = Callable[[Callable[[bytes], bytes], Sequence[bytes]], Sequence[bytes]]
 
 
@@ -90,33 +93,48 @@ def on_spark(spark: SparkSession) -> Tasks:
     def run(work: Callable[[bytes], bytes], rows: Sequence[bytes]) -> list[bytes]:
         def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                yield pa.RecordBatch.from_pydict({"row": here(work, batch.column(0).to_pylist())})
+                yield pa.RecordBatch.from_pydict(
+                    {"row": here(work, batch.column(0).to_pylist())}
+                )
 
         given = spark.createDataFrame([(bytearray(row),) for row in rows], "row binary")
         spread = given.repartition(min(len(rows), _MOST_TASKS))
-        return [bytes(row[0]) for row in spread.mapInArrow(task, "row binary").collect()]
+        return [
+            bytes(row[0]) for row in spread.mapInArrow(task, "row binary").collect()
+        ]
 
     return run
 
 
 def read(
-    tasks: Tasks, source: Source, to: str, *, read_at: int = 0, sample_limit: int = 2_000_000
+    tasks: Tasks,
+    source: Source,
+    to: str,
+    *,
+    read_at: int = 0,
+    sample_limit: int = 2_000_000,
 ) -> tuple[FileReport, ...]:
-    """Count what is new in the logs that the globs of the source name; a report per file, sorted by path.
+    """Count what is new in the logs that the globs of the source name; a report per file, sorted by
+    path.
 
-    `read_at` is when, in seconds since 1970. Raises NoData when no file is there, NotWritten when the folder takes no
-    more.
+    `read_at` is when, in seconds since 1970. Raises NoData when no file is there, NotWritten when
+    the folder takes no more.
     """
     found = sorted(
-        {file for pattern in source.globs for file in remote_files.files(pattern)}, key=lambda file: file.uri
+        {file for pattern in source.globs for file in remote_files.files(pattern)},
+        key=lambda file: file.uri,
     )
     if not found:
         raise _nothing(source)
     heads = tasks(_head, [_FILE.dump_json(file) for file in found])
     groups = _groups([_HEAD.validate_json(head) for head in heads])
-    work = partial(_read, source, _known(entries(to), source.name), to, read_at, sample_limit)
+    work = partial(
+        _read, source, _known(entries(to), source.name), to, read_at, sample_limit
+    )
     answers = tasks(work, [_FILES.dump_json(group) for group in groups])
-    reports = (report for answer in answers for report in _REPORTS.validate_json(answer))
+    reports = (
+        report for answer in answers for report in _REPORTS.validate_json(answer)
+    )
     return tuple(sorted(reports, key=lambda report: report.path))
 
 
@@ -125,23 +143,38 @@ def entries(folder: str) -> tuple[Reading, ...]:
     found = remote_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
     with ThreadPoolExecutor(16) as threads:
         return tuple(
-            _ENTRY.validate_json(text) for text in threads.map(remote_files.text, (file.uri for file in found))
+            _ENTRY.validate_json(text)
+            for text in threads.map(remote_files.text, (file.uri for file in found))
         )
 
 
 def send(folder: str, out: Path) -> int:
-    """Parcels for the controller, of what was read since the last time; how many. Raises NotWritten."""
-    sent = {Path(file.uri).stem for file in remote_files.files(f"{folder.rstrip('/')}/*{_SENT}")}
-    some = {kind: _named(folder, kind) for kind in (unknown_hosts.KIND, other_names.KIND)}
+    """Parcels for the controller, of what was read since the last time; how many. Raises
+    NotWritten.
+    """
+    sent = {
+        Path(file.uri).stem
+        for file in remote_files.files(f"{folder.rstrip('/')}/*{_SENT}")
+    }
+    some = {
+        kind: _named(folder, kind) for kind in (unknown_hosts.KIND, other_names.KIND)
+    }
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
-        more = [kind for kind, found in some.items() if f"{entry.segment.id}.{kind}.parquet" in found]
+        more = [
+            kind
+            for kind, found in some.items()
+            if f"{entry.segment.id}.{kind}.parquet" in found
+        ]
         _send(entry, folder.rstrip("/"), (*KINDS, *more), out)
     return len(new)
 
 
 def _named(folder: str, kind: str) -> set[str]:
-    return {Path(file.uri).name for file in remote_files.files(f"{folder.rstrip('/')}/*.{kind}.parquet")}
+    return {
+        Path(file.uri).name
+        for file in remote_files.files(f"{folder.rstrip('/')}/*.{kind}.parquet")
+    }
 
 
 def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
@@ -160,8 +193,13 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
 
 
 def counts(folder: str, kind: str) -> tuple[str, ...]:
-    """The Parquet files of that kind (files, hours, sample) that count. Raises NoData when there are none."""
-    found = tuple(f"{folder.rstrip('/')}/{entry.segment.id}.{kind}.parquet" for entry in entries(folder))
+    """The Parquet files of that kind (files, hours, sample) that count. Raises NoData when there
+    are none.
+    """
+    found = tuple(
+        f"{folder.rstrip('/')}/{entry.segment.id}.{kind}.parquet"
+        for entry in entries(folder)
+    )
     if not found:
         raise NoData(
             f"counts in {folder}",
@@ -173,7 +211,9 @@ def counts(folder: str, kind: str) -> tuple[str, ...]:
 
 
 def _head(row: bytes) -> bytes:
-    """The first bytes of a log, unpacked; nothing of one that cannot be read, which the reading of it will report."""
+    """The first bytes of a log, unpacked; nothing of one that cannot be read, which the reading of
+    it will report.
+    """
     file = _FILE.validate_json(row)
     head = b""
     with tempfile.NamedTemporaryFile() as local:
@@ -203,15 +243,24 @@ def _groups(heads: Sequence[_Head]) -> list[tuple[File, ...]]:
 def _streams(known: Sequence[Reading], source: str) -> tuple[Stream, ...]:
     """How far each log was read; where it went on since is not in it."""
     gone = {entry.replaces for entry in known}
-    return tuple(entry.stream for entry in known if entry.segment.source == source and entry.stream not in gone)
+    return tuple(
+        entry.stream
+        for entry in known
+        if entry.segment.source == source and entry.stream not in gone
+    )
 
 
 def _known(readings: Sequence[Reading], source: str) -> _Known:
     of_source = (entry.segment for entry in readings if entry.segment.source == source)
-    return _Known(_streams(readings, source), tuple(replace(segment, samples=()) for segment in of_source))
+    return _Known(
+        _streams(readings, source),
+        tuple(replace(segment, samples=()) for segment in of_source),
+    )
 
 
-def _read(source: Source, known: _Known, to: str, read_at: int, sample_limit: int, row: bytes) -> bytes:
+def _read(
+    source: Source, known: _Known, to: str, read_at: int, sample_limit: int, row: bytes
+) -> bytes:
     """The task: copies of the logs, read as local ones are, their counts sent to the folder."""
     with tempfile.TemporaryDirectory() as folder:
         reports, uris = _fetch(_FILES.validate_json(row), source, Path(folder))
@@ -219,12 +268,19 @@ def _read(source: Source, known: _Known, to: str, read_at: int, sample_limit: in
             sent = _Sent(known, Path(folder, "counts"), to, uris)
             with partials.hold_directory(sent.counts):
                 run = Run(sent, sent.counts, sample_limit, local.MEMORY, read_at)
-                reports += local.read([replace(source, globs=(), files=tuple(uris))], run)
-        named = tuple(replace(report, path=uris.get(report.path, report.path)) for report in reports)
+                reports += local.read(
+                    [replace(source, globs=(), files=tuple(uris))], run
+                )
+        named = tuple(
+            replace(report, path=uris.get(report.path, report.path))
+            for report in reports
+        )
     return _REPORTS.dump_json(named)
 
 
-def _fetch(files: Sequence[File], source: Source, folder: Path) -> tuple[list[FileReport], dict[str, str]]:
+def _fetch(
+    files: Sequence[File], source: Source, folder: Path
+) -> tuple[list[FileReport], dict[str, str]]:
     """Where the copies are and what they are copies of; reports of those that could not be copied."""
     reports, uris = [], {}
     for number, file in enumerate(files):
@@ -240,9 +296,13 @@ def _fetch(files: Sequence[File], source: Source, folder: Path) -> tuple[list[Fi
 
 
 class _Sent:
-    """Segments whose counts leave the worker before they are recorded: the entry that is written last is the record."""
+    """Segments whose counts leave the worker before they are recorded: the entry that is written
+    last is the record.
+    """
 
-    def __init__(self, known: _Known, counts: Path, to: str, uris: dict[str, str]) -> None:
+    def __init__(
+        self, known: _Known, counts: Path, to: str, uris: dict[str, str]
+    ) -> None:
         self.counts = counts
         self._known = known
         self._to = to
@@ -250,10 +310,14 @@ class _Sent:
         self._segments: dict[str, Segment] = {}
 
     def streams(self, source: str) -> tuple[Stream, ...]:
-        return tuple(stream for stream in self._known.streams if stream.source == source)
+        return tuple(
+            stream for stream in self._known.streams if stream.source == source
+        )
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        return tuple(stream for stream in self._known.streams if stream.source in sources)
+        return tuple(
+            stream for stream in self._known.streams if stream.source in sources
+        )
 
     def every_stream(self) -> tuple[Stream, ...]:
         """None: where a log is now cannot be told by the URIs that they were last seen at."""
@@ -264,21 +328,33 @@ class _Sent:
             remote_files.put(path, self._to)
             path.unlink()
         uri = self._uris[segment.path]
-        entry = Reading(replace(segment, path=uri), replace(stream, path=uri), self._stream_as_sent(replaces))
+        entry = Reading(
+            replace(segment, path=uri),
+            replace(stream, path=uri),
+            self._stream_as_sent(replaces),
+        )
         with remote_files.write_whole(self._to, segment.id + ENTRY) as file:
             file.write(_ENTRY.dump_json(entry))
         self._segments[segment.id] = segment
         return True
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
         """Each alone: the folder knows no transactions."""
-        return frozenset(reading[0].id for reading in readings if not self.record(*reading))
+        return frozenset(
+            reading[0].id for reading in readings if not self.record(*reading)
+        )
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         return self.record(segment, stream, replaces)
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
-        return tuple(each for each in self._every() if each.last_day >= first_day and each.first_day <= last_day)
+        return tuple(
+            each
+            for each in self._every()
+            if each.last_day >= first_day and each.first_day <= last_day
+        )
 
     def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
         return frozenset(places) & {segment.ends for segment in self._segments.values()}

@@ -1,4 +1,6 @@
-"""What a fuzzer begins with: a format's layout, its sample and its words from the register, or files of counts."""
+"""What a fuzzer begins with: a format's layout, its sample and its words from the register, or
+files of counts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,17 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 
 SAMPLES = Path(__file__).resolve().parents[2] / "tests/data/logs"
 # The shape is asked for by the search for a log's format, never by the scan.
-DESCRIBED = {"kind", "start", "ops", "keys", "url_site", "stops", "shape", "unsized", "moved"}
+DESCRIBED = {
+    "kind",
+    "start",
+    "ops",
+    "keys",
+    "url_site",
+    "stops",
+    "shape",
+    "unsized",
+    "moved",
+}
 # Directives whose texts can hold what is to end them, and a line of each.
 DIRECTIVES = {
     "listed": (
@@ -32,42 +44,102 @@ DIRECTIVES = {
         b" 3.10.00 13:55:36 Mozilla (X11; a) example.org/a b GET HTTP/1.1 200 5",
     ),
 }
-LAYOUTS = FORMATS | {name: from_directive(directive) for name, (directive, _) in DIRECTIVES.items()}
+LAYOUTS = FORMATS | {
+    name: from_directive(directive) for name, (directive, _) in DIRECTIVES.items()
+}
 WORDS = (
-    *(b'\\"', b"\\x22", b"\\u00e9", b"\\\\", b"%2e", b"%2F", b"/../", b"//", b"HTTP/1.1", b"http://", b"HTTPS://"),
-    *(b"GET ", b"HEAD ", b'"-" 400 0', b"10/Oct/2000:13:55:36 -0700", b"2000-10-10T13:55:36Z", b"971211336.000"),
-    *(b"#Fields: ", b"null", b"\r\n", b"\n", b"\0", b"200", b"304", b"9" * 20, b"[::1]:80", b"-"),
+    *(
+        b'\\"',
+        b"\\x22",
+        b"\\u00e9",
+        b"\\\\",
+        b"%2e",
+        b"%2F",
+        b"/../",
+        b"//",
+        b"HTTP/1.1",
+        b"http://",
+        b"HTTPS://",
+    ),
+    *(
+        b"GET ",
+        b"HEAD ",
+        b'"-" 400 0',
+        b"10/Oct/2000:13:55:36 -0700",
+        b"2000-10-10T13:55:36Z",
+        b"971211336.000",
+    ),
+    *(
+        b"#Fields: ",
+        b"null",
+        b"\r\n",
+        b"\n",
+        b"\0",
+        b"200",
+        b"304",
+        b"9" * 20,
+        b"[::1]:80",
+        b"-",
+    ),
 )
 
 
 def of_format(name: str, folder: Path) -> None:
     layout = LAYOUTS[name]
     (folder / "layout").write_text(described(layout))
-    log = DIRECTIVES[name][1] + b"\n" if name in DIRECTIVES else (SAMPLES / f"{name}.log").read_bytes()
+    log = (
+        DIRECTIVES[name][1] + b"\n"
+        if name in DIRECTIVES
+        else (SAMPLES / f"{name}.log").read_bytes()
+    )
     sample = lines_of(layout, log)
     for number, seed in enumerate([sample, *sample.splitlines(keepends=True)]):
         (folder / "seeds" / str(number)).write_bytes(b"\x07\x7f" + seed)
     keys = [key for _, keys in layout.keys for key in keys]
-    words = {*WORDS, *(op.literal for op in layout.ops), *keys, *(b'"%s":' % key for key in keys)}
+    words = {
+        *WORDS,
+        *(op.literal for op in layout.ops),
+        *keys,
+        *(b'"%s":' % key for key in keys),
+    }
     spelled = ("".join(f"\\x{byte:02x}" for byte in word) for word in sorted(words))
     (folder / "words").write_text("".join(f'"{word}"\n' for word in spelled))
 
 
 def described(layout: Layout) -> str:
     """As src/layout.rs reads it."""
-    assert {field.name for field in fields(Layout)} == DESCRIBED, "a layout says more than the fuzzer is told"
+    assert {field.name for field in fields(Layout)} == DESCRIBED, (
+        "a layout says more than the fuzzer is told"
+    )
     facts = [f"kind {layout.kind}"]
-    facts += [f"{name} ={value.hex()}" for name in ("start", "stops") if (value := getattr(layout, name))]
+    facts += [
+        f"{name} ={value.hex()}"
+        for name in ("start", "stops")
+        if (value := getattr(layout, name))
+    ]
     facts += ["url_site"] * layout.url_site + ["unsized"] * layout.unsized
     facts += [f"op {' '.join(_facts(op))}" for op in layout.ops]
     facts += [f"moved {' '.join(map(str, layout.moved))}"] * bool(layout.moved)
-    facts += [f"key {field} " + " ".join(f"={text.hex()}" for text in texts) for field, texts in layout.keys]
+    facts += [
+        f"key {field} " + " ".join(f"={text.hex()}" for text in texts)
+        for field, texts in layout.keys
+    ]
     return "\n".join(facts) + "\n"
 
 
 def _facts(op: Op) -> Iterator[str]:
-    yield from (op.field or "-", f"={op.literal.hex()}", "quoted" if op.quoted else "bare")
-    yield from ("plain" if op.plain else "bound", str(op.width), str(int(op.listed)), str(op.ahead), op.fits or "-")
+    yield from (
+        op.field or "-",
+        f"={op.literal.hex()}",
+        "quoted" if op.quoted else "bare",
+    )
+    yield from (
+        "plain" if op.plain else "bound",
+        str(op.width),
+        str(int(op.listed)),
+        str(op.ahead),
+        op.fits or "-",
+    )
 
 
 def lines_of(layout: Layout, log: bytes) -> bytes:
@@ -80,7 +152,9 @@ def lines_of(layout: Layout, log: bytes) -> bytes:
 
 
 def of_partial(folder: Path) -> None:
-    """A file of counts as it is written, and as others might write it: what is not packed can be changed everywhere."""
+    """A file of counts as it is written, and as others might write it: what is not packed can be
+    changed everywhere.
+    """
     scanner = new_scanner(FORMATS["vhost_combined"], SiteRule(), 100)
     scanner.feed((SAMPLES / "vhost_combined.log").read_bytes())
     written = folder / "written.parquet"

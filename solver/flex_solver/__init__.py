@@ -1,7 +1,8 @@
 """Solvers: a Problem goes in, a Solution comes out.
 
-A solver is one file and one line here. None of them judges what it found: that is flex.placing.score's. None is asked
-to keep sites together either: each group comes to it as one site. All but the first four are there to be compared with.
+A solver is one file and one line here. None of them judges what it found: that is
+flex.placing.score's. None is asked to keep sites together either: each group comes to it as one
+site. All but the first four are there to be compared with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from flex.ports import Solver
 from flex_solver import auto, from_scratch, large
 from flex_solver.answer import BEST_EFFORT
 from flex_solver.exact import fewest_moves
-from flex_solver.rivals import closest, cpsat, greedy, hill_climbing, offload, round_robin
+from flex_solver.rivals import (
+    closest,
+    cpsat,
+    greedy,
+    hill_climbing,
+    offload,
+    round_robin,
+)
 from flex_solver.search import local
 
 
@@ -29,30 +37,47 @@ def _in_bundles(solver: Solver) -> Solver:
         _check(problem)
         bundles = bundle_groups(problem)
         solution = solver(bundles.problem, budget)
-        return _of_sites(problem, bundles, replace(solution, rows=bundles.rows(solution.rows)))
+        return _of_sites(
+            problem, bundles, replace(solution, rows=bundles.rows(solution.rows))
+        )
 
     return place
 
 
 def _of_sites(problem: Problem, bundles: Bundles, solution: Solution) -> Solution:
-    """A bundle can be where its sites cannot, as some are to be apart as well, or on other numbers of nodes."""
+    """A bundle can be where its sites cannot, as some are to be apart as well, or on other numbers
+    of nodes.
+    """
     if not problem.together:
         return solution
     broken = {
-        (one.kind, one.subject) for one in score.violations(problem, solution.rows) if _is_hidden(problem, bundles, one)
+        (one.kind, one.subject)
+        for one in score.violations(problem, solution.rows)
+        if _is_hidden(problem, bundles, one)
     }
     if not broken:
         return solution
-    hidden = [one for one in shortfalls(problem, solution.rows) if (one.kind, one.subject) in broken]
+    hidden = [
+        one
+        for one in shortfalls(problem, solution.rows)
+        if (one.kind, one.subject) in broken
+    ]
     said = "; ".join(map(text, hidden))
     note = "; ".join(filter(None, [said, solution.note.removeprefix(BEST_EFFORT)]))
-    return replace(solution, proven=False, note=f"{BEST_EFFORT}{note}", shortfalls=(*hidden, *solution.shortfalls))
+    return replace(
+        solution,
+        proven=False,
+        note=f"{BEST_EFFORT}{note}",
+        shortfalls=(*hidden, *solution.shortfalls),
+    )
 
 
 def _is_hidden(problem: Problem, bundles: Bundles, broken: Violation) -> bool:
     of = bundles.of[list(broken.sites)].tolist()
     if broken.kind == "replicas":
-        return bool(problem.replicas[broken.sites[0]] != bundles.problem.replicas[of[0]])
+        return bool(
+            problem.replicas[broken.sites[0]] != bundles.problem.replicas[of[0]]
+        )
     return broken.kind == "apart" and len(set(of)) < len(of)
 
 

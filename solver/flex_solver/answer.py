@@ -1,4 +1,6 @@
-"""The rows a solver found, as a Solution: in canonical order, with the bound, and what a best effort falls short of."""
+"""The rows a solver found, as a Solution: in canonical order, with the bound, and what a best
+effort falls short of.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ def answer(
     note: str = "",
     instead: tuple[Relaxation, ...] = (),
 ) -> Solution:
-    """`least` is a bound that the solver knows already, or knows better; it may be the number of moves itself.
+    """`least` is a bound that the solver knows already, or knows better; it may be the number of
+    moves itself.
 
-    `instead` is what the solver knows would do, beside what counting finds, where the answer is a best effort.
+    `instead` is what the solver knows would do, beside what counting finds, where the answer is a
+    best effort.
     """
     ordered = told_apart(problem, rows.reshape(-1, 2))
     floor = relax(problem).least if least is None else least
@@ -55,7 +59,11 @@ def worst(problem: Problem, rows: Ints) -> float:
 
 def total_off(problem: Problem, rows: Ints) -> float:
     """How far all open nodes together are outside the band."""
-    return float(np.maximum(np.abs(_away(problem, rows)) - problem.tolerance - score.ROUNDING, 0.0).sum())
+    return float(
+        np.maximum(
+            np.abs(_away(problem, rows)) - problem.tolerance - score.ROUNDING, 0.0
+        ).sum()
+    )
 
 
 def _away(problem: Problem, rows: Ints) -> Floats:

@@ -1,11 +1,12 @@
 """The proven fewest moves where the cluster is small enough for that, the large search elsewhere.
 
-In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have searched,
-and the one is taken that is nearer to the band for fewer moves. Where that is still far from the band, a partition from
-scratch is looked at too, and taken if it is balanced: a search around the placement in force does not get far where
-nearly everything must move. A best effort is never worth to move everything for, and a search whose time was up is not
-given up for it: the next one goes on from what it found. Where limits of moves are in the way, the answer of a simple
-rule is looked at as well.
+In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have
+searched, and the one is taken that is nearer to the band for fewer moves. Where that is still far
+from the band, a partition from scratch is looked at too, and taken if it is balanced: a search
+around the placement in force does not get far where nearly everything must move. A best effort is
+never worth to move everything for, and a search whose time was up is not given up for it: the next
+one goes on from what it found. Where limits of moves are in the way, the answer of a simple rule is
+looked at as well.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from flex_solver.rivals import offload
 
 # Sites with load times open nodes; integer programs of this size are solved within seconds.
 SMALL = 2_000
-# What the exact search may use of the budget's seconds; the rest is for the other one, should it be needed.
+# What the exact search may use of the budget's seconds; the rest is for the other one, should it be
+# needed.
 EXACT_SHARE = 2 / 3
 # So many tolerances from its share, a node is far from the band.
 LOST = 2
@@ -37,9 +39,15 @@ def place(problem: Problem, budget: Budget) -> Solution:
     if not score.violations(problem, problem.old):
         return answer(problem, problem.old, "auto", least=0)
     found = _search_both(problem, budget)
-    if found.shortfalls and not problem.limits.none and len(problem.sites) * len(problem.nodes) <= FEW:
+    if (
+        found.shortfalls
+        and not problem.limits.none
+        and len(problem.sites) * len(problem.nodes) <= FEW
+    ):
         found = _or_by_rule(problem, budget, found)
-    if worst(problem, found.rows) <= LOST * problem.tolerance or (LATE in found.note and len(problem.old)):
+    if worst(problem, found.rows) <= LOST * problem.tolerance or (
+        LATE in found.note and len(problem.old)
+    ):
         return found
     anew = replace(from_scratch.place(problem, budget), bound=found.bound)
     if worst(problem, anew.rows) > problem.tolerance + score.ROUNDING:
@@ -52,29 +60,43 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
     rows = offload.place(problem, budget).rows
     if _merit(problem, found.rows) <= _merit(problem, rows):
         return found
-    instead = tuple(one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values())
+    instead = tuple(
+        one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values()
+    )
     return answer(problem, rows, found.solver, least=found.bound, instead=instead)
 
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:
-    if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
+    if (
+        np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open)
+        > SMALL
+    ):
         return large.place(problem, budget)
-    found = fewest_moves.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
+    found = fewest_moves.place(
+        problem, replace(budget, seconds=budget.seconds * EXACT_SHARE)
+    )
     if found.proven:
         return found
-    other = large.place(problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE)))
+    other = large.place(
+        problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE))
+    )
     return min(found, other, key=lambda solution: _merit(problem, solution.rows))
 
 
 def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int, float, int]:
-    """Less is better: wishes that are broken, then by how much limits of moves are, then the worst node in tenths of
-    the tolerance, then what is outside the band, a move as dear as that.
+    """Less is better: wishes that are broken, then by how much limits of moves are, then the worst
+    node in tenths of the tolerance, then what is outside the band, a move as dear as that.
 
-    Both searches weigh so; distances are rounded, so that what a sum of floats is off by decides nothing.
+    Both searches weigh so; distances are rounded, so that what a sum of floats is off by decides
+    nothing.
     """
     broken = score.violations(problem, rows)
     wishes = sum(violation.is_wish for violation in broken)
-    beyond = sum((one.actual - one.limit) / max(1.0, one.limit) for one in broken if one.kind in LIMITS)
+    beyond = sum(
+        (one.actual - one.limit) / max(1.0, one.limit)
+        for one in broken
+        if one.kind in LIMITS
+    )
     outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
     price = problem.tolerance * score.moves(problem, rows)
     tenths = math.ceil(round(outside / problem.tolerance * 10, 3))

@@ -1,7 +1,9 @@
-"""A partition made from nothing, largest sites first: what it would cost not to look at the placement in force.
+"""A partition made from nothing, largest sites first: what it would cost not to look at the
+placement in force.
 
-In goes a Problem; out comes a placement that is balanced as well as that simple rule can, with its nodes named so
-that as many rows as possible are in force already. It is shown for comparison, and starts nothing else.
+In goes a Problem; out comes a placement that is balanced as well as that simple rule can, with its
+nodes named so that as many rows as possible are in force already. It is shown for comparison, and
+starts nothing else.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Ther
 
 
 def rename_nodes(problem: Problem, rows: Ints) -> Ints:
-    """The rows with other nodes' names, where wishes and balance allow it: sites with wishes keep their nodes.
+    """The rows with other nodes' names, where wishes and balance allow it: sites with wishes keep
+    their nodes.
 
-    With those left behind, nodes that hold some are no longer the same under another name. Where that costs the
-    balance, only nodes that no wish names are renamed.
+    With those left behind, nodes that hold some are no longer the same under another name. Where
+    that costs the balance, only nodes that no wish names are renamed.
     """
     wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred, *problem.rivals])
     free, stays = rows[~wishing], rows[wishing]
-    of_all = np.concatenate([stays, _with_names(free, _names(problem, free, problem.open))])
+    of_all = np.concatenate(
+        [stays, _with_names(free, _names(problem, free, problem.open))]
+    )
     bare = problem.open.copy()
     named = [*problem.pinned.values(), *problem.barred.values()]
     bare[sorted({node for nodes in named for node in nodes})] = False
@@ -49,7 +54,11 @@ def _names(problem: Problem, rows: Ints, free: Bools) -> Ints:
     Only `free` nodes are renamed, and only nodes with the same share can stand for each other.
     """
     names, taken = np.arange(len(problem.nodes)), set()
-    exchangeable = free[:, None] & free[None, :] & (problem.share[:, None] == problem.share[None, :])
+    exchangeable = (
+        free[:, None]
+        & free[None, :]
+        & (problem.share[:, None] == problem.share[None, :])
+    )
     pairs = np.argwhere(exchangeable)
     best_first = np.argsort(-_alike(problem, rows)[exchangeable], kind="stable")
     unnamed = set(np.flatnonzero(free).tolist())
@@ -64,12 +73,18 @@ def _names(problem: Problem, rows: Ints, free: Bools) -> Ints:
 def _alike(problem: Problem, rows: Ints) -> Ints:
     """How many sites each new node shares with each old one."""
     old = problem.old[np.argsort(problem.old[:, 0], kind="stable")]
-    first, last = (np.searchsorted(old[:, 0], rows[:, 0], side) for side in ("left", "right"))
+    first, last = (
+        np.searchsorted(old[:, 0], rows[:, 0], side) for side in ("left", "right")
+    )
     many = last - first
     # The rows in force of each new row's site, one after the other.
     nth = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
     before = old[np.repeat(first, many) + nth, 1]
     count = len(problem.nodes)
     pairs = np.repeat(rows[:, 1], many) * count + before
-    alike: Ints = np.bincount(pairs, minlength=count * count).reshape(count, count).astype(np.int64)
+    alike: Ints = (
+        np.bincount(pairs, minlength=count * count)
+        .reshape(count, count)
+        .astype(np.int64)
+    )
     return alike

@@ -1,8 +1,9 @@
-"""The frontier of a cluster: placements by searches at several tolerances, one from scratch, and those known already.
+"""The frontier of a cluster: placements by searches at several tolerances, one from scratch, and
+those known already.
 
 In go a Problem, a Budget, which all of the searches share, and placements; out come the points of
-flex.placing.frontier. Of a small cluster the least imbalance for each number of moves is settled by the integer
-program.
+flex.placing.frontier. Of a small cluster the least imbalance for each number of moves is settled by
+the integer program.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from flex_solver.search import local
 from flex_solver.search.minimal_repair import repair
 from flex_solver.symmetry.site_kinds import kinds
 
-# Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a narrower one more.
+# Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a
+# narrower one more.
 WIDTHS = (2.0, 1.0, 0.5, 0.25)
-# Sites times open nodes up to which a number of moves is settled within a blink; and how many numbers are.
+# Sites times open nodes up to which a number of moves is settled within a blink; and how many
+# numbers are.
 SETTLED, NUMBERS = 100, 40
 # How many cases are looked at for each.
 CASES = 300
@@ -33,14 +36,21 @@ CASES = 300
 NEAR = 1e-4
 
 
-def points(problem: Problem, budget: Budget, known: Sequence[Ints] = ()) -> tuple[Point, ...]:
+def points(
+    problem: Problem, budget: Budget, known: Sequence[Ints] = ()
+) -> tuple[Point, ...]:
     """From what the wishes alone demand to a new partition: each more moves, and less imbalance."""
     bundles = bundle_groups(problem)
     asked = replace(bundles.problem, limits=MoveLimits())
     start = in_order(repair(asked, np.arange(len(asked.sites)), asked.old[:0]))
     share = Budget(budget.steps // len(WIDTHS), budget.seconds / len(WIDTHS))
-    found = [*(_search(asked, width, share) for width in WIDTHS), from_scratch.place(asked, share).rows]
-    of_known = [bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)]
+    found = [
+        *(_search(asked, width, share) for width in WIDTHS),
+        from_scratch.place(asked, share).rows,
+    ]
+    of_known = [
+        bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)
+    ]
     on_the_way = frontier(asked, start, [*found, *of_known])
     return least([*on_the_way, *_settle(asked, on_the_way, share.seconds)])
 
@@ -59,21 +69,36 @@ def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[
     until = time.monotonic() + seconds
     lowest = _nearest(asked, None, seconds)
     first, last = found[0].moves, lowest.moves if lowest else found[-1].moves
-    for moves in np.unique(np.linspace(first, last, min(NUMBERS, last - first + 1)).astype(int)).tolist():
+    for moves in np.unique(
+        np.linspace(first, last, min(NUMBERS, last - first + 1)).astype(int)
+    ).tolist():
         point = _nearest(asked, moves, until - time.monotonic())
         if point is not None:
             yield point
-        if point is not None and lowest is not None and point.worst <= lowest.worst + NEAR:
+        if (
+            point is not None
+            and lowest is not None
+            and point.worst <= lowest.worst + NEAR
+        ):
             return
     yield from [lowest] if lowest else []
 
 
 def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
-    """The least imbalance with so many moves at most; None where that was not found in so many cases."""
+    """The least imbalance with so many moves at most; None where that was not found in so many
+    cases.
+    """
     limited = replace(asked, tolerance=0.0, limits=MoveLimits(moves=moves))
-    program = Program(limited, kinds(asked, range(len(asked.sites))), highs=pulp_run.HAVE_HIGHS, give=Give(band=True))
+    program = Program(
+        limited,
+        kinds(asked, range(len(asked.sites))),
+        highs=pulp_run.HAVE_HIGHS,
+        give=Give(band=True),
+    )
     try:
-        best = program.minimise(program.worst(), seconds, within=NEAR * SHARE, nodes=CASES)
+        best = program.minimise(
+            program.worst(), seconds, within=NEAR * SHARE, nodes=CASES
+        )
     except (pulp_run.NoAnswer, pulp_run.Impossible):
         return None
     rows = in_order(program.rows(best))

@@ -1,10 +1,12 @@
-"""Few moves for large clusters, often proven fewest: a search around the placement in force, then blocks of nodes.
+"""Few moves for large clusters, often proven fewest: a search around the placement in force, then
+blocks of nodes.
 
-In go a Problem and a Budget; out comes the answer of some searches like that of local.py, which start where relief.py
-has brought far nodes near, or where dealt.py has put most nodes right. HiGHS makes it better: nodes that some moves
-connect are taken out and solved anew, again and again, until the moves are as few as relax.py, floor.py and forest.py
-say they must be, or proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks
-that share no node are solved at the same time; what comes out does not depend on how many at a time, nor on the clock,
+In go a Problem and a Budget; out comes the answer of some searches like that of local.py, which
+start where relief.py has brought far nodes near, or where dealt.py has put most nodes right. HiGHS
+makes it better: nodes that some moves connect are taken out and solved anew, again and again, until
+the moves are as few as relax.py, floor.py and forest.py say they must be, or proof.py of the
+clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node
+are solved at the same time; what comes out does not depend on how many at a time, nor on the clock,
 as long as the budget's seconds are not used up. Without HiGHS the answer is that of the searches.
 """
 
@@ -40,44 +42,61 @@ from flex_solver.search.within_limits import limit_moves
 
 # A block costs as much as so many of the changes that the search before it tries.
 BLOCK = 400
-# Sizes of blocks, the next one tried when the one before finds nothing more; and how many are solved side by side.
+# Sizes of blocks, the next one tried when the one before finds nothing more; and how many are
+# solved side by side.
 SIZES, ABREAST = (4, 6, 8, 10), 4
-# How many times the steps of local.py go into a search that the blocks may start from, and how many of these there are.
-# With more nodes than a few, one search differs less from the next: two are enough, or those from where dealt.py has
-# put every node right; of a few, all of it is dealt finely.
+# How many times the steps of local.py go into a search that the blocks may start from, and how many
+# of these there are. With more nodes than a few, one search differs less from the next: two are
+# enough, or those from where dealt.py has put every node right; of a few, all of it is dealt
+# finely.
 THOROUGH, STARTS, FEW = 10, 4, 40
-# That is asked for as long as there are no more nodes than this, and again for what one remedy for each node leaves.
-# It starts from the placement in force too, unless relief.py moves a row for every other node, so far off they are.
+# That is asked for as long as there are no more nodes than this, and again for what one remedy for
+# each node leaves. It starts from the placement in force too, unless relief.py moves a row for
+# every other node, so far off they are.
 DEALING, DEALS, FAR = 400, 2, 0.5
 # The part of the time left that all this may take.
 FOR_DEALS = 0.65
-# The part of the seconds in which anything is looked for: the answer is made then, which takes longer of more sites.
+# The part of the seconds in which anything is looked for: the answer is made then, which takes
+# longer of more sites.
 FOR_FINDING = 0.96
 # A size is given up after so many blocks in a row that were tried before.
 TRIED = 30
 
 
 def place(
-    problem: Problem, budget: Budget, *, with_highs: bool = highs.AVAILABLE, threads: int = os.cpu_count() or 1
+    problem: Problem,
+    budget: Budget,
+    *,
+    with_highs: bool = highs.AVAILABLE,
+    threads: int = os.cpu_count() or 1,
 ) -> Solution:
     with_highs = with_highs and budget.seconds > 0
     until = time.monotonic() + FOR_FINDING * budget.seconds
     known = _known_bound(problem, with_highs=with_highs)
-    dealing = time.monotonic() + FOR_DEALS * (until - time.monotonic()) if with_highs else None
+    dealing = (
+        time.monotonic() + FOR_DEALS * (until - time.monotonic())
+        if with_highs
+        else None
+    )
     starts = _starts(problem, known, threads, dealing)
     is_cut = dealing is not None and time.monotonic() > dealing
     rising = Rising(problem, known.least, budget, until, with_highs=with_highs)
     found, note = _sought(rising, known, starts, budget.steps, threads)
     found = drop_small_moves(
-        found if note else make_colder(found, changes(found, THOROUGH * budget.steps)), problem.tolerance
+        found if note else make_colder(found, changes(found, THOROUGH * budget.steps)),
+        problem.tolerance,
     )
     if is_cut and not note and _moves_of(found) != rising.least:
         note = f"{LATE} for more deals between nodes: another run may differ"
     return _answer(problem, found, rising.least, note)
 
 
-def _sought(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int) -> tuple[Placed, str]:
-    """By searches, then by blocks, while the bound goes up beside both; a word where time was up before an end."""
+def _sought(
+    rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int
+) -> tuple[Placed, str]:
+    """By searches, then by blocks, while the bound goes up beside both; a word where time was up
+    before an end.
+    """
     with rising.beside() as going_up:
         found, note = _best_of_some(rising, known, starts, steps, threads)
         if found.merit()[0]:
@@ -85,7 +104,9 @@ def _sought(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, thre
         else:
             rising.note_found(_moves_of(found))
         if not note:
-            found, note = _improve(_Blocks(found, rising, steps), known, threads, going_up)
+            found, note = _improve(
+                _Blocks(found, rising, steps), known, threads, going_up
+            )
     going_up.result()
     return found, note
 
@@ -93,31 +114,59 @@ def _sought(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, thre
 def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
     """With sites that are colder, and within limits, as far as that can be."""
     free = colder(problem, found)
-    best, instead = limit_moves(problem, free), shortfall.limits_for(problem, free.rows, least)
+    best, instead = (
+        limit_moves(problem, free),
+        shortfall.limits_for(problem, free.rows, least),
+    )
     return answer(problem, best.rows, "large", least=least, note=note, instead=instead)
 
 
 def _known_bound(problem: Problem, *, with_highs: bool) -> Relaxed:
     """Where nothing is in force, every placement has as many moves."""
     known = relax(problem)
-    return replace(known, least=max(known.least, floor(problem))) if with_highs and len(problem.old) else known
+    return (
+        replace(known, least=max(known.least, floor(problem)))
+        if with_highs and len(problem.old)
+        else known
+    )
 
 
-def _starts(problem: Problem, known: Relaxed, threads: int, until: float | None) -> list[Ints]:
-    """The rows that each search starts from: of many nodes those alone that are all put right, if there are any."""
+def _starts(
+    problem: Problem, known: Relaxed, threads: int, until: float | None
+) -> list[Ints]:
+    """The rows that each search starts from: of many nodes those alone that are all put right, if
+    there are any.
+    """
     rows, nodes = in_order(repair_all(problem)), int(problem.open.sum())
-    near = relieve_nodes(to_integers(problem, rows, choose(problem, rows, known, OF_EACH)))
+    near = relieve_nodes(
+        to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
+    )
     starts = [rows] * (STARTS if nodes <= FEW else 2)
     if until is None or not len(problem.old) or nodes > DEALING:
         return [*starts[1:], near.rows]
-    is_far = nodes > FEW and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
-    dealing = [rows, near.rows] if nodes <= FEW else [near.rows] if is_far else [near.rows, rows]
+    is_far = (
+        nodes > FEW
+        and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
+    )
+    dealing = (
+        [rows, near.rows]
+        if nodes <= FEW
+        else [near.rows]
+        if is_far
+        else [near.rows, rows]
+    )
     deals = _deals(problem, dealing, threads, until)
     right = [found.rows for found in deals if not found.merit()[0]]
-    return right if right and nodes > FEW else [*(found.rows for found in deals), *starts[len(deals) :]]
+    return (
+        right
+        if right and nodes > FEW
+        else [*(found.rows for found in deals), *starts[len(deals) :]]
+    )
 
 
-def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> list[Placed]:
+def _deals(
+    problem: Problem, starts: list[Ints], threads: int, until: float
+) -> list[Placed]:
     """What each start leads to, as long as there is time; equal ones are looked at once."""
     found = dict[bytes, Placed]()
     for rows in starts:
@@ -129,22 +178,39 @@ def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> 
 def _deal(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
     start = to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
     for _ in range(DEALS):
-        found = deal_remedies(start, problem.tolerance, until, finely=len(start.items.low) <= FEW, threads=threads)
+        found = deal_remedies(
+            start,
+            problem.tolerance,
+            until,
+            finely=len(start.items.low) <= FEW,
+            threads=threads,
+        )
         if not found.merit()[0] or found.merit() >= start.merit():
             break
         start = found
     return found
 
 
-def _best_of_some(rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int) -> tuple[Placed, str]:
+def _best_of_some(
+    rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int
+) -> tuple[Placed, str]:
     """The best of some searches is better than one that is as long as all of them."""
 
     def search(seed: int) -> tuple[Placed, str]:
-        return search_around(rising.problem, known, starts[seed], THOROUGH * steps, lambda: rising.in_time, seed)
+        return search_around(
+            rising.problem,
+            known,
+            starts[seed],
+            THOROUGH * steps,
+            lambda: rising.in_time,
+            seed,
+        )
 
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(search, range(len(starts))))
-    return min((placed for placed, _ in found), key=Placed.merit), max(note for _, note in found)
+    return min((placed for placed, _ in found), key=Placed.merit), max(
+        note for _, note in found
+    )
 
 
 def _moves_of(found: Placed) -> int:
@@ -153,10 +219,14 @@ def _moves_of(found: Placed) -> int:
     return 0 if outside else round(cost / MOVE)
 
 
-def _improve(search: _Blocks, known: Relaxed, threads: int, going_up: Future[None]) -> tuple[Placed, str]:
-    """By blocks solved again and again, while the bound goes up beside them; a word where time was up before an end.
+def _improve(
+    search: _Blocks, known: Relaxed, threads: int, going_up: Future[None]
+) -> tuple[Placed, str]:
+    """By blocks solved again and again, while the bound goes up beside them; a word where time was
+    up before an end.
 
-    Proven fewest moves are those of the first placement that had so few: when the proof came makes no difference.
+    Proven fewest moves are those of the first placement that had so few: when the proof came makes
+    no difference.
     """
     late, rising = _solved_again(search, threads, going_up), search.rising
     if late:
@@ -165,37 +235,60 @@ def _improve(search: _Blocks, known: Relaxed, threads: int, going_up: Future[Non
     if rising.is_met and not search.best.merit()[0]:
         return search.first[rising.moves], late if search.is_cut else ""
     if rising.rows is not None:
-        return to_integers(rising.problem, rising.rows, choose(rising.problem, rising.rows, known, OF_EACH)), late
-    return search.best, late or (f"{LATE} for a better bound: another run may have one" if rising.late else "")
+        return to_integers(
+            rising.problem,
+            rising.rows,
+            choose(rising.problem, rising.rows, known, OF_EACH),
+        ), late
+    return search.best, late or (
+        f"{LATE} for a better bound: another run may have one" if rising.late else ""
+    )
 
 
 def _solved_again(search: _Blocks, threads: int, beside: Future[None]) -> str:
-    """Solves blocks until none is wanted; a word where time ran out before. What goes on beside it has its own core."""
-    with ThreadPoolExecutor(threads) as every, ThreadPoolExecutor(max(1, threads - 1)) as others:
+    """Solves blocks until none is wanted; a word where time ran out before. What goes on beside it
+    has its own core.
+    """
+    with (
+        ThreadPoolExecutor(threads) as every,
+        ThreadPoolExecutor(max(1, threads - 1)) as others,
+    ):
         for size in SIZES:
             while search.is_cut or search.wanted(size):
                 if search.is_cut or not search.rising.in_time:
-                    return f"{LATE} after {search.solved} blocks that were solved again: another run may differ"
+                    return (
+                        f"{LATE} after {search.solved} blocks that were solved "
+                        "again: another run may differ"
+                    )
                 pool = every if beside.done() else others
                 search.improve(list(pool.map(search.solve, search.next)))
     return ""
 
 
 class _Blocks:
-    """The best placement so far, the `first` with as many moves, and the blocks tried without making it better."""
+    """The best placement so far, the `first` with as many moves, and the blocks tried without
+    making it better.
+    """
 
     def __init__(self, start: Placed, rising: Rising, steps: int) -> None:
         self.best, self.solved, self.next = start, 0, list[Ints]()
         self.is_cut = False
         self.first = {_moves_of(start): start}
-        self.rising, self._blocks = rising, changes(start, steps) // BLOCK if rising.with_highs else 0
+        self.rising, self._blocks = (
+            rising,
+            changes(start, steps) // BLOCK if rising.with_highs else 0,
+        )
         self._tried: set[bytes] = set()
         self._random = np.random.default_rng(0)
         self._totals = start.totals()
 
     def wanted(self, size: int) -> bool:
-        """Whether there are blocks to solve, which `next` then holds: none has a node in common with another."""
-        if self.solved >= self._blocks or (not self.best.merit()[0] and self.rising.is_met):
+        """Whether there are blocks to solve, which `next` then holds: none has a node in common
+        with another.
+        """
+        if self.solved >= self._blocks or (
+            not self.best.merit()[0] and self.rising.is_met
+        ):
             return False
         self.next = self._disjoint(size)
         return bool(self.next)
@@ -203,7 +296,9 @@ class _Blocks:
     def solve(self, nodes: Ints) -> Placed | None:
         """None where that is no better, or time is up."""
         self.is_cut |= not self.rising.in_time
-        return None if self.is_cut else block.solve_block(self.best, self._totals, nodes)
+        return (
+            None if self.is_cut else block.solve_block(self.best, self._totals, nodes)
+        )
 
     def improve(self, answers: Sequence[Placed | None]) -> None:
         before, node = self.best, self.best.node.copy()
@@ -237,9 +332,13 @@ class _Blocks:
 
 
 def _moves(placed: Placed) -> tuple[Ints, Ints]:
-    """The nodes that moved items left, and those they are on; an item that left none counts as moved on the spot."""
+    """The nodes that moved items left, and those they are on; an item that left none counts as
+    moved on the spot.
+    """
     items = placed.items
-    moved = items.movable[placed.costs_at(items.site[items.movable], placed.node[items.movable]) > 0]
+    moved = items.movable[
+        placed.costs_at(items.site[items.movable], placed.node[items.movable]) > 0
+    ]
     target, site = placed.node[moved], items.site[moved]
     source = target.copy()
     homes = np.flatnonzero(items.first_home[site + 1] > items.first_home[site])

@@ -1,4 +1,6 @@
-"""A small made-up cluster in a folder of its own, on a private BIND, driven through the command line."""
+"""A small made-up cluster in a folder of its own, on a private BIND, driven through the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -88,15 +90,28 @@ class Installation:
 
     def process(self, *arguments: str) -> subprocess.Popen[str]:
         """The program itself, to be killed."""
-        command = [sys.executable, "-c", "from flex_api.cli import main; main()", "--config", str(self.settings)]
-        return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            sys.executable,
+            "-c",
+            "from flex_api.cli import main; main()",
+            "--config",
+            str(self.settings),
+        ]
+        return subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def traffic(self, number: int = 1, requests: int = 3_000) -> None:
         """A further day of logs."""
         day = DAY + timedelta(days=number - 1)
         assert self.hosting is not None
         accesses = twin.night(self.hosting, day, requests, self.rng)
-        sources = logs.write(self.folder / "logs", self.hosting, accesses, NODES, self.rng)
+        sources = logs.write(
+            self.folder / "logs", self.hosting, accesses, NODES, self.rng
+        )
         globs = "".join(
             f'[[ingest.source]]\nglob = "{source.glob}"\nnode = "{source.node}"\n'
             + (f'site = "{source.site}"\n' if source.site else "")
@@ -111,12 +126,18 @@ class Installation:
             f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}"]\nram = "8 MiB"\n'
             for number, name in enumerate(NODES, start=1)
         )
-        aliases = "".join(f'"{other}" = "{site}"\n' for other, site in logs.aliases(self.hosting).items())
-        (self.folder / "sites").write_text("\n".join(self.hosting.sites) + "\n", encoding="utf-8")
+        aliases = "".join(
+            f'"{other}" = "{site}"\n'
+            for other, site in logs.aliases(self.hosting).items()
+        )
+        (self.folder / "sites").write_text(
+            "\n".join(self.hosting.sites) + "\n", encoding="utf-8"
+        )
         self.settings.write_text(
             f'schema = 1\n{nodes}[cluster]\nname = "test"\nmode = "{self.mode}"\n'
             "[solver]\ntolerance = 0.15\n[safety]\ntrigger_imbalance = 0.2\nmin_improvement = 0.0\n"
-            f'[dns]\nport = {self.server.port}\nkey_file = "flex.key"\nzones = ["{self.zone}"]\ntimeout = "2s"\n'
+            f'[dns]\nport = {self.server.port}\nkey_file = "flex.key"\nzones = '
+            f'["{self.zone}"]\ntimeout = "2s"\n'
             f'[ingest]\nsites_file = "sites"\n{(self.folder / "sources").read_text()}'
             f"[ingest.aliases]\n{aliases}{self.extra}",
             encoding="utf-8",
@@ -127,10 +148,17 @@ class Installation:
         return int(answer.answer[0][0].serial)
 
     def addresses(self, site: str) -> list[str]:
-        return sorted(str(value) for rrset in self.ask(site, "A").answer for value in rrset)
+        return sorted(
+            str(value) for rrset in self.ask(site, "A").answer for value in rrset
+        )
 
     def ask(self, name: str, kind: str) -> dns.message.Message:
-        return dns.query.tcp(dns.message.make_query(name, kind), "127.0.0.1", port=self.server.port, timeout=5)
+        return dns.query.tcp(
+            dns.message.make_query(name, kind),
+            "127.0.0.1",
+            port=self.server.port,
+            timeout=5,
+        )
 
 
 @pytest.fixture(scope="session")
@@ -140,8 +168,8 @@ def key() -> Key:
 
 @contextmanager
 def passable() -> Iterator[Path]:
-    """A folder that other users can pass through. Run by root, a private name server is another user; and every
-    other pytest that starts meanwhile closes the folder that all of them share.
+    """A folder that other users can pass through. Run by root, a private name server is another
+    user; and every other pytest that starts meanwhile closes the folder that all of them share.
     """
     with tempfile.TemporaryDirectory(prefix="flex-test-") as name:
         folder = Path(name)
@@ -157,7 +185,10 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def named(key: Key) -> Iterator[PrivateNamed]:
-    with passable() as folder, PrivateNamed(folder / "data", ZONES, key, own_names=[OWN_NAME]) as server:
+    with (
+        passable() as folder,
+        PrivateNamed(folder / "data", ZONES, key, own_names=[OWN_NAME]) as server,
+    ):
         yield server
 
 
@@ -168,17 +199,27 @@ def free_zones() -> Iterator[str]:
 
 @pytest.fixture
 def empty(
-    tmp_path: Path, named: PrivateNamed, key: Key, free_zones: Iterator[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    named: PrivateNamed,
+    key: Key,
+    free_zones: Iterator[str],
+    capsys: pytest.CaptureFixture[str],
 ) -> Installation:
     """Settings, key and database, and no log yet."""
     return new(tmp_path, named, key, next(free_zones), capsys)
 
 
 def new(
-    folder: Path, named: PrivateNamed, key: Key, zone: str, capture: pytest.CaptureFixture[str] | None
+    folder: Path,
+    named: PrivateNamed,
+    key: Key,
+    zone: str,
+    capture: pytest.CaptureFixture[str] | None,
 ) -> Installation:
     made = Installation(folder, zone, named, capture)
-    made.hosting = twin.hosting(made.rng, made.zone, Shape(sites=24, files_per_site=12, site_skew=0.6))
+    made.hosting = twin.hosting(
+        made.rng, made.zone, Shape(sites=24, files_per_site=12, site_skew=0.6)
+    )
     key_file = folder / "flex.key"
     key_file.touch(mode=0o600)
     key_file.write_text(key.clause(), encoding="utf-8")

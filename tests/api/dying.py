@@ -1,7 +1,8 @@
-"""`flex nodes down n1` that ends itself by kill -9: `python dying.py SETTINGS MOMENT`, behind that step of the store.
+"""`flex nodes down n1` that ends itself by kill -9: `python dying.py SETTINGS MOMENT`, behind that
+step of the store.
 
-Steps are `propose` and `settle`, and of the journal `intend`, `sent` and `done`; with `before-` in front it dies before
-the step is written down.
+Steps are `propose` and `settle`, and of the journal `intend`, `sent` and `done`; with `before-` in
+front it dies before the step is written down.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from flex_api.settings import file as config
 
 
 class Dying:
-    """A store, or its journal, that dies at that step. Any: it passes on whatever it is asked to what it stands for."""
+    """A store, or its journal, that dies at that step. Any: it passes on whatever it is asked to
+    what it stands for.
+    """
 
     def __init__(self, real: Any, moment: str) -> None:
         self._real, self._moment = real, moment
@@ -54,7 +57,10 @@ def main(path: str, moment: str) -> None:
     world = wiring.world(config.load(Path(path)), lambda: datetime.now(UTC))
     store: Any = Dying(world.store, moment)
     with lease(world, "node n1 down", breaks_in=True):
-        failover.take_down(replace(world, store=store), NodeOrder("n1", "down", given=datetime.now(UTC)))
+        failover.take_down(
+            replace(world, store=store),
+            NodeOrder("n1", "down", given=datetime.now(UTC)),
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""A nightly run that ends itself by kill -9 at one of its stages' boundaries: `python mortal.py SETTINGS AS_OF NUMBER`.
+"""A nightly run that ends itself by kill -9 at one of its stages' boundaries: `python mortal.py
+SETTINGS AS_OF NUMBER`.
 
-Each stage has two: when it is recorded as begun, and when it is recorded as ended. An even number dies just before the
-record is made, an odd one just behind it.
+Each stage has two: when it is recorded as begun, and when it is recorded as ended. An even number
+dies just before the record is made, an odd one just behind it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from flex_api.settings import file as config
 
 
 class Mortal:
-    """A store that dies at that boundary. Any: it passes on whatever it is asked to the store it stands for."""
+    """A store that dies at that boundary. Any: it passes on whatever it is asked to the store it
+    stands for.
+    """
 
     def __init__(self, store: Any, number: int) -> None:
         self._store, self._left, self._behind = store, number // 2, number % 2

@@ -52,14 +52,20 @@ class Cluster:
         assert made.breaches == ()
         applied = applying.carry_out(self.world, made)
         served = set(rows["site"])
-        self.moved.update(move.site for move in applied.moves if move.target and move.site in served)
+        self.moved.update(
+            move.site for move in applied.moves if move.target and move.site in served
+        )
         self.check(applied)
         self.check_moves(applied, rows)
-        assert (applied.measured.plan if applied.measured else "") == before, "each prediction is compared"
+        assert (applied.measured.plan if applied.measured else "") == before, (
+            "each prediction is compared"
+        )
         return applied
 
     def learn(self, loads: Mapping[str, float]) -> None:
-        self.world.store.put_profiles(Period.days_before(self.now, 1), profiles(loads), SPREADS.empty())
+        self.world.store.put_profiles(
+            Period.days_before(self.now, 1), profiles(loads), SPREADS.empty()
+        )
 
     def silent_night(self) -> None:
         """A day of which no log arrived: the partition in force stays, and so does DNS."""
@@ -72,8 +78,8 @@ class Cluster:
         assert self.world.store.placement()[1].equals(before)
 
     def check(self, plan: Plan) -> None:
-        """What has to be true after every night: DNS says what is in force, every site has a node, none is closed,
-        the worst node is no worse, and the record of all that was done is whole.
+        """What has to be true after every night: DNS says what is in force, every site has a node,
+        none is closed, the worst node is no worse, and the record of all that was done is whole.
         """
         base, placement = self.world.store.placement()
         assert base == plan.id
@@ -82,15 +88,26 @@ class Cluster:
         assert all(verdict.agrees for verdict in plan.verdicts)
         down = {node.name for node in self.world.nodes if node.state == "down"}
         assert not down & set(placement["node"])
-        assert plan.before is None or not plan.moves or wished(plan) or plan.after.worst <= plan.before.worst
+        assert (
+            plan.before is None
+            or not plan.moves
+            or wished(plan)
+            or plan.after.worst <= plan.before.worst
+        )
         assert fault_of_chain(self.world.store.entries(limit=100_000)) == ""
 
     def check_moves(self, plan: Plan, before: pd.DataFrame) -> None:
         """What moved is just what the plan said, and each move says why."""
         _, after = self.world.store.placement()
-        then, now = (set(rows.itertuples(index=False, name=None)) for rows in (before, after))
-        assert now - then == {(move.site, move.target) for move in plan.moves if move.target}
-        assert then - now == {(move.site, move.source) for move in plan.moves if move.source}
+        then, now = (
+            set(rows.itertuples(index=False, name=None)) for rows in (before, after)
+        )
+        assert now - then == {
+            (move.site, move.target) for move in plan.moves if move.target
+        }
+        assert then - now == {
+            (move.site, move.source) for move in plan.moves if move.source
+        }
         assert all(move.reason for move in plan.moves)
 
     def nodes_of(self, site: str) -> set[str]:
@@ -104,7 +121,11 @@ class Cluster:
 
 def wished(plan: Plan) -> bool:
     """Whether somebody asked for some of its moves, whatever they do to balance."""
-    return any(word in move.reason for move in plan.moves for word in ("pinned", "wished", "drained", "enough"))
+    return any(
+        word in move.reason
+        for move in plan.moves
+        for word in ("pinned", "wished", "drained", "enough")
+    )
 
 
 def resting(cluster: Cluster) -> Mapping[str, str]:
@@ -113,7 +134,12 @@ def resting(cluster: Cluster) -> Mapping[str, str]:
 
 def profiles(loads: Mapping[str, float]) -> pd.DataFrame:
     numbers = [max(int(loads[site] * 1_000_000), 1) for site in sorted(loads)]
-    return PROFILES.from_columns({name: sorted(loads) if name == "site" else numbers for name in PROFILES.columns})
+    return PROFILES.from_columns(
+        {
+            name: sorted(loads) if name == "site" else numbers
+            for name in PROFILES.columns
+        }
+    )
 
 
 def four_nodes(tmp_path: Path) -> Cluster:
@@ -123,7 +149,8 @@ def four_nodes(tmp_path: Path) -> Cluster:
     )
     path = tmp_path / "flex.toml"
     path.write_text(
-        f'schema = 1\n{nodes}[cluster]\nmode = "auto"\n[dns]\nkey_file = "none.key"\nzones = ["{ZONE}"]\n'
+        f'schema = 1\n{nodes}[cluster]\nmode = "auto"\n[dns]\nkey_file = '
+        f'"none.key"\nzones = ["{ZONE}"]\n'
         '[safety]\ntrigger_imbalance = 0.1\n[solver]\ntolerance = 0.05\nengine = "local"\n',
         encoding="utf-8",
     )
@@ -144,4 +171,7 @@ def four_nodes(tmp_path: Path) -> Cluster:
 def loads(seed: int, *, drift: float = 0.05) -> dict[str, float]:
     """Few sites have most of the load; each day a little else."""
     dice = np.random.default_rng(seed)
-    return {site: 10 / (number + 5) * dice.lognormal(0, drift) for number, site in enumerate(SITES)}
+    return {
+        site: 10 / (number + 5) * dice.lognormal(0, drift)
+        for number, site in enumerate(SITES)
+    }

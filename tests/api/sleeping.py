@@ -1,9 +1,10 @@
 """A step that stops itself in the middle, as a process does whose machine sleeps.
 
-`python sleeping.py SETTINGS VERB MOMENT HOURS [PLAN]`, by a clock that is so many hours ahead. Moments are what
-dying.py has, of the store and its journals, and `apply`, `refuse_late`, `read` and `verify` of the name server, with
-`look` where this looks for the lease; with `before-` in front it stops before the step. It says that it runs on another
-machine, so that nobody can see it live; it ends with the exit code of what stopped it.
+`python sleeping.py SETTINGS VERB MOMENT HOURS [PLAN]`, by a clock that is so many hours ahead.
+Moments are what dying.py has, of the store and its journals, and `apply`, `refuse_late`, `read` and
+`verify` of the name server, with `look` where this looks for the lease; with `before-` in front it
+stops before the step. It says that it runs on another machine, so that nobody can see it live; it
+ends with the exit code of what stopped it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Moment:
 
 
 class Sleeping:
-    """A store, a journal or a target that stops there. Any: it passes on whatever it is asked to what it stands for."""
+    """A store, a journal or a target that stops there. Any: it passes on whatever it is asked to
+    what it stands for.
+    """
 
     def __init__(self, real: Any, moment: Moment) -> None:
         self._real, self._moment = real, moment
@@ -60,7 +63,11 @@ class Sleeping:
 
         def asked(*given: Any, **how: Any) -> Any:
             answer = self._moment.passed(name, lambda: found(*given, **how))
-            return Sleeping(answer, self._moment) if name in ("new_journal", "journal") else answer
+            return (
+                Sleeping(answer, self._moment)
+                if name in ("new_journal", "journal")
+                else answer
+            )
 
         return asked
 
@@ -74,13 +81,17 @@ class Sleeping:
 def looking(target: DnsTarget, moment: Moment) -> DnsTarget:
     """The same, whose looks for the lease are moments, too."""
     assert isinstance(target, Rfc2136Target)
-    return replace(target, refuse_lost=lambda: moment.passed("look", target.refuse_lost))
+    return replace(
+        target, refuse_lost=lambda: moment.passed("look", target.refuse_lost)
+    )
 
 
 VERBS: dict[str, Callable[[World, str], object]] = {
     "apply": applying.apply,
     "accept": applying.accept,
-    "down": lambda world, _: failover.take_down(world, NodeOrder("n1", "down", given=world.time_of_day())),
+    "down": lambda world, _: failover.take_down(
+        world, NodeOrder("n1", "down", given=world.time_of_day())
+    ),
     "resume": lambda world, _: applying.finish(world),
     "undo": lambda world, _: applying.take_back(world),
     "abandon": lambda world, _: applying.give_up(world),
@@ -93,7 +104,12 @@ def main(path: str, verb: str, moment: str, hours: str, plan: str = "") -> None:
     store: Any = Sleeping(real.store, when)
     target: Any = Sleeping(looking(real.target, when), when)
     ahead = timedelta(hours=float(hours))
-    world = replace(real, store=store, connect=lambda: target, time_of_day=lambda: datetime.now(UTC) + ahead)
+    world = replace(
+        real,
+        store=store,
+        connect=lambda: target,
+        time_of_day=lambda: datetime.now(UTC) + ahead,
+    )
     try:
         with lease(world, verb, breaks_in=verb == "down"):
             VERBS[verb](world, plan)

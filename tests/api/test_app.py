@@ -61,9 +61,20 @@ SETTINGS = config.parse(
 
 def plan(number: int = 1, site: str = "a.example.org") -> Plan:
     """The plan of one night; a later number is a later night."""
-    forecast = Forecast("after", 1.0, (NodeForecast("n1", 100, 4, 1000, 40), NodeForecast("n2", 100, 4, 1000, 40)))
-    before, after = (Rrset(f"{site}.", "A", 300, (f"192.0.2.1{node}",)) for node in (1, 2))
-    balance = Balance((NodeLoad("n1", 98.0, 101.0, 1), NodeLoad("n2", 102.0, 99.0, 2)), 0.02, "n2", "access rate")
+    forecast = Forecast(
+        "after",
+        1.0,
+        (NodeForecast("n1", 100, 4, 1000, 40), NodeForecast("n2", 100, 4, 1000, 40)),
+    )
+    before, after = (
+        Rrset(f"{site}.", "A", 300, (f"192.0.2.1{node}",)) for node in (1, 2)
+    )
+    balance = Balance(
+        (NodeLoad("n1", 98.0, 101.0, 1), NodeLoad("n2", 102.0, 99.0, 2)),
+        0.02,
+        "n2",
+        "access rate",
+    )
     return Plan(
         id=f"2026030{number}T021700-aaaaaaaaaaaa",
         created=NOW + timedelta(days=number - 1),
@@ -103,7 +114,10 @@ def filled() -> MemoryStore:
         SPREADS.empty(),
     )
     placement = PLACEMENT.from_columns(
-        {"site": ["a.example.org", "b.example.org", "silent.example.org"], "node": ["n2", "n1", "n2"]}
+        {
+            "site": ["a.example.org", "b.example.org", "silent.example.org"],
+            "node": ["n2", "n1", "n2"],
+        }
     )
     store.propose(plan(), placement)
     store.settle(plan(), placement)
@@ -116,12 +130,20 @@ class Silent(MemoryStore):
 
     def noted(self, *actions: str) -> int:
         raise StoreError(
-            f"reading the log {actions}", "no answer within 5 s", kept="nothing", advice="start the database"
+            f"reading the log {actions}",
+            "no answer within 5 s",
+            kept="nothing",
+            advice="start the database",
         )
 
-    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
+    def plans(
+        self, limit: int = 50, *, state: PlanState | None = None
+    ) -> tuple[Plan, ...]:
         raise StoreError(
-            f"reading {limit} {state or 'plans'}", "no answer within 5 s", kept="nothing", advice="start the database"
+            f"reading {limit} {state or 'plans'}",
+            "no answer within 5 s",
+            kept="nothing",
+            advice="start the database",
         )
 
 
@@ -131,7 +153,9 @@ class Faulty(MemoryStore):
     def headlines(self) -> tuple[Headline, ...]:
         raise RuntimeError("secret of the house")
 
-    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
+    def plans(
+        self, limit: int = 50, *, state: PlanState | None = None
+    ) -> tuple[Plan, ...]:
         raise RuntimeError(f"secret of the house, {limit} {state}")
 
 
@@ -149,7 +173,10 @@ def test_the_first_page_says_how_the_partition_in_force_is_balanced() -> None:
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "The partition in force" in answer.text
-    assert "1 of 3 sites moved (proven least; a partition from scratch would move 2)." in answer.text
+    assert (
+        "1 of 3 sites moved (proven least; a partition from scratch would move 2)."
+        in answer.text
+    )
     assert 'id="nights"' in answer.text
 
 
@@ -160,7 +187,9 @@ def test_the_latest_report_shows_the_run_and_the_log_lines_behind_the_plan() -> 
     store.stage("r1", Stage("plan", NOW, NOW + timedelta(seconds=75), plan().id))
     lines = (("counted", 990), ("malformed", 10))
     day = PERIOD.first_day
-    segment = Segment("s1", "n1:log", "n1", "access.log", "combined", 0, 10, day, day, 0, 0, lines)
+    segment = Segment(
+        "s1", "n1:log", "n1", "access.log", "combined", 0, 10, day, day, 0, 0, lines
+    )
     store.record(segment, Stream("n1:log", "h", 1, 10, "t", "access.log"), None)
     page = client(store).get("/api/v1/reports/latest").text
     assert "1 m 15 s" in page
@@ -176,7 +205,9 @@ def test_before_the_first_plan_the_page_says_what_to_run() -> None:
 
 def test_plans_are_read_as_published(web: TestClient) -> None:
     plans = PlansPage.model_validate_json(web.get("/api/v1/plans").content)
-    one = PlanOutput.model_validate_json(web.get(f"/api/v1/plans/{plans.items[0].id}").content)
+    one = PlanOutput.model_validate_json(
+        web.get(f"/api/v1/plans/{plans.items[0].id}").content
+    )
     assert (one.id, one.moves[0].target, one.zones[0].changes[1]) == (
         plan().id,
         "n2",
@@ -190,7 +221,11 @@ def test_a_plan_is_found_by_the_beginning_of_its_id(web: TestClient) -> None:
 
 def test_sites_come_busiest_first_and_a_silent_one_last(web: TestClient) -> None:
     sites = SitesPage.model_validate_json(web.get("/api/v1/sites").content)
-    assert [site.site for site in sites.items] == ["b.example.org", "a.example.org", "silent.example.org"]
+    assert [site.site for site in sites.items] == [
+        "b.example.org",
+        "a.example.org",
+        "silent.example.org",
+    ]
     assert [site.nodes for site in sites.items] == [["n1"], ["n2"], ["n2"]]
     assert sites.items[0].pinned_to == ["n1"]
 
@@ -214,7 +249,9 @@ def test_nodes_say_what_they_carry_and_in_what_state_they_are() -> None:
     store = filled()
     store.order_node(NodeOrder("n2", "draining"))
     nodes = NodesPage.model_validate_json(client(store).get("/api/v1/nodes").content)
-    assert [(node.node, node.state, node.sites, node.access_units) for node in nodes.items] == [
+    assert [
+        (node.node, node.state, node.sites, node.access_units) for node in nodes.items
+    ] == [
         ("n1", "active", 1, 98.0),
         ("n2", "draining", 2, 102.0),
     ]
@@ -231,7 +268,10 @@ def test_readiness_is_the_stores(web: TestClient) -> None:
     )
     answer = client(Silent()).get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"ready": False, "parts": {"store": "reading the log (): no answer within 5 s"}}
+    assert answer.json() == {
+        "ready": False,
+        "parts": {"store": "reading the log (): no answer within 5 s"},
+    }
 
 
 def problem(web: TestClient, address: str, method: str = "GET") -> Mapping[str, object]:
@@ -241,18 +281,27 @@ def problem(web: TestClient, address: str, method: str = "GET") -> Mapping[str, 
     told: Mapping[str, object] = answer.json()
     assert told["status"] == answer.status_code
     assert told["request_id"] == answer.headers["x-request-id"]
-    assert all(told[part] for part in ("title", "detail", "unchanged", "next_step", "instance"))
+    assert all(
+        told[part] for part in ("title", "detail", "unchanged", "next_step", "instance")
+    )
     assert web.get(str(told["type"])).status_code == 200
     return told
 
 
 def test_an_unknown_plan_is_a_problem_with_a_next_step(web: TestClient) -> None:
     told = problem(web, "/api/v1/plans/nowhere")
-    assert (told["status"], told["code"], told["instance"]) == (404, "not-found", "/api/v1/plans/nowhere")
+    assert (told["status"], told["code"], told["instance"]) == (
+        404,
+        "not-found",
+        "/api/v1/plans/nowhere",
+    )
     assert "nowhere" in str(told["detail"])
 
 
-@pytest.mark.parametrize("address", ["/api/v1/plans?limit=0", "/api/v1/plans?limit=many", "/api/v1/sites?offset=-1"])
+@pytest.mark.parametrize(
+    "address",
+    ["/api/v1/plans?limit=0", "/api/v1/plans?limit=many", "/api/v1/sites?offset=-1"],
+)
 def test_a_bad_parameter_is_named(web: TestClient, address: str) -> None:
     told = problem(web, address)
     assert (told["status"], told["code"]) == (422, "validation")
@@ -261,9 +310,16 @@ def test_a_bad_parameter_is_named(web: TestClient, address: str) -> None:
 
 @pytest.mark.parametrize(
     ("method", "address", "status"),
-    [("GET", "/nothing/here", 404), ("PATCH", "/api/v1/plans", 405), ("DELETE", "/", 405), ("GET", "/problems/x", 404)],
+    [
+        ("GET", "/nothing/here", 404),
+        ("PATCH", "/api/v1/plans", 405),
+        ("DELETE", "/", 405),
+        ("GET", "/problems/x", 404),
+    ],
 )
-def test_what_is_not_there_is_a_problem_too(web: TestClient, method: str, address: str, status: int) -> None:
+def test_what_is_not_there_is_a_problem_too(
+    web: TestClient, method: str, address: str, status: int
+) -> None:
     assert problem(web, address, method)["status"] == status
 
 
@@ -286,32 +342,49 @@ def test_every_error_has_a_status_and_a_page() -> None:
     assert slugs(FlexError) <= set(KINDS)
 
 
-def test_each_kind_of_problem_has_a_page_that_says_what_helps_and_one_page_has_them_all(web: TestClient) -> None:
+def test_each_kind_of_problem_has_a_page_that_says_what_helps_and_one_page_has_them_all(
+    web: TestClient,
+) -> None:
     every = html.unescape(web.get("/problems").text)
     assert web.get("/problems/").text == web.get("/problems").text
     for slug, kind in KINDS.items():
         answer = web.get(f"/problems/{slug}")
         assert answer.status_code == 200
-        assert all(said in html.unescape(answer.text) for said in (kind.title, kind.effect, kind.remedy))
+        assert all(
+            said in html.unescape(answer.text)
+            for said in (kind.title, kind.effect, kind.remedy)
+        )
         assert f'href="/problems/{slug}"' in every
         assert kind.remedy in every
 
 
-@pytest.mark.parametrize("store", [filled(), MemoryStore(), Silent(), Faulty()], ids=lambda store: type(store).__name__)
-@pytest.mark.parametrize("address", ["/", "/livez", "/readyz", "/api/v1/nodes", "/nothing", "/problems/busy"])
+@pytest.mark.parametrize(
+    "store",
+    [filled(), MemoryStore(), Silent(), Faulty()],
+    ids=lambda store: type(store).__name__,
+)
+@pytest.mark.parametrize(
+    "address", ["/", "/livez", "/readyz", "/api/v1/nodes", "/nothing", "/problems/busy"]
+)
 def test_every_answer_is_sealed(store: Store, address: str) -> None:
     headers = client(store).get(address).headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
     assert re.findall(r"script-src[^;]*", policy) in ([], ["script-src 'self'"])
-    assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
+    assert (headers["x-content-type-options"], headers["referrer-policy"]) == (
+        "nosniff",
+        "same-origin",
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [(b"night-7.a", True), (b"a b", False), (b"x" * 65, False), (b"\xe9", False)]
+    ("given", "kept"),
+    [(b"night-7.a", True), (b"a b", False), (b"x" * 65, False), (b"\xe9", False)],
 )
-def test_a_request_keeps_its_id_when_that_is_fit_for_a_log(web: TestClient, given: bytes, kept: bool) -> None:
+def test_a_request_keeps_its_id_when_that_is_fit_for_a_log(
+    web: TestClient, given: bytes, kept: bool
+) -> None:
     answered = web.get("/livez", headers={b"X-Request-Id": given}).headers
     assert (answered["x-request-id"].encode() == given) is kept
 
@@ -319,7 +392,11 @@ def test_a_request_keeps_its_id_when_that_is_fit_for_a_log(web: TestClient, give
 def test_a_name_full_of_markup_stays_text() -> None:
     store = filled()
     store.propose(plan(2, site='<script>alert("x")</script>'), PLACEMENT.empty())
-    for address in (f"/plans/{plan(2).id}", f"/plans/{plan(2).id}?tab=dns", "/api/v1/reports/latest"):
+    for address in (
+        f"/plans/{plan(2).id}",
+        f"/plans/{plan(2).id}?tab=dns",
+        "/api/v1/reports/latest",
+    ):
         page = client(store).get(address).text
         assert "<script>" not in page
         assert "&lt;script&gt;" in page

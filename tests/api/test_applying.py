@@ -35,7 +35,9 @@ def store(installation: Installation) -> Iterator[SqlStore]:
 def begun(installation: Installation, store: SqlStore) -> Plan:
     """A plan of which a killed run made the first half, and was about to make the rest."""
     installation.flex("ingest")
-    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    made = installation.flex(
+        "-o", "json", "plan", "--as-of", installation.as_of()
+    ).json["id"]
     plan = replace(store.plan(made), state="applying")
     (one,) = plan.zone_plans
     half = len(one.changes) // 4 * 2
@@ -47,7 +49,9 @@ def begun(installation: Installation, store: SqlStore) -> Plan:
         ]
     )
     us = controller(installation, store)
-    Rfc2136Target(installation.server.server, "test", controller=us).apply(replace(one, changes=one.changes[:half]))
+    Rfc2136Target(installation.server.server, "test", controller=us).apply(
+        replace(one, changes=one.changes[:half])
+    )
     store.update(plan)
     return plan
 
@@ -57,10 +61,16 @@ def controller(installation: Installation, store: SqlStore) -> str:
 
 
 def said_in_dns(installation: Installation, plan: Plan) -> int:
-    return sum(bool(installation.addresses(change.name)) for change in plan.zone_plans[0].changes if change.type == "A")
+    return sum(
+        bool(installation.addresses(change.name))
+        for change in plan.zone_plans[0].changes
+        if change.type == "A"
+    )
 
 
-def test_what_was_begun_is_finished_by_its_journal(installation: Installation, store: SqlStore, begun: Plan) -> None:
+def test_what_was_begun_is_finished_by_its_journal(
+    installation: Installation, store: SqlStore, begun: Plan
+) -> None:
     assert 0 < said_in_dns(installation, begun) < 24
     assert installation.flex("apply", "--resume").code == 0
     assert said_in_dns(installation, begun) == 24
@@ -74,10 +84,17 @@ def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
     said = installation.flex("apply", "--resume")
     assert f"Plan {begun.id} is finished, and in force." in said.out
     assert "48 record sets in 1 zone changed.\n" in said.out
-    assert installation.flex("plan", "show", begun.id).out.splitlines()[-2:] == said.out.splitlines()[-2:]
+    assert (
+        installation.flex("plan", "show", begun.id).out.splitlines()[-2:]
+        == said.out.splitlines()[-2:]
+    )
     latest = installation.flex("-o", "json", "history").json["items"][0]
     assert (latest["plan"], latest["moves"]) == (begun.id, len(begun.moves))
-    assert [stage["name"] for stage in latest["stages"]] == ["apply", "verify", "settle"]
+    assert [stage["name"] for stage in latest["stages"]] == [
+        "apply",
+        "verify",
+        "settle",
+    ]
 
 
 def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_is_outdated(
@@ -89,7 +106,10 @@ def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_
     assert (named.code, f"plan {begun.id} is half applied" in named.err) == (22, True)
     assert said_in_dns(installation, begun) < 24
     said = installation.flex("apply")
-    assert (said.code, f"Plan {begun.id} is finished, and in force." in said.out) == (0, True)
+    assert (said.code, f"Plan {begun.id} is finished, and in force." in said.out) == (
+        0,
+        True,
+    )
     assert said_in_dns(installation, begun) == 24
     again = installation.flex("apply")
     assert (again.code, "none waits" in again.err) == (20, True)
@@ -101,7 +121,9 @@ def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_
     assert "proposed, outdated" in installation.flex("plan", "list").out
 
 
-def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Installation, begun: Plan) -> None:
+def test_what_was_begun_waits_until_changes_are_frozen_no_more(
+    installation: Installation, begun: Plan
+) -> None:
     before = said_in_dns(installation, begun)
     assert installation.flex("freeze").code == 0
     said = installation.flex("apply")
@@ -110,16 +132,21 @@ def test_what_was_begun_waits_until_changes_are_frozen_no_more(installation: Ins
     assert installation.flex("apply", begun.id, "--force", "freeze").code == 0
 
 
-def test_what_was_begun_is_taken_back(installation: Installation, store: SqlStore, begun: Plan) -> None:
+def test_what_was_begun_is_taken_back(
+    installation: Installation, store: SqlStore, begun: Plan
+) -> None:
     said = installation.flex("apply", "--undo")
     assert (said.code, "record sets put back." in said.out) == (0, True)
     assert said_in_dns(installation, begun) == 0
     assert store.plan(begun.id).state == "failed"
     assert store.journal(begun.id).rows() == ()
     assert said.out.endswith(
-        "Not applied as planned: taken back: DNS says what it said before, but for what others wrote.\n"
+        "Not applied as planned: taken back: DNS says what it said before, but for "
+        "what others wrote.\n"
     )
-    assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
+    assert installation.flex("apply", "--undo").out.startswith(
+        "No plan was being applied"
+    )
     assert installation.flex("-o", "json", "apply", "--undo").out == "null\n"
 
 
@@ -130,40 +157,66 @@ def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
     """The name server gets to it only then: as one that had stopped for a while."""
     made = begun.zone_plans[0]
     claim = Claim("test", controller(installation, store))
-    late = list(update.messages(made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim))
+    late = list(
+        update.messages(
+            made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim
+        )
+    )
     assert installation.flex("apply", way).code == 0
     before = said_in_dns(installation, begun)
-    answers = [answer for _, answer in pipeline.deliver(installation.server.server, late, time.time, lambda _: None)]
+    answers = [
+        answer
+        for _, answer in pipeline.deliver(
+            installation.server.server, late, time.time, lambda _: None
+        )
+    ]
     assert set(answers) == {dns.rcode.NXRRSET}
     assert said_in_dns(installation, begun) == before
 
 
-@pytest.mark.parametrize("said_twice", [("--undo", "--resume"), ("--abandon", "--by-hand"), ("2026", "--resume")])
-def test_who_says_two_things_at_once_is_refused(installation: Installation, said_twice: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "said_twice",
+    [("--undo", "--resume"), ("--abandon", "--by-hand"), ("2026", "--resume")],
+)
+def test_who_says_two_things_at_once_is_refused(
+    installation: Installation, said_twice: tuple[str, ...]
+) -> None:
     said = installation.flex("apply", *said_twice)
     assert (said.code, said.out) == (2, "")
 
 
-def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Plan) -> None:
+def test_who_makes_a_plan_finishes_nothing_in_dns(
+    installation: Installation, begun: Plan
+) -> None:
     before = said_in_dns(installation, begun)
     for verb in ("plan", "rollback"):
         said = installation.flex(verb, "--as-of", installation.as_of())
-        assert (said.code, f"plan {begun.id} is half applied" in said.err) == (22, True), said.err
+        assert (said.code, f"plan {begun.id} is half applied" in said.err) == (
+            22,
+            True,
+        ), said.err
     assert said_in_dns(installation, begun) == before
 
 
-def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(installation: Installation, begun: Plan) -> None:
+def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(
+    installation: Installation, begun: Plan
+) -> None:
     before = said_in_dns(installation, begun)
     assert installation.flex("freeze").code == 0
     said = installation.run()
-    assert (said.code, f"Plan {begun.id} is half applied, and was not finished" in said.out) == (23, True)
+    assert (
+        said.code,
+        f"Plan {begun.id} is half applied, and was not finished" in said.out,
+    ) == (23, True)
     assert said_in_dns(installation, begun) == before
     installation.flex("thaw")
     assert installation.run().code == 0
     assert said_in_dns(installation, begun) == 24
 
 
-def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installation, begun: Plan) -> None:
+def test_what_others_wrote_meanwhile_is_not_taken_back(
+    installation: Installation, begun: Plan
+) -> None:
     from tests.api.test_night import change
 
     name = begun.zone_plans[0].changes[0].name
@@ -175,11 +228,15 @@ def test_what_others_wrote_meanwhile_is_not_taken_back(installation: Installatio
     assert said_in_dns(installation, begun) == 1
 
 
-def test_a_server_that_does_not_answer_is_no_drift(installation: Installation, free_port: int) -> None:
+def test_a_server_that_does_not_answer_is_no_drift(
+    installation: Installation, free_port: int
+) -> None:
     assert installation.night().code == 0
     text = installation.settings.read_text(encoding="utf-8")
     both = f'verify = ["127.0.0.1:{installation.server.port}", "127.0.0.1:{free_port}"]'
-    installation.settings.write_text(text.replace("[dns]\n", f"[dns]\n{both}\n"), encoding="utf-8")
+    installation.settings.write_text(
+        text.replace("[dns]\n", f"[dns]\n{both}\n"), encoding="utf-8"
+    )
     said = installation.flex("-o", "json", "verify")
     assert said.code == 30
     assert [(server["agrees"], server["zone"]) for server in said.json["servers"]] == [

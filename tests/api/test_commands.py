@@ -29,4 +29,8 @@ def test_a_command_that_is_not_there_or_does_not_end_is_told() -> None:
 
 def test_marks_stand_for_what_they_name_in_every_word() -> None:
     marks = {"{node}": "n1", "{address}": "192.0.2.1"}
-    assert fill(["carry", "{node}:{address}", "{other}"], marks) == ["carry", "n1:192.0.2.1", "{other}"]
+    assert fill(["carry", "{node}:{address}", "{other}"], marks) == [
+        "carry",
+        "n1:192.0.2.1",
+        "{other}",
+    ]

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+pytestmark = pytest.mark.skipif(
+    shutil.which("bash") is None, reason="bash is not installed"
+)
 
 
 def completed(folder: Path, *typed: str) -> list[set[str]]:
     """What bash offers for the last word of each that was typed."""
     program = folder / "flex"
-    program.write_text(f"#!{sys.executable}\nfrom flex_api.cli import main\nmain()\n", encoding="utf-8")
+    program.write_text(
+        f"#!{sys.executable}\nfrom flex_api.cli import main\nmain()\n", encoding="utf-8"
+    )
     program.chmod(0o755)
     script = "source <(flex completion bash)\n"
     for each in typed:
@@ -36,7 +40,18 @@ def completed(folder: Path, *typed: str) -> list[set[str]]:
 
 
 def test_verbs_and_options_are_completed(tmp_path: Path) -> None:
-    verbs, of_nodes, options = completed(tmp_path, "flex pl", "flex nodes ", "flex plan --d")
+    verbs, of_nodes, options = completed(
+        tmp_path, "flex pl", "flex nodes ", "flex plan --d"
+    )
     assert verbs == {"plan"}
-    assert of_nodes == {"list", "add", "set", "drain", "undrain", "down", "up", "remove"}
+    assert of_nodes == {
+        "list",
+        "add",
+        "set",
+        "drain",
+        "undrain",
+        "down",
+        "up",
+        "remove",
+    }
     assert "--detailed-exitcode" in options

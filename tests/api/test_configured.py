@@ -1,4 +1,6 @@
-"""What `flex config named` and `flex config knot` print is what the servers take: FLEX can do its work, and no more."""
+"""What `flex config named` and `flex config knot` print is what the servers take: FLEX can do its
+work, and no more.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from flex.model.domain import ZonePlan
 from flex.store import migrate
 from flex_api import cli, first_files
 from flex_dns.bind import PRIMARY_OPTIONS
-from flex_dns.private.private_named import LOOPBACK, SYSTEM_PATH, PrivateNamed, free_port, zone_file
+from flex_dns.private.private_named import (
+    LOOPBACK,
+    SYSTEM_PATH,
+    PrivateNamed,
+    free_port,
+    zone_file,
+)
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.wire.key import make_key, read_key
 from flex_dns.wire.server import Server
@@ -37,7 +45,10 @@ ZONES = (OUTER, INNER, OWN)
 # In the zone of its own, which is not the one that it serves.
 SERVER_ABOVE = f"dns7.{OUTER}"
 CLOSED = 1
-no_knot = pytest.mark.skipif(not (knotd.found("knotd") and knotd.found("knotc")), reason="Knot DNS is not installed")
+no_knot = pytest.mark.skipif(
+    not (knotd.found("knotd") and knotd.found("knotc")),
+    reason="Knot DNS is not installed",
+)
 
 
 def settings(folder: Path, port: int, more: str = "") -> None:
@@ -45,8 +56,10 @@ def settings(folder: Path, port: int, more: str = "") -> None:
     zones = ", ".join(f'"{zone}"' for zone in ZONES)
     (folder / "sites").write_text(f"a.{OUTER}\n{OWN}\n", encoding="utf-8")
     (folder / "flex.toml").write_text(
-        '[[node]]\nname = "n1"\naddresses = ["192.0.2.1"]\nram = "1 GiB"\n[ingest]\nsites_file = "sites"\n'
-        f'[dns]\nserver = "{LOOPBACK}"\nport = {port}\nkey_file = "flex.key"\ntransfer_key_file = "reader.key"\n'
+        '[[node]]\nname = "n1"\naddresses = ["192.0.2.1"]\nram = "1 '
+        'GiB"\n[ingest]\nsites_file = "sites"\n'
+        f'[dns]\nserver = "{LOOPBACK}"\nport = {port}\nkey_file = '
+        '"flex.key"\ntransfer_key_file = "reader.key"\n'
         f'timeout = "2s"\nzones = [{zones}]\n{more}',
         encoding="utf-8",
     )
@@ -77,12 +90,20 @@ def flex(folder: Path, capsys: pytest.CaptureFixture[str]) -> Flex:
 
 
 def server(folder: Path, port: int) -> Server:
-    return Server(LOOPBACK, port, read_key(folder / "flex.key"), 5.0, read_key(folder / "reader.key"))
+    return Server(
+        LOOPBACK,
+        port,
+        read_key(folder / "flex.key"),
+        5.0,
+        read_key(folder / "reader.key"),
+    )
 
 
 def zone_files(folder: Path, ending: str) -> None:
     folder.mkdir(exist_ok=True)
-    above = f"{SERVER_ABOVE.removesuffix(f'.{OUTER}')} A {LOOPBACK}\nsub NS {SERVER_ABOVE}"
+    above = (
+        f"{SERVER_ABOVE.removesuffix(f'.{OUTER}')} A {LOOPBACK}\nsub NS {SERVER_ABOVE}"
+    )
     for zone, more in ((OUTER, above), (INNER, f"@ NS {SERVER_ABOVE}"), (OWN, "")):
         (folder / f"{zone}{ending}").write_text(zone_file(zone, more), encoding="utf-8")
 
@@ -126,7 +147,11 @@ def may(server: Server, zone: str, name: str, kind: str, value: str) -> bool:
 
 
 def does_just_what_it_must(server: Server) -> None:
-    for zone, name in ((OUTER, f"site.{OUTER}"), (INNER, f"site.{INNER}"), (OWN, f"site.{OWN}")):
+    for zone, name in (
+        (OUTER, f"site.{OUTER}"),
+        (INNER, f"site.{INNER}"),
+        (OWN, f"site.{OWN}"),
+    ):
         target = Rfc2136Target(server, "test", verify_ns=False)
         target.apply(ZonePlan(zone, placed(zone, name, "192.0.2.7", owner="test")))
         assert target.read(zone, [name]).owned == {name}
@@ -140,28 +165,46 @@ def states(doctor: Said) -> set[tuple[str, str]]:
     """What it says of zones and their rights, where that is not good."""
     of_zones = [row for row in doctor.json["checks"] if row["name"].split()[0] in ZONES]
     assert len(of_zones) > 3 * 8, of_zones
-    return {(row["name"].split(" ", 1)[1], row["state"]) for row in of_zones if row["state"] != "ok"}
+    return {
+        (row["name"].split(" ", 1)[1], row["state"])
+        for row in of_zones
+        if row["state"] != "ok"
+    }
 
 
 @pytest.mark.real
-def test_bind_takes_what_is_printed_and_lets_flex_do_just_what_it_must(folder: Path, flex: Flex) -> None:
+def test_bind_takes_what_is_printed_and_lets_flex_do_just_what_it_must(
+    folder: Path, flex: Flex
+) -> None:
     zone_files(folder / "data", "db")
     for name in ("flex", "reader"):
         shutil.copy(folder / f"{name}.key", folder / "data" / f"flex-{name}.key")
-    # Told nothing by a primary that is not there yet, it denies the usual names: this one has another.
+    # Told nothing by a primary that is not there yet, it denies the usual names: this one has
+    # another.
     settings(folder, CLOSED)
     assert SERVER_ABOVE not in flex("config", "named").out
     first = printed(flex, folder)
-    with PrivateNamed(folder / "data", [], make_key("beside"), beside=first, options=PRIMARY_OPTIONS) as named:
+    with PrivateNamed(
+        folder / "data", [], make_key("beside"), beside=first, options=PRIMARY_OPTIONS
+    ) as named:
         settings(folder, named.port)
         second = printed(flex, folder)
         assert SERVER_ABOVE in second
-        assert flex("-o", "json", "config", "named").json["items"][0]["asked"] == list(ZONES)
+        assert flex("-o", "json", "config", "named").json["items"][0]["asked"] == list(
+            ZONES
+        )
         port = named.port
     with PrivateNamed(
-        folder / "data", [], make_key("beside"), beside=second, options=PRIMARY_OPTIONS, port=port
+        folder / "data",
+        [],
+        make_key("beside"),
+        beside=second,
+        options=PRIMARY_OPTIONS,
+        port=port,
     ) as named:
-        checkconf = shutil.which("named-checkconf") or shutil.which("named-checkconf", path=SYSTEM_PATH)
+        checkconf = shutil.which("named-checkconf") or shutil.which(
+            "named-checkconf", path=SYSTEM_PATH
+        )
         if checkconf:
             subprocess.run([checkconf, str(named.directory / "named.conf")], check=True)
         does_just_what_it_must(server(folder, port))
@@ -172,12 +215,16 @@ def printed(flex: Flex, folder: Path) -> str:
     text: str = flex("config", "named").out
     for name in ("flex", "reader"):
         assert read_key(folder / f"{name}.key").secret not in text
-    return text.replace("/etc/bind/", f"{folder}/data/").replace("/var/lib/bind/", f"{folder}/data/")
+    return text.replace("/etc/bind/", f"{folder}/data/").replace(
+        "/var/lib/bind/", f"{folder}/data/"
+    )
 
 
 @no_knot
 @pytest.mark.real
-def test_knot_takes_what_is_printed_and_lets_flex_do_just_what_it_must(folder: Path, flex: Flex) -> None:
+def test_knot_takes_what_is_printed_and_lets_flex_do_just_what_it_must(
+    folder: Path, flex: Flex
+) -> None:
     zone_files(folder / "data", "zone")
     with free_port() as port:
         settings(folder, port)
@@ -191,7 +238,9 @@ def test_knot_takes_what_is_printed_and_lets_flex_do_just_what_it_must(folder: P
         with knotd.running(path):
             does_just_what_it_must(server(folder, port))
             assert ("limits of the key", "warn") in states(flex("-o", "json", "doctor"))
-            assert {state for _, state in states(flex("-o", "json", "doctor"))} == {"warn"}
+            assert {state for _, state in states(flex("-o", "json", "doctor"))} == {
+                "warn"
+            }
 
 
 def filled(flex: Flex, folder: Path) -> str:
@@ -204,7 +253,8 @@ def filled(flex: Flex, folder: Path) -> str:
 
 
 SECOND = (
-    '[[dns.primary]]\nserver = "2001:db8::53"\nkey_file = "other.key"\nverify = ["192.0.2.54:5353"]\n'
+    '[[dns.primary]]\nserver = "2001:db8::53"\nkey_file = "other.key"\nverify = '
+    '["192.0.2.54:5353"]\n'
     'zones = ["second.example", "deep.in.sub.hosting.example"]\n'
 )
 
@@ -212,11 +262,18 @@ SECOND = (
 def test_each_primary_gets_its_own_zones_and_keys(folder: Path, flex: Flex) -> None:
     settings(folder, CLOSED, SECOND)
     one, two = flex("-o", "json", "config", "named").json["items"]
-    assert (one["zones"], two["zones"]) == (list(ZONES), ["second.example.", "deep.in.sub.hosting.example."])
+    assert (one["zones"], two["zones"]) == (
+        list(ZONES),
+        ["second.example.", "deep.in.sub.hosting.example."],
+    )
     assert "flex-other" not in one["text"]
     assert "flex-flex" not in two["text"]
-    # Names in it are changed at the other primary, and a zone within a zone within a zone is told once.
-    outer, inner = (one["text"].split(f'zone "{zone}"')[1].split("\n};")[0] for zone in (OUTER, INNER))
+    # Names in it are changed at the other primary, and a zone within a zone within a zone is told
+    # once.
+    outer, inner = (
+        one["text"].split(f'zone "{zone}"')[1].split("\n};")[0]
+        for zone in (OUTER, INNER)
+    )
     assert "deny flex-flex subdomain sub.hosting.example. ANY;" in outer
     assert "deep.in" not in outer
     assert "deny flex-flex subdomain deep.in.sub.hosting.example. ANY;" in inner
@@ -232,9 +289,13 @@ def test_each_primary_gets_its_own_zones_and_keys(folder: Path, flex: Flex) -> N
     assert "notify: [ flex-follower-1 ]" in knot
 
 
-def test_one_zone_alone_can_be_printed_and_one_that_is_not_in_the_settings_cannot(folder: Path, flex: Flex) -> None:
+def test_one_zone_alone_can_be_printed_and_one_that_is_not_in_the_settings_cannot(
+    folder: Path, flex: Flex
+) -> None:
     settings(folder, CLOSED, SECOND)
-    (only,) = flex("-o", "json", "config", "named", "--zone", "Sub.Hosting.Example").json["items"]
+    (only,) = flex(
+        "-o", "json", "config", "named", "--zone", "Sub.Hosting.Example"
+    ).json["items"]
     assert only["zones"] == [INNER]
     assert f'zone "{OUTER}"' not in only["text"]
     refused = flex("config", "knot", "--zone", "other.example")
@@ -242,7 +303,9 @@ def test_one_zone_alone_can_be_printed_and_one_that_is_not_in_the_settings_canno
     assert "hosting.example." in refused.err
 
 
-def test_two_keys_have_the_rights_while_one_takes_the_place_of_the_other(folder: Path, flex: Flex) -> None:
+def test_two_keys_have_the_rights_while_one_takes_the_place_of_the_other(
+    folder: Path, flex: Flex
+) -> None:
     with (folder / "flex.key").open("a", encoding="utf-8") as file:
         file.write(make_key("flex-next").clause())
     text = flex("config", "named", "--zone", OUTER).out
@@ -252,22 +315,33 @@ def test_two_keys_have_the_rights_while_one_takes_the_place_of_the_other(folder:
     assert "key: [ flex-flex, flex-next ]" in flex("config", "knot").out
 
 
-def test_without_a_zone_or_a_key_it_says_what_is_missing(folder: Path, flex: Flex) -> None:
+def test_without_a_zone_or_a_key_it_says_what_is_missing(
+    folder: Path, flex: Flex
+) -> None:
     path = folder / "flex.toml"
     whole = path.read_text(encoding="utf-8")
-    path.write_text(whole.replace('key_file = "flex.key"\ntransfer_', "transfer_"), encoding="utf-8")
+    path.write_text(
+        whole.replace('key_file = "flex.key"\ntransfer_', "transfer_"), encoding="utf-8"
+    )
     assert "key_file" in flex("config", "named").err
     path.write_text(whole.partition("[dns]")[0], encoding="utf-8")
     said = flex("config", "named")
     assert (said.code, "dns.zones" in said.err) == (3, True)
 
 
-def test_what_init_writes_is_what_is_printed_for_the_zone_in_it(folder: Path, flex: Flex) -> None:
+def test_what_init_writes_is_what_is_printed_for_the_zone_in_it(
+    folder: Path, flex: Flex
+) -> None:
     made = folder / "made"
     first_files.write(made)
     for name in ("flex.key", "flex-transfer.key"):
         (made / name).replace(folder / name)
-    text = f'[dns]\nport = {CLOSED}\nkey_file = "flex.key"\ntransfer_key_file = "flex-transfer.key"\n'
-    (folder / "flex.toml").write_text(f'{text}zones = ["{first_files.ZONE}"]\n', encoding="utf-8")
+    text = (
+        f'[dns]\nport = {CLOSED}\nkey_file = "flex.key"\ntransfer_key_file = '
+        '"flex-transfer.key"\n'
+    )
+    (folder / "flex.toml").write_text(
+        f'{text}zones = ["{first_files.ZONE}"]\n', encoding="utf-8"
+    )
     written = (made / "named.conf.flex").read_text(encoding="utf-8")
     assert written.partition("// In options")[2] in flex("config", "named").out

@@ -41,16 +41,29 @@ def verbs(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, Any
 
 def test_every_verb_with_a_dry_run_is_tried_here() -> None:
     every = verbs(typer.main.get_command(cli.application()))
-    assert {name for name, verb in every if any("--dry-run" in one.opts for one in verb.params)} == set(CALLS)
+    assert {
+        name
+        for name, verb in every
+        if any("--dry-run" in one.opts for one in verb.params)
+    } == set(CALLS)
 
 
-def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(installation: Installation) -> None:
+def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
+    installation: Installation,
+) -> None:
     """Each is asked of an installation in which it would do something."""
     site, plan, waiting = prepared(installation)
     for verb, words in CALLS.items():
-        known = {"SITE": site, "PLAN": plan, "WAITING": waiting, "NOW": installation.as_of()}
+        known = {
+            "SITE": site,
+            "PLAN": plan,
+            "WAITING": waiting,
+            "NOW": installation.as_of(),
+        }
         before = books(installation)
-        said = installation.flex(*(known.get(word, word) for word in words), "--dry-run")
+        said = installation.flex(
+            *(known.get(word, word) for word in words), "--dry-run"
+        )
         assert said.code == 0, (verb, said.err)
         assert books(installation) == before, verb
         if verb == "rollback":
@@ -62,13 +75,24 @@ def prepared(installation: Installation) -> tuple[str, str, str]:
     site = installation.flex("-o", "json", "sites", "list").json["items"][-1]["site"]
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
     installation.flex("plan", "--as-of", installation.as_of())
-    applied = installation.flex("-o", "json", "apply", "--as-of", installation.as_of()).json["id"]
-    assert installation.flex("nodes", "add", "n4", "--addresses", "192.0.2.9", "--ram", "8 MiB").code == 0
+    applied = installation.flex(
+        "-o", "json", "apply", "--as-of", installation.as_of()
+    ).json["id"]
+    assert (
+        installation.flex(
+            "nodes", "add", "n4", "--addresses", "192.0.2.9", "--ram", "8 MiB"
+        ).code
+        == 0
+    )
     assert installation.flex("freeze").code == 0
-    waiting = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    waiting = installation.flex(
+        "-o", "json", "plan", "--as-of", installation.as_of()
+    ).json["id"]
     return site, applied, waiting
 
 
 def books(installation: Installation) -> list[object]:
     asked = (("history",), ("plan", "list"), ("audit",))
-    return [installation.flex("-o", "json", *verb, "--limit", "1000").json for verb in asked]
+    return [
+        installation.flex("-o", "json", *verb, "--limit", "1000").json for verb in asked
+    ]

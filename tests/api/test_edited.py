@@ -1,4 +1,6 @@
-"""A record that somebody edits by hand between two nights, on a real name server: told in every form, left alone."""
+"""A record that somebody edits by hand between two nights, on a real name server: told in every
+form, left alone.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,16 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
     installation.traffic(2)
     night = installation.run(2)
     assert night.code == 0
-    assert f"Somebody else changed 1 name in DNS, left alone: {site}." in night.out + night.err
-    shown = installation.flex("-o", "json", "plan", "show", night_plan(installation)).json
-    assert [(row["name"], row["said"]) for row in shown["edited"]] == [(name, sorted(had))]
+    assert (
+        f"Somebody else changed 1 name in DNS, left alone: {site}."
+        in night.out + night.err
+    )
+    shown = installation.flex(
+        "-o", "json", "plan", "show", night_plan(installation)
+    ).json
+    assert [(row["name"], row["said"]) for row in shown["edited"]] == [
+        (name, sorted(had))
+    ]
     assert theirs in shown["edited"][0]["found"]
     told = installation.flex("plan", "show", night_plan(installation)).out
     assert f"`flex plan --take-back {site}`" in " ".join(told.split())
@@ -50,11 +59,25 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
     (why,) = explained["reasons"]
     assert why.startswith("changed in DNS by somebody else, found 2026-")
     assert theirs in why
-    assert f"`flex sites exclude {site}`, and FLEX has it back with `flex plan --take-back {site}`" in why
+    assert (
+        f"`flex sites exclude {site}`, and FLEX has it back with `flex plan --take-back {site}`"
+        in why
+    )
     assert why in " ".join(installation.flex("explain", site).out.split())
-    back = installation.flex("-o", "json", "plan", "--as-of", installation.as_of(2), "--take-back", site)
-    assert installation.flex("apply", back.json["id"], "--as-of", installation.as_of(2)).code == 0
-    assert theirs not in [rdata.to_text() for rrset in installation.ask(name, kind).answer for rdata in rrset]
+    back = installation.flex(
+        "-o", "json", "plan", "--as-of", installation.as_of(2), "--take-back", site
+    )
+    assert (
+        installation.flex(
+            "apply", back.json["id"], "--as-of", installation.as_of(2)
+        ).code
+        == 0
+    )
+    assert theirs not in [
+        rdata.to_text()
+        for rrset in installation.ask(name, kind).answer
+        for rdata in rrset
+    ]
     assert installation.flex("verify").code == 0
 
 

@@ -24,7 +24,9 @@ def homes(installation: Installation) -> dict[str, list[str]]:
     return {row["site"]: row["nodes"] for row in items}
 
 
-def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(installation: Installation) -> None:
+def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
+    installation: Installation,
+) -> None:
     installation.night()
     before = homes(installation)
     said = installation.flex("nodes", "down", "n1")
@@ -33,9 +35,14 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(installation: Installa
     after = homes(installation)
     assert set(after) == set(before)
     assert all(nodes and "n1" not in nodes for nodes in after.values())
-    assert all(after[site] == nodes for site, nodes in before.items() if "n1" not in nodes)
+    assert all(
+        after[site] == nodes for site, nodes in before.items() if "n1" not in nodes
+    )
     assert installation.flex("verify").code == 0
-    states = {row["node"]: row["state"] for row in installation.flex("-o", "json", "nodes", "list").json["items"]}
+    states = {
+        row["node"]: row["state"]
+        for row in installation.flex("-o", "json", "nodes", "list").json["items"]
+    }
     assert states["n1"] == "down"
     # Said again it changes nothing.
     serial = installation.serial()
@@ -59,12 +66,16 @@ def test_where_the_name_server_is_away_it_is_said_what_holds_and_the_same_verb_g
     assert all("n1" not in nodes for nodes in homes(installation).values())
 
 
-def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(installation: Installation) -> None:
+def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(
+    installation: Installation,
+) -> None:
     """The dead node's own addresses go all the same, wherever they are."""
     assert installation.night().code == 0
     sites = installation.flex("-o", "json", "sites", "list").json["items"]
     mine, *others = (row["site"] for row in sites if row["nodes"] == ["n1"])
-    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
+    update = dns.update.UpdateMessage(
+        installation.zone, keyring=installation.server.key.signer()
+    )
     update.replace(f"{mine}.", 60, "A", "203.0.113.9")
     dns.query.tcp(update, "127.0.0.1", port=installation.server.port)
     assert installation.flex("nodes", "down", "n1").code in {0, 32}
@@ -88,18 +99,31 @@ def test_a_node_that_nobody_knows_is_no_node(installation: Installation) -> None
 
 
 @pytest.mark.parametrize("moment", ["propose", "sent", "before-done", "before-settle"])
-def test_killed_at_any_step_it_ends_well_when_it_is_said_again(installation: Installation, moment: str) -> None:
+def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
+    installation: Installation, moment: str
+) -> None:
     installation.night()
     before = homes(installation)
     command = [sys.executable, str(DYING), str(installation.settings), moment]
-    assert subprocess.run(command, check=False, capture_output=True, timeout=60).returncode == -9
-    half = [row["state"] for row in installation.flex("-o", "json", "plan", "list").json["items"]]
+    assert (
+        subprocess.run(command, check=False, capture_output=True, timeout=60).returncode
+        == -9
+    )
+    half = [
+        row["state"]
+        for row in installation.flex("-o", "json", "plan", "list").json["items"]
+    ]
     assert half[0] == ("proposed" if moment == "propose" else "applying")
     said = installation.flex("nodes", "down", "n1")
     assert said.code == 0, said.err
     after = homes(installation)
     assert all(nodes and "n1" not in nodes for nodes in after.values())
-    assert all(after[site] == nodes for site, nodes in before.items() if "n1" not in nodes)
+    assert all(
+        after[site] == nodes for site, nodes in before.items() if "n1" not in nodes
+    )
     assert installation.flex("verify").code == 0
-    states = {row["state"] for row in installation.flex("-o", "json", "plan", "list").json["items"]}
+    states = {
+        row["state"]
+        for row in installation.flex("-o", "json", "plan", "list").json["items"]
+    }
     assert "applying" not in states

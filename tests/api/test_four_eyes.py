@@ -1,4 +1,6 @@
-"""Under four eyes whoever caused what a plan does counts as its author, and is never the only one to agree to it."""
+"""Under four eyes whoever caused what a plan does counts as its author, and is never the only one
+to agree to it.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,12 @@ def waiting(installation: Installation) -> Installation:
     assert first.code == 0, first.err
     installation.mode, installation.extra = "review", ""
     installation.write_settings()
-    text = installation.settings.read_text().replace("[safety]", "[safety]\nfour_eyes = true")
-    installation.settings.write_text(text.replace("trigger_imbalance = 0.2", "trigger_imbalance = 0.9"))
+    text = installation.settings.read_text().replace(
+        "[safety]", "[safety]\nfour_eyes = true"
+    )
+    installation.settings.write_text(
+        text.replace("trigger_imbalance = 0.2", "trigger_imbalance = 0.9")
+    )
     return installation
 
 
@@ -63,7 +69,9 @@ def pin(found: World, name: str, *, at: int = 0) -> str:
     return str(site)
 
 
-def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(waiting: Installation) -> None:
+def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(
+    waiting: Installation,
+) -> None:
     found = world(waiting)
     pin(found, "anna")
     night = waiting.night()
@@ -71,19 +79,28 @@ def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(waiting: Ins
     assert night.json["plan"]["wishers"] == ["anna"]
     mine = waiting.flex("approve", night.json["plan"]["id"], "--as-of", waiting.as_of())
     assert mine.code == 0, "anna's part may be looked at by another"
-    assert waiting.flex("apply", night.json["plan"]["id"], "--as-of", waiting.as_of()).code == 22
+    assert (
+        waiting.flex("apply", night.json["plan"]["id"], "--as-of", waiting.as_of()).code
+        == 22
+    )
     plan = found.store.plan(night.json["plan"]["id"])
     yes(found, plan, "bert")
     assert waiting.flex("apply", plan.id, "--as-of", waiting.as_of()).code == 0
 
 
-def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(installation: Installation) -> None:
+def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(
+    installation: Installation,
+) -> None:
     installation.mode = "review"
     installation.write_settings()
-    text = installation.settings.read_text().replace("[safety]", "[safety]\nfour_eyes = true")
+    text = installation.settings.read_text().replace(
+        "[safety]", "[safety]\nfour_eyes = true"
+    )
     installation.settings.write_text(text)
     night = installation.night()
-    alone = installation.flex("approve", night.json["plan"]["id"], "--as-of", installation.as_of())
+    alone = installation.flex(
+        "approve", night.json["plan"]["id"], "--as-of", installation.as_of()
+    )
     assert (night.code, alone.code) == (22, 22), alone.err
     assert f"{author()} made it" in alone.err
 
@@ -91,10 +108,27 @@ def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(installation
 def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) -> None:
     found = world(waiting)
     pin(found, "anna")
-    command = [sys.executable, "-c", "from flex_api.cli import main; main()", "--config", str(waiting.settings)]
+    command = [
+        sys.executable,
+        "-c",
+        "from flex_api.cli import main; main()",
+        "--config",
+        str(waiting.settings),
+    ]
     script = 'SYSTEMD_EXEC_PID=$$ exec "$@"'
     done = subprocess.run(
-        ["/bin/sh", "-c", script, "sh", *command, "-o", "json", "run", "--as-of", waiting.as_of()],
+        [
+            "/bin/sh",
+            "-c",
+            script,
+            "sh",
+            *command,
+            "-o",
+            "json",
+            "run",
+            "--as-of",
+            waiting.as_of(),
+        ],
         check=False,
         capture_output=True,
         text=True,
@@ -104,7 +138,9 @@ def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) ->
     assert (done.returncode, said["author"], said["wishers"]) == (22, "", ["anna"])
 
 
-def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(waiting: Installation) -> None:
+def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(
+    waiting: Installation,
+) -> None:
     found = world(waiting)
     pin(found, "anna")
     plan = nightly.propose(found).plan
@@ -115,7 +151,9 @@ def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(waiting: Install
     assert approving.lacks(found, yes(found, plan, "bert")) == ""
 
 
-def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(waiting: Installation) -> None:
+def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
+    waiting: Installation,
+) -> None:
     found = world(waiting)
     pin(found, "anna")
     pin(found, "bert", at=1)
@@ -141,27 +179,39 @@ def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> 
     assert (back.author, back.wishers) == ("dora", ("carla",))
 
 
-def test_who_drains_a_node_counts_until_it_is_empty_and_the_watch_is_nobody(waiting: Installation) -> None:
+def test_who_drains_a_node_counts_until_it_is_empty_and_the_watch_is_nobody(
+    waiting: Installation,
+) -> None:
     found = world(waiting)
     node = found.nodes[0].name
-    as_one(found, "anna").store.order_node(NodeOrder(node, "draining", found.clock(), author="anna"))
+    as_one(found, "anna").store.order_node(
+        NodeOrder(node, "draining", found.clock(), author="anna")
+    )
     drained = nightly.propose(found).plan
     assert {move.source for move in drained.moves} == {node}
     assert drained.wishers == ("anna",)
     found.store.order_node(NodeOrder(node, "down", found.clock()))
-    assert nightly.propose(found).plan.wishers == ("anna",), "it was her wish, whatever the watch saw since"
+    assert nightly.propose(found).plan.wishers == ("anna",), (
+        "it was her wish, whatever the watch saw since"
+    )
 
 
-def test_a_wish_that_changes_nothing_has_no_part_in_a_plan(waiting: Installation) -> None:
+def test_a_wish_that_changes_nothing_has_no_part_in_a_plan(
+    waiting: Installation,
+) -> None:
     found = world(waiting)
     _, placement = found.store.placement()
     row = placement.iloc[0]
-    as_one(found, "anna").store.put_pin(Pin(str(row["site"]), (str(row["node"]),), author="anna"))
+    as_one(found, "anna").store.put_pin(
+        Pin(str(row["site"]), (str(row["node"]),), author="anna")
+    )
     pin(found, "bert", at=3)
     assert nightly.propose(found).plan.wishers == ("bert",)
 
 
-def test_a_plan_that_was_stored_before_wishes_had_authors_goes_by_its_own(waiting: Installation) -> None:
+def test_a_plan_that_was_stored_before_wishes_had_authors_goes_by_its_own(
+    waiting: Installation,
+) -> None:
     found = world(waiting)
     plan = nightly.propose(found, author="anna").plan
     found.store.update(replace(plan, wishers=()))

@@ -37,10 +37,14 @@ def world(say: Callable[[str], None] = wiring.silent, **dns: object) -> World:
 
 
 def breaks_in(here: World) -> None:
-    """Somebody else takes the lease, and keeps it: what this thread writes it writes for its own run."""
+    """Somebody else takes the lease, and keeps it: what this thread writes it writes for its own
+    run.
+    """
     rival = Run("rival", holder(), AS_OF)
     with ThreadPoolExecutor(1) as elsewhere:
-        elsewhere.submit(here.store.begin, rival, PATIENCE, here.time_of_day(), breaks_in=True).result()
+        elsewhere.submit(
+            here.store.begin, rival, PATIENCE, here.time_of_day(), breaks_in=True
+        ).result()
 
 
 def fails_when_broken_into(here: World) -> None:
@@ -69,7 +73,9 @@ def test_a_run_that_lost_its_lease_does_not_wait_with_that_of_another() -> None:
     with pytest.raises(Busy):
         waits_when_its_lease_is_lost(here)
     with pytest.raises(Busy):
-        here.store.begin(Run("third", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True)
+        here.store.begin(
+            Run("third", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True
+        )
 
 
 def test_who_holds_no_lease_waits_all_the_same() -> None:
@@ -78,7 +84,14 @@ def test_who_holds_no_lease_waits_all_the_same() -> None:
 
 def test_a_command_that_writes_no_text_fails_as_any_other() -> None:
     said: list[str] = []
-    here = world(said.append, warm_command=["sh", "-c", "printf '\\377' ; printf '\\377 it is full' >&2; exit 1"])
+    here = world(
+        said.append,
+        warm_command=[
+            "sh",
+            "-c",
+            "printf '\\377' ; printf '\\377 it is full' >&2; exit 1",
+        ],
+    )
     warm_command.run(here, {NODE: ["www.example.org"]})
     (line,) = said
     assert line.startswith("Warming up failed: sh: ")

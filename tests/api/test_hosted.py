@@ -1,4 +1,6 @@
-"""Which names in the logs are sites: a visitor can send any name, and most of them are none of ours."""
+"""Which names in the logs are sites: a visitor can send any name, and most of them are none of
+ours.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def profiles(*sites: str) -> pd.DataFrame:
     return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
 
 
-@pytest.mark.parametrize("name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example"])
+@pytest.mark.parametrize(
+    "name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example"]
+)
 def test_a_host_name_is_a_site_where_there_is_no_list(name: str) -> None:
     kept, strangers = hosted.only(profiles(name), None)
     assert (list(kept["site"]), strangers) == ([name], 0)
@@ -50,7 +54,9 @@ def test_errors_alone_make_no_site_where_there_is_no_list() -> None:
 
 
 def test_a_list_decides_and_a_listed_site_without_visitors_is_there() -> None:
-    kept, strangers = hosted.only(profiles("a.example", "evil.example"), ("a.example", "quiet.example"))
+    kept, strangers = hosted.only(
+        profiles("a.example", "evil.example"), ("a.example", "quiet.example")
+    )
     assert list(kept["site"]) == ["a.example", "quiet.example"]
     assert kept["access_bytes"].tolist() == [10, 0]
     assert strangers == 1
@@ -58,7 +64,9 @@ def test_a_list_decides_and_a_listed_site_without_visitors_is_there() -> None:
 
 def test_a_list_has_comments_and_is_read_as_people_write_it(tmp_path: Path) -> None:
     path = tmp_path / "sites"
-    path.write_text("# ours\nB.example.\n\na.example  # new\na.example\n", encoding="utf-8")
+    path.write_text(
+        "# ours\nB.example.\n\na.example  # new\na.example\n", encoding="utf-8"
+    )
     assert hosted.read_site_list(path) == ("a.example", "b.example")
 
 
@@ -73,8 +81,12 @@ def test_a_listed_name_beyond_ascii_is_the_one_that_dns_has(tmp_path: Path) -> N
     assert hosted.read_site_list(path) == ("xn--bcher-kva.example",)
 
 
-@pytest.mark.parametrize("name", ["straße.example", "ü..example", "ü" * 64 + ".example"])
-def test_a_listed_name_that_dns_cannot_have_or_has_in_two_ways_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["straße.example", "ü..example", "ü" * 64 + ".example"]
+)
+def test_a_listed_name_that_dns_cannot_have_or_has_in_two_ways_is_refused(
+    name: str, tmp_path: Path
+) -> None:
     path = tmp_path / "sites"
     path.write_text(name, encoding="utf-8")
     with pytest.raises(BadSetting) as caught:

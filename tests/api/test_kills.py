@@ -1,4 +1,6 @@
-"""kill -9 at the boundaries of a night's stages, and at any time: the next run says so, and brings all to its end."""
+"""kill -9 at the boundaries of a night's stages, and at any time: the next run says so, and brings
+all to its end.
+"""
 
 from __future__ import annotations
 
@@ -21,30 +23,67 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 MORTAL = Path(__file__).with_name("mortal.py")
-STAGES = ("ingest", "profile", "tidy", "finish", "plan", "gate", "apply", "verify", "settle", "report", "notify")
+STAGES = (
+    "ingest",
+    "profile",
+    "tidy",
+    "finish",
+    "plan",
+    "gate",
+    "apply",
+    "verify",
+    "settle",
+    "report",
+    "notify",
+)
 BOUNDARIES = range(4 * len(STAGES))
 ROUNDS = int(os.environ.get("ROUNDS", "200"))
 
 
 def dies_at(installation: Installation, number: int) -> None:
-    command = [sys.executable, str(MORTAL), str(installation.settings), installation.as_of(), str(number)]
-    assert subprocess.run(command, check=False, capture_output=True, timeout=120).returncode == -9
+    command = [
+        sys.executable,
+        str(MORTAL),
+        str(installation.settings),
+        installation.as_of(),
+        str(number),
+    ]
+    assert (
+        subprocess.run(
+            command, check=False, capture_output=True, timeout=120
+        ).returncode
+        == -9
+    )
 
 
 def converges(installation: Installation, url: str) -> None:
-    """The next run takes over, ends well, and the one after has nothing to do; nothing is half recorded."""
+    """The next run takes over, ends well, and the one after has nothing to do; nothing is half
+    recorded.
+    """
     again = installation.night()
     assert again.code == 0, again.err
     serial = installation.serial()
-    placed = {row["site"]: row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]}
+    placed = {
+        row["site"]: row["nodes"]
+        for row in installation.flex("-o", "json", "sites", "list").json["items"]
+    }
     assert len(placed) == 24
     for site, nodes in placed.items():
         assert installation.addresses(site) == [f"192.0.2.{node[1]}" for node in nodes]
     last = installation.night()
-    assert (last.code, last.json["plan"]["moves"], installation.serial()) == (0, [], serial)
+    assert (last.code, last.json["plan"]["moves"], installation.serial()) == (
+        0,
+        [],
+        serial,
+    )
     with open_store(url) as store:
         assert all(run.ended for run in store.runs(1000))
-        assert {plan.state for plan in store.plans(1000)} <= {"proposed", "applied", "failed", "discarded"}
+        assert {plan.state for plan in store.plans(1000)} <= {
+            "proposed",
+            "applied",
+            "failed",
+            "discarded",
+        }
         base, placement = store.placement()
         assert (store.plan(base).state, len(set(placement["site"]))) == ("applied", 24)
     sound(url)
@@ -55,7 +94,9 @@ def sound(url: str) -> None:
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             assert connection.scalar(text("PRAGMA integrity_check")) == "ok"
-        orphans = "SELECT count(*) FROM placements WHERE cycle NOT IN (SELECT id FROM cycles)"
+        orphans = (
+            "SELECT count(*) FROM placements WHERE cycle NOT IN (SELECT id FROM cycles)"
+        )
         assert connection.scalar(text(orphans)) == 0
         assert connection.scalar(text("SELECT run FROM lease")) is None
     engine.dispose()
@@ -73,11 +114,17 @@ def on_postgresql(installation: Installation, cluster: Cluster) -> str:
     return url
 
 
-def test_the_next_run_says_where_the_one_before_was_killed(installation: Installation) -> None:
+def test_the_next_run_says_where_the_one_before_was_killed(
+    installation: Installation,
+) -> None:
     dies_at(installation, 4 * STAGES.index("plan") + 1)
     said = installation.run()
     assert "was interrupted at plan" in said.out
-    (lost,) = (run for run in open_store(on_sqlite(installation)).runs() if run.exit_code == 137)
+    (lost,) = (
+        run
+        for run in open_store(on_sqlite(installation)).runs()
+        if run.exit_code == 137
+    )
     assert lost.message.startswith("interrupted at plan")
 
 
@@ -99,8 +146,14 @@ def test_so_it_is_on_postgresql(installation: Installation, cluster: Cluster) ->
 @pytest.mark.torture
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("number", BOUNDARIES)
-def test_at_every_boundary(installation: Installation, cluster: Cluster, kind: str, number: int) -> None:
-    url = on_sqlite(installation) if kind == "sqlite" else on_postgresql(installation, cluster)
+def test_at_every_boundary(
+    installation: Installation, cluster: Cluster, kind: str, number: int
+) -> None:
+    url = (
+        on_sqlite(installation)
+        if kind == "sqlite"
+        else on_postgresql(installation, cluster)
+    )
     dies_at(installation, number)
     converges(installation, url)
 
@@ -108,7 +161,11 @@ def test_at_every_boundary(installation: Installation, cluster: Cluster, kind: s
 @pytest.mark.torture
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_at_any_time(installation: Installation, cluster: Cluster, kind: str) -> None:
-    url = on_sqlite(installation) if kind == "sqlite" else on_postgresql(installation, cluster)
+    url = (
+        on_sqlite(installation)
+        if kind == "sqlite"
+        else on_postgresql(installation, cluster)
+    )
     moments = random.Random(kind)
     for number in range(ROUNDS):
         process = installation.process("run", "--as-of", installation.as_of())

@@ -1,4 +1,6 @@
-"""Packages that are put off: whoever imports them gets them, and a run that needs none of them loads none."""
+"""Packages that are put off: whoever imports them gets them, and a run that needs none of them
+loads none.
+"""
 
 from __future__ import annotations
 
@@ -14,42 +16,78 @@ without_native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT
 
 pytestmark = pytest.mark.real
 
-LINE = b'h%d.example 192.0.2.1 - - [02/Mar/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" 200 100 "-" "-"\n'
+LINE = (
+    b'h%d.example 192.0.2.1 - - [02/Mar/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" '
+    b'200 100 "-" "-"\n'
+)
 
 
 def said(program: str) -> str:
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     ).stdout.strip()
 
 
 def test_what_is_put_off_is_itself_as_soon_as_something_is_asked_of_it() -> None:
-    program = "import flex_api, sys, pandas as pd; before = sys.modules['pandas']; frame = pd.DataFrame({'a': [1]});"
-    program += "import pandas; print(before is pd, pandas.DataFrame is pd.DataFrame, type(frame) is pandas.DataFrame)"
+    program = (
+        "import flex_api, sys, pandas as pd; before = sys.modules['pandas']; "
+        "frame = pd.DataFrame({'a': [1]});"
+    )
+    program += (
+        "import pandas; print(before is pd, pandas.DataFrame is pd.DataFrame, "
+        "type(frame) is pandas.DataFrame)"
+    )
     assert said(program) == "True True True"
 
 
 def test_a_part_of_what_is_put_off_can_be_imported() -> None:
-    assert said("import flex_api; from pandas.testing import assert_frame_equal; print('there')") == "there"
+    assert (
+        said(
+            "import flex_api; from pandas.testing import assert_frame_equal; print('there')"
+        )
+        == "there"
+    )
 
 
 def test_several_threads_may_ask_first() -> None:
     program = "import flex_api, pandas as pd; from concurrent.futures import ThreadPoolExecutor\n"
-    program += "print(len({id(kind) for kind in ThreadPoolExecutor(8).map(lambda _: pd.DataFrame, range(64))}))"
+    program += (
+        "print(len({id(kind) for kind in ThreadPoolExecutor(8).map(lambda _: "
+        "pd.DataFrame, range(64))}))"
+    )
     assert said(program) == "1"
 
 
-@pytest.mark.parametrize("loops", ["python", pytest.param("native", marks=without_native)])
-def test_reading_logs_takes_no_more_memory_than_promised_whatever_is_in_them(loops: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "loops", ["python", pytest.param("native", marks=without_native)]
+)
+def test_reading_logs_takes_no_more_memory_than_promised_whatever_is_in_them(
+    loops: str, tmp_path: Path
+) -> None:
     logs = [tmp_path / f"{number}.log" for number in range(2)]
     for number, log in enumerate(logs):
         lines = range(number * 120_000, (number + 1) * 120_000)
         log.write_bytes(b"".join(LINE % (i, i, b"x" * 200) for i in lines))
-    arguments = ["-q", "ingest", "--partials-only", str(tmp_path / "d"), "--node", "n1", *map(str, logs)]
+    arguments = [
+        "-q",
+        "ingest",
+        "--partials-only",
+        str(tmp_path / "d"),
+        "--node",
+        "n1",
+        *map(str, logs),
+    ]
     program = "import sys; from pathlib import Path\n"
     program += 'sys.modules["flex_native"] = None\n' if loops == "python" else ""
     program += f"from flex_api.cli import run; run({arguments})\n"
-    program += "peak = next(line for line in Path('/proc/self/status').open() if line.startswith('VmHWM'))\n"
+    program += (
+        "peak = next(line for line in Path('/proc/self/status').open() if "
+        "line.startswith('VmHWM'))\n"
+    )
     program += "print(int(peak.split()[1]) // 1024, 'pandas.core.frame' in sys.modules)"
     peak, _, loaded = said(program).partition(" ")
     assert int(peak) < 256

@@ -35,15 +35,21 @@ def here() -> World:
     )
 
 
-def test_a_step_is_recorded_as_of_its_day_and_holds_the_lease_by_the_time_of_day(here: World) -> None:
+def test_a_step_is_recorded_as_of_its_day_and_holds_the_lease_by_the_time_of_day(
+    here: World,
+) -> None:
     with lease(here, "test") as held:
         assert held.run.started == AS_OF
         with pytest.raises(Busy, match=f"{here.time_of_day():%Y-%m-%d}"):
-            here.store.begin(Run("rival", "other.example.org:1:1", AS_OF), PATIENCE, AS_OF + PATIENCE)
+            here.store.begin(
+                Run("rival", "other.example.org:1:1", AS_OF), PATIENCE, AS_OF + PATIENCE
+            )
 
 
 def test_a_long_stage_does_not_lose_the_lease(here: World) -> None:
-    """Every time the lease is prolonged somebody looks at the clock: once to begin, twice more in the background."""
+    """Every time the lease is prolonged somebody looks at the clock: once to begin, twice more in
+    the background.
+    """
     looks = 0
     prolonged = threading.Event()
 
@@ -54,12 +60,16 @@ def test_a_long_stage_does_not_lose_the_lease(here: World) -> None:
             prolonged.set()
         return here.time_of_day()
 
-    with lease(replace(here, time_of_day=time_of_day), "test", beats=timedelta(milliseconds=5)):
+    with lease(
+        replace(here, time_of_day=time_of_day), "test", beats=timedelta(milliseconds=5)
+    ):
         assert prolonged.wait(30)
 
 
 def missing(here: World, error: FlexError, beats: int) -> None:
-    """A step whose store answers with the error at the first beats; it lasts until one was well again."""
+    """A step whose store answers with the error at the first beats; it lasts until one was well
+    again.
+    """
     asked = 0
     well = threading.Event()
 
@@ -77,11 +87,15 @@ def missing(here: World, error: FlexError, beats: int) -> None:
 
 
 def test_a_database_that_is_away_for_a_moment_ends_no_beat(here: World) -> None:
-    missing(here, StoreError("writing", "gone", kept="nothing was stored", advice=""), 3)
+    missing(
+        here, StoreError("writing", "gone", kept="nothing was stored", advice=""), 3
+    )
 
 
 def test_nor_does_one_that_another_process_keeps_busy(here: World) -> None:
-    missing(here, Busy("writing", "others write", kept="nothing was stored", advice=""), 3)
+    missing(
+        here, Busy("writing", "others write", kept="nothing was stored", advice=""), 3
+    )
 
 
 def test_the_beat_ends_once_the_lease_is_lost() -> None:

@@ -1,4 +1,6 @@
-"""The verbs about logs through the command line: which logs are read, what is told of them, what is shipped."""
+"""The verbs about logs through the command line: which logs are read, what is told of them, what is
+shipped.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
-LINE = b'192.0.2.1 - - [02/Mar/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "-"\n'
+LINE = (
+    b'192.0.2.1 - - [02/Mar/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "-"\n'
+)
 TEXT = b"".join(LINE % (second, second) for second in range(50))
 
 Ingest = Callable[..., "Said"]
@@ -34,16 +38,22 @@ def counted(said: Said) -> int:
     return int(said.json["lines"]["counted"])
 
 
-def test_one_source_of_the_settings_is_read_and_the_others_are_left(ingest: Ingest) -> None:
+def test_one_source_of_the_settings_is_read_and_the_others_are_left(
+    ingest: Ingest,
+) -> None:
     first = ingest("--source", "n2")
     assert {row["source"] for row in first.json["files"]} == {"n2"}
     assert counted(first) > 0
     rest = ingest()
-    assert {row["source"] for row in rest.json["files"] if row["outcome"] == "read"} - {"n2"} != set()
+    assert {row["source"] for row in rest.json["files"] if row["outcome"] == "read"} - {
+        "n2"
+    } != set()
     assert counted(ingest()) == 0
 
 
-def test_many_files_are_a_summary_and_those_to_look_at(installation: Installation, tmp_path: Path) -> None:
+def test_many_files_are_a_summary_and_those_to_look_at(
+    installation: Installation, tmp_path: Path
+) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     names = [f"{number:02}.log" for number in range(30)]
@@ -68,7 +78,9 @@ def test_a_file_that_cannot_be_read_ends_in_another_code_and_the_others_count(
     good.write_bytes(TEXT)
     bad.symlink_to(tmp_path / "nowhere")
     given = ("--node", "n1", "--site", "a.example")
-    said = installation.flex("-o", "json", "ingest", str(good), str(bad), str(tmp_path), *given)
+    said = installation.flex(
+        "-o", "json", "ingest", str(good), str(bad), str(tmp_path), *given
+    )
     assert said.code == 3
     assert counted(said) == 50
     answer = json.loads(said.err)["answer"]
@@ -76,7 +88,9 @@ def test_a_file_that_cannot_be_read_ends_in_another_code_and_the_others_count(
     assert "bad.log" in answer
 
 
-def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(ingest: Ingest) -> None:
+def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(
+    ingest: Ingest,
+) -> None:
     said = ingest("--source", "n9")
     assert said.code == 3
     assert "n2" in json.loads(said.err)["answer"]
@@ -120,10 +134,18 @@ def test_options_of_files_without_files_are_refused(ingest: Ingest) -> None:
 
 
 def test_standard_input_is_a_log_like_any_other(installation: Installation) -> None:
-    command = [sys.executable, "-c", "from flex_api.cli import main; main()", "--config", str(installation.settings)]
+    command = [
+        sys.executable,
+        "-c",
+        "from flex_api.cli import main; main()",
+        "--config",
+        str(installation.settings),
+    ]
     command += ["-o", "json", "ingest", "-", "--node", "n1", "--site", "a.example"]
     for wanted in (50, 0):
-        said = subprocess.run(command, input=TEXT, capture_output=True, check=True, timeout=300)
+        said = subprocess.run(
+            command, input=TEXT, capture_output=True, check=True, timeout=300
+        )
         assert json.loads(said.stdout)["lines"]["counted"] == wanted
 
 
@@ -131,8 +153,15 @@ def test_malformed_lines_are_told_by_reason_and_written_to_a_file(
     ingest: Ingest, installation: Installation, tmp_path: Path
 ) -> None:
     log, invalid = tmp_path / "old.log", tmp_path / "invalid"
-    log.write_bytes(TEXT + b"nonsense\n" + TEXT.replace(b" 200 100 ", b" 200 x ")[:100].partition(b"\n")[0] + b"\n")
-    said = ingest(str(log), "--node", "n1", "--site", "a.example", "--invalid", str(invalid))
+    log.write_bytes(
+        TEXT
+        + b"nonsense\n"
+        + TEXT.replace(b" 200 100 ", b" 200 x ")[:100].partition(b"\n")[0]
+        + b"\n"
+    )
+    said = ingest(
+        str(log), "--node", "n1", "--site", "a.example", "--invalid", str(invalid)
+    )
     assert said.json["bad_lines"] == {"no_fields": 1, "no_bytes": 1}
     (first, _) = said.json["files"][0]["bad_samples"]
     assert log.read_bytes()[first["offset"] :].startswith(b"nonsense\n")
@@ -154,20 +183,38 @@ def test_a_machine_with_nothing_but_logs_ships_what_the_controller_takes_in(
 ) -> None:
     log, beside = tmp_path / "access.log", tmp_path / "beside"
     log.write_bytes(TEXT)
-    bare = installation.flex("--config", str(tmp_path / "none"), "-o", "json", *shipping(beside, log))
+    bare = installation.flex(
+        "--config", str(tmp_path / "none"), "-o", "json", *shipping(beside, log)
+    )
     assert (bare.code, bare.json["parcels"]["parcels"]) == (0, 1)
-    assert counted(installation.flex("--config", str(tmp_path / "none"), "-o", "json", *shipping(beside, log))) == 0
+    assert (
+        counted(
+            installation.flex(
+                "--config", str(tmp_path / "none"), "-o", "json", *shipping(beside, log)
+            )
+        )
+        == 0
+    )
     stranger = installation.flex("-o", "json", "import", str(beside / "out"))
     assert (stranger.code, stranger.json["parcels"][0]["outcome"]) == (3, "refused")
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write('[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n')
+        file.write(
+            '[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n'
+        )
     installation.write_settings()
     assert installation.flex("import", "--node", "n2", str(beside / "out")).code == 3
     taken = installation.flex("-o", "json", "import", "--delete", str(beside / "out"))
     assert (taken.code, taken.json["taken"], taken.json["lines"]) == (0, 1, 50)
     assert list((beside / "out").iterdir()) == []
     # Who reads the log itself later goes on where the parcel ended.
-    assert counted(installation.flex("-o", "json", "ingest", str(log), "--node", "n1", "--site", "a.example")) == 0
+    assert (
+        counted(
+            installation.flex(
+                "-o", "json", "ingest", str(log), "--node", "n1", "--site", "a.example"
+            )
+        )
+        == 0
+    )
 
 
 def test_a_parcel_that_got_lost_is_told_by_import_and_by_data_until_it_comes(
@@ -178,23 +225,56 @@ def test_a_parcel_that_got_lost_is_told_by_import_and_by_data_until_it_comes(
     for part in range(3):
         with log.open("ab") as file:
             file.write(TEXT)
-        assert installation.flex("--config", str(tmp_path / "none"), *shipping(beside, log)).code == 0
-        lost += [path for path in (beside / "out").iterdir() if part == 1 and path not in lost]
+        assert (
+            installation.flex(
+                "--config", str(tmp_path / "none"), *shipping(beside, log)
+            ).code
+            == 0
+        )
+        lost += [
+            path
+            for path in (beside / "out").iterdir()
+            if part == 1 and path not in lost
+        ]
         if part == 0:
             (first,) = (beside / "out").iterdir()
     (second,) = set(lost) - {first}
     second.rename(kept)
     with (installation.folder / "sources").open("a", encoding="utf-8") as settings:
-        settings.write('[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n')
+        settings.write(
+            '[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n'
+        )
     installation.write_settings()
     missing = {"source": "n1:a.example", "log": str(log), "before_byte": 2 * len(TEXT)}
-    assert installation.flex("-o", "json", "import", str(beside / "out")).json["missing"] == [missing]
-    assert f"before byte {2 * len(TEXT):,} has not arrived" in installation.flex("import", str(beside / "out")).out
-    assert f"{log} before byte {2 * len(TEXT):,}" in installation.flex("data", "--as-of", "2023-11-16").out
+    assert installation.flex("-o", "json", "import", str(beside / "out")).json[
+        "missing"
+    ] == [missing]
+    assert (
+        f"before byte {2 * len(TEXT):,} has not arrived"
+        in installation.flex("import", str(beside / "out")).out
+    )
+    assert (
+        f"{log} before byte {2 * len(TEXT):,}"
+        in installation.flex("data", "--as-of", "2023-11-16").out
+    )
     kept.rename(second)
-    assert installation.flex("-o", "json", "import", str(beside / "out")).json["missing"] == []
-    assert "have not arrived" not in installation.flex("data", "--as-of", "2023-11-16").out
+    assert (
+        installation.flex("-o", "json", "import", str(beside / "out")).json["missing"]
+        == []
+    )
+    assert (
+        "have not arrived" not in installation.flex("data", "--as-of", "2023-11-16").out
+    )
 
 
 def shipping(beside: Path, log: Path) -> tuple[str, ...]:
-    return ("ingest", "--partials-only", str(beside), str(log), "--node", "n1", "--site", "a.example")
+    return (
+        "ingest",
+        "--partials-only",
+        str(beside),
+        str(log),
+        "--node",
+        "n1",
+        "--site",
+        "a.example",
+    )

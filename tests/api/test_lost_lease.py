@@ -1,5 +1,5 @@
-"""Two processes on one PostgreSQL: one sleeps past its lease, another takes over, and what the first does then counts
-for nothing.
+"""Two processes on one PostgreSQL: one sleeps past its lease, another takes over, and what the
+first does then counts for nothing.
 """
 
 from __future__ import annotations
@@ -34,20 +34,36 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 SLEEPING = Path(__file__).with_name("sleeping.py")
-# Seconds. A step takes one or two; the store and the name server are each waited for no longer than 30.
+# Seconds. A step takes one or two; the store and the name server are each waited for no longer than
+# 30.
 LONGEST = 180.0
-# Behind each step of the store, its journals and the name server, and before it. That a plan begins is marked in one
-# transaction with the look at it: who sleeps in there keeps all writers waiting, and is no case of these.
+# Behind each step of the store, its journals and the name server, and before it. That a plan begins
+# is marked in one transaction with the look at it: who sleeps in there keeps all writers waiting,
+# and is no case of these.
 STEPS = {
     "apply": ("apply", "intend", "sent", "done", "verify", "settle"),
     "accept": ("verify", "settle"),
-    "down": ("order_node", "propose", "apply", "intend", "sent", "done", "verify", "settle"),
+    "down": (
+        "order_node",
+        "propose",
+        "apply",
+        "intend",
+        "sent",
+        "done",
+        "verify",
+        "settle",
+    ),
     "resume": ("refuse_late", "look", "apply", "sent", "done", "verify", "settle"),
     "undo": ("update", "refuse_late", "look", "read", "apply", "new_journal"),
     "abandon": ("refuse_late", "look", "read", "settle", "new_journal"),
 }
 # What is done behind these is all there was to do: nothing is left that could be refused.
-LAST = {("apply", "settle"), ("accept", "settle"), ("undo", "new_journal"), ("abandon", "new_journal")}
+LAST = {
+    ("apply", "settle"),
+    ("accept", "settle"),
+    ("undo", "new_journal"),
+    ("abandon", "new_journal"),
+}
 LAST |= {("down", "settle"), ("resume", "settle")}
 EVERY = [
     (verb, moment)
@@ -60,16 +76,29 @@ QUICK = [("apply", "sent"), ("down", "before-settle")]
 
 
 @contextmanager
-def asleep(installation: Installation, verb: str, moment: str, hours: int, plan: str = "") -> Iterator[int]:
+def asleep(
+    installation: Installation, verb: str, moment: str, hours: int, plan: str = ""
+) -> Iterator[int]:
     """The number of the process while it sleeps; it is ended with this, at the latest."""
-    command = [sys.executable, str(SLEEPING), str(installation.settings), verb, moment, str(hours), plan]
+    command = [
+        sys.executable,
+        str(SLEEPING),
+        str(installation.settings),
+        verb,
+        moment,
+        str(hours),
+        plan,
+    ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
             status = stops(process.pid)
-            assert os.WIFSTOPPED(status), f"it ended with {os.waitstatus_to_exitcode(status)} and met no {moment}"
+            assert os.WIFSTOPPED(status), (
+                f"it ended with {os.waitstatus_to_exitcode(status)} and met no {moment}"
+            )
             yield process.pid
         finally:
-            # Whatever failed: one that is stopped would be waited for, and keeps its locks. It may have ended before.
+            # Whatever failed: one that is stopped would be waited for, and keeps its locks. It may
+            # have ended before.
             process.kill()
 
 
@@ -93,13 +122,17 @@ def wakes(number: int) -> int:
 def world(installation: Installation, hours: int) -> Iterator[World]:
     here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC))
     try:
-        yield replace(here, time_of_day=lambda: datetime.now(UTC) + timedelta(hours=hours))
+        yield replace(
+            here, time_of_day=lambda: datetime.now(UTC) + timedelta(hours=hours)
+        )
     finally:
         here.close()
 
 
 def takes_over(installation: Installation, hours: int) -> None:
-    """As another machine does after the lease has expired: what was begun is finished, and other changes are made."""
+    """As another machine does after the lease has expired: what was begun is finished, and other
+    changes are made.
+    """
     with world(installation, hours) as here, lease(here, "the other machine"):
         applying.finish(here)
         here.store.order_node(NodeOrder("n3", "active", given=here.time_of_day()))
@@ -115,7 +148,10 @@ def all_there_is(installation: Installation) -> object:
             base,
             placement.to_dict("records"),
             [(one.id, one.state, one.taking_back, one.message) for one in plans],
-            [[(row.number, row.state) for row in here.store.journal(one.id).rows()] for one in plans],
+            [
+                [(row.number, row.state) for row in here.store.journal(one.id).rows()]
+                for one in plans
+            ],
             [(order.node, order.state) for order in here.store.node_orders()],
             here.store.attempts(),
             [installation.addresses(site) for site in sorted(set(placement["site"]))],
@@ -137,12 +173,17 @@ def plan(installation: Installation, cluster: Cluster) -> str:
     found: str = made["id"]
     # As if nobody had waited for hours with it: plans are as old as their day.
     text = installation.settings.read_text(encoding="utf-8")
-    installation.settings.write_text(text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n'), encoding="utf-8")
+    installation.settings.write_text(
+        text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n'),
+        encoding="utf-8",
+    )
     return found
 
 
 def test_a_process_that_neither_stops_nor_ends_is_not_waited_for_for_ever() -> None:
-    with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import signal; signal.pause()"]
+    ) as process:
         assert os.waitstatus_to_exitcode(stops(process.pid, 0.1)) == -signal.SIGKILL
 
 
@@ -152,7 +193,9 @@ def half_applied(installation: Installation, plan: str) -> None:
         os.waitpid(number, 0)
 
 
-def comes_too_late(installation: Installation, plan: str, verb: str, moment: str) -> None:
+def comes_too_late(
+    installation: Installation, plan: str, verb: str, moment: str
+) -> None:
     if verb in ("resume", "undo", "abandon"):
         half_applied(installation, plan)
     if verb == "accept":
@@ -160,8 +203,13 @@ def comes_too_late(installation: Installation, plan: str, verb: str, moment: str
     with asleep(installation, verb, moment, 2, plan) as number:
         takes_over(installation, 4)
         before = all_there_is(installation)
-        # What the name servers say by now is not that plan any more, which is found before the lease is asked for.
-        ends = {Busy.exit_code, DnsError.exit_code} if verb == "accept" else {Busy.exit_code}
+        # What the name servers say by now is not that plan any more, which is found before the
+        # lease is asked for.
+        ends = (
+            {Busy.exit_code, DnsError.exit_code}
+            if verb == "accept"
+            else {Busy.exit_code}
+        )
         assert wakes(number) in ends
         assert all_there_is(installation) == before
     assert installation.flex("verify").code == 0
@@ -173,11 +221,15 @@ def by_hand(installation: Installation, plan: str) -> None:
 
 
 @pytest.mark.parametrize(("verb", "moment"), QUICK)
-def test_who_lost_the_lease_changes_nothing(installation: Installation, plan: str, verb: str, moment: str) -> None:
+def test_who_lost_the_lease_changes_nothing(
+    installation: Installation, plan: str, verb: str, moment: str
+) -> None:
     comes_too_late(installation, plan, verb, moment)
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize(("verb", "moment"), EVERY)
-def test_so_it_is_at_every_stage(installation: Installation, plan: str, verb: str, moment: str) -> None:
+def test_so_it_is_at_every_stage(
+    installation: Installation, plan: str, verb: str, moment: str
+) -> None:
     comes_too_late(installation, plan, verb, moment)

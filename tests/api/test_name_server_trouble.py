@@ -1,4 +1,6 @@
-"""What can go wrong with a name server, as whoever types `flex apply` sees it: one line, an exit code, no change."""
+"""What can go wrong with a name server, as whoever types `flex apply` sees it: one line, an exit
+code, no change.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ MANY = tuple(f"192.0.2.{number}" for number in range(1, 102))
 
 @dataclass(slots=True)
 class Desk:
-    """Settings, a database and a primary, on which two sites of ours are; and a server that heard of neither."""
+    """Settings, a database and a primary, on which two sites of ours are; and a server that heard
+    of neither.
+    """
 
     folder: Path
     primary: PrivateNamed
@@ -48,16 +52,22 @@ class Desk:
     control: int
     plans: int = 0
 
-    def settings(self, key: Key = KEY, *, port: int = 0, zone: str = ZONE, verify: int = 0) -> None:
+    def settings(
+        self, key: Key = KEY, *, port: int = 0, zone: str = ZONE, verify: int = 0
+    ) -> None:
         path = self.folder / "key"
         path.touch(mode=0o600)
         path.write_text(key.clause(), encoding="ascii")
-        asked = f'verify = ["127.0.0.1:{verify}"]\n' if verify else "verify_ns = false\n"
+        asked = (
+            f'verify = ["127.0.0.1:{verify}"]\n' if verify else "verify_ns = false\n"
+        )
         (self.folder / "flex.toml").write_text(
             'schema = 1\n[cluster]\nname = "flex-eu1"\n'
             '[[node]]\nname = "n1"\naddresses = ["192.0.2.1"]\nram = "1 GiB"\n'
-            f'[[node]]\nname = "n2"\naddresses = ["192.0.2.2"]\nram = "1 GiB"\n[database]\nurl = "{self.url}"\n'
-            f'[dns]\nport = {port or self.primary.port}\nkey_file = "key"\nzones = ["{zone}"]\ntimeout = "1s"\n'
+            '[[node]]\nname = "n2"\naddresses = ["192.0.2.2"]\nram = "1 '
+            f'GiB"\n[database]\nurl = "{self.url}"\n'
+            f'[dns]\nport = {port or self.primary.port}\nkey_file = "key"\nzones = '
+            f'["{zone}"]\ntimeout = "1s"\n'
             f'ttl = 60\nsettle = "1s"\n{asked}',
             encoding="utf-8",
         )
@@ -74,22 +84,53 @@ class Desk:
             told = Proven("none", 0, False)
             every = Period.days_before(now, 1)
             plan = Plan(
-                f"plan-{self.plans}", now, every, store.in_force(), "", told, (), 0, 0, None, Balance((), 0.0), (), ()
+                f"plan-{self.plans}",
+                now,
+                every,
+                store.in_force(),
+                "",
+                told,
+                (),
+                0,
+                0,
+                None,
+                Balance((), 0.0),
+                (),
+                (),
             )
-            at = "n2" if any(change.name == LATE and change.before for change in made.changes) else "n1"
+            at = (
+                "n2"
+                if any(change.name == LATE and change.before for change in made.changes)
+                else "n1"
+            )
             rows = pd.DataFrame({"site": [LATE[:-1]], "node": [at]})
             store.propose(replace(plan, zone_plans=(made,)), PLACEMENT.make(rows))
         return f"plan-{self.plans}"
 
     def apply(self, plan: str) -> int:
-        arguments = ["--config", str(self.folder / "flex.toml"), "apply", plan, "--force", "plan.addresses"]
+        arguments = [
+            "--config",
+            str(self.folder / "flex.toml"),
+            "apply",
+            plan,
+            "--force",
+            "plan.addresses",
+        ]
         return cli.run(arguments)
 
     def zones(self) -> list[str]:
         """All that both servers have."""
         ring = {KEY.signer().name: KEY.signer()}
-        transfers = [dns.query.xfr("127.0.0.1", ZONE, port=on.port, keyring=ring) for on in (self.primary, self.other)]
-        return [str(rrset) for transfer in transfers for message in transfer for rrset in message.answer]
+        transfers = [
+            dns.query.xfr("127.0.0.1", ZONE, port=on.port, keyring=ring)
+            for on in (self.primary, self.other)
+        ]
+        return [
+            str(rrset)
+            for transfer in transfers
+            for message in transfer
+            for rrset in message.answer
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +138,9 @@ def desk() -> Iterator[Desk]:
     with passable() as folder, kept_port() as port:
         control = f'inet 127.0.0.1 port {port} allow {{ 127.0.0.1; }} keys {{ "{RNDC.name}"; }};'
         with (
-            PrivateNamed(folder / "a", [ZONE], KEY, readers=[READER, RNDC], controls=control) as primary,
+            PrivateNamed(
+                folder / "a", [ZONE], KEY, readers=[READER, RNDC], controls=control
+            ) as primary,
             PrivateNamed(folder / "b", [ZONE], KEY) as other,
         ):
             made = Desk(folder, primary, other, port)
@@ -113,7 +156,9 @@ def moved(name: str = WWW, *after: str) -> ZonePlan:
     return ZonePlan(ZONE, (Change(Rrset(name, "A", 60, ("192.0.2.1",)), new),))
 
 
-def plain(desk: Desk, key: Key = KEY, *, port: int = 0, zone: str = ZONE) -> AbstractContextManager[ZonePlan]:
+def plain(
+    desk: Desk, key: Key = KEY, *, port: int = 0, zone: str = ZONE
+) -> AbstractContextManager[ZonePlan]:
     desk.settings(key, port=port, zone=zone)
     return nullcontext(replace(moved(), zone=zone))
 
@@ -126,8 +171,12 @@ def fake(desk: Desk, reply: Callable[[bytes], bytes]) -> Iterator[ZonePlan]:
 
 
 def bad_time(request: bytes) -> bytes:
-    """As a server answers whose clock is an hour ahead; it signs with the time that it was asked with."""
-    query = dns.message.from_wire(request[2:], keyring={KEY.signer().name: KEY.signer()})
+    """As a server answers whose clock is an hour ahead; it signs with the time that it was asked
+    with.
+    """
+    query = dns.message.from_wire(
+        request[2:], keyring={KEY.signer().name: KEY.signer()}
+    )
     answer = dns.message.make_response(query)
     now = (int(time.time()) + 3600).to_bytes(6)
     answer.use_tsig(KEY.signer(), tsig_error=18, other_data=now, original_id=query.id)
@@ -152,9 +201,13 @@ def frozen(desk: Desk) -> Iterator[ZonePlan]:
     rndc.touch(mode=0o600)
     rndc.write_text(f'{RNDC.clause()}options {{ default-key "{RNDC.name}"; }};\n')
     command = ["rndc", "-c", str(rndc), "-s", "127.0.0.1", "-p", str(desk.control)]
-    subprocess.run([*command, "freeze", ZONE], check=True, capture_output=True, timeout=300)
+    subprocess.run(
+        [*command, "freeze", ZONE], check=True, capture_output=True, timeout=300
+    )
     yield moved()
-    subprocess.run([*command, "thaw", ZONE], check=True, capture_output=True, timeout=300)
+    subprocess.run(
+        [*command, "thaw", ZONE], check=True, capture_output=True, timeout=300
+    )
 
 
 @contextmanager
@@ -187,7 +240,9 @@ def late(desk: Desk) -> Iterator[ZonePlan]:
 @contextmanager
 def outside(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings()
-    yield ZonePlan(ZONE, (Change(None, Rrset("www.example.org.", "A", 60, ("192.0.2.2",))),))
+    yield ZonePlan(
+        ZONE, (Change(None, Rrset("www.example.org.", "A", 60, ("192.0.2.2",))),)
+    )
 
 
 @contextmanager
@@ -201,18 +256,54 @@ Given = Callable[[Desk], AbstractContextManager[ZonePlan]]
 
 # What is wrong, the exit code, and what the line that tells of it says.
 TABLE: dict[str, tuple[Given, int, str]] = {
-    "wrong key": (lambda on: plain(on, key=make_key("flex")), 30, "the key's secret is another one there"),
-    "unknown key": (lambda on: plain(on, key=make_key("who")), 30, "does not know this key"),
-    "BADTIME": (lambda on: fake(on, bad_time), 30, "its clock is 3600 seconds ahead of ours"),
-    "REFUSED": (lambda on: plain(on, key=READER), 30, "REFUSED: the key reader may not change this"),
-    "NOTAUTH": (lambda on: plain(on, port=on.other.port, zone="no.example."), 30, "NOTAUTH"),
+    "wrong key": (
+        lambda on: plain(on, key=make_key("flex")),
+        30,
+        "the key's secret is another one there",
+    ),
+    "unknown key": (
+        lambda on: plain(on, key=make_key("who")),
+        30,
+        "does not know this key",
+    ),
+    "BADTIME": (
+        lambda on: fake(on, bad_time),
+        30,
+        "its clock is 3600 seconds ahead of ours",
+    ),
+    "REFUSED": (
+        lambda on: plain(on, key=READER),
+        30,
+        "REFUSED: the key reader may not change this",
+    ),
+    "NOTAUTH": (
+        lambda on: plain(on, port=on.other.port, zone="no.example."),
+        30,
+        "NOTAUTH",
+    ),
     "NOTZONE": (outside, 30, "NOTZONE: a name lies outside the zone"),
-    "SERVFAIL, for its journal cannot be written": (unwritable, 30, "SERVFAIL: it could not do it"),
+    "SERVFAIL, for its journal cannot be written": (
+        unwritable,
+        30,
+        "SERVFAIL: it could not do it",
+    ),
     "frozen zone": (frozen, 30, "a frozen zone needs `rndc thaw`"),
     "stopped by SIGSTOP": (stopped, 30, "no answer in time"),
-    "port of another server": (lambda on: fake(on, lambda _: WEB), 30, "is not the name server we know"),
-    "101 addresses": (many, 30, "101 records of type A; a name server stores at most 100"),
-    "cut-off answers": (lambda on: fake(on, cut_off(on)), 30, "broke before the answer was complete"),
+    "port of another server": (
+        lambda on: fake(on, lambda _: WEB),
+        30,
+        "is not the name server we know",
+    ),
+    "101 addresses": (
+        many,
+        30,
+        "101 records of type A; a name server stores at most 100",
+    ),
+    "cut-off answers": (
+        lambda on: fake(on, cut_off(on)),
+        30,
+        "broke before the answer was complete",
+    ),
     "a secondary that never catches up": (late, 32, "1 of 2 record sets differ"),
 }
 
@@ -229,7 +320,9 @@ def test_it_is_told_in_a_line_and_nothing_is_changed(
     told = [one for one in said.err.splitlines() if line in one]
     assert (found, len(told)) == (code, 1), said.err
     assert "Traceback" not in said.err
-    assert all(secret not in said.out + said.err for secret in (KEY.secret, READER.secret))
+    assert all(
+        secret not in said.out + said.err for secret in (KEY.secret, READER.secret)
+    )
     if code == 30:
         assert "nothing was changed" in said.err
         assert desk.zones() == before

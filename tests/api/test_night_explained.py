@@ -1,4 +1,6 @@
-"""What a night says of what it does not do: rests with their end, what is left to later, what an adoption does."""
+"""What a night says of what it does not do: rests with their end, what is left to later, what an
+adoption does.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ from flex_api.told import text
 from flex_api.wiring import World
 from flex_api.wishes import explaining, tonight
 from flex_dns.memory import MemoryTarget
-from tests.api.nights import DAY, NODES, SITES, ZONE, Cluster, four_nodes, loads, resting
+from tests.api.nights import (
+    DAY,
+    NODES,
+    SITES,
+    ZONE,
+    Cluster,
+    four_nodes,
+    loads,
+    resting,
+)
 
 EVEN = {site: 10 / (number + 5) for number, site in enumerate(SITES)}
 
@@ -38,30 +49,42 @@ EVERYWHERE = [f"192.0.2.{number}" for number in range(1, 5)]
 
 @pytest.fixture
 def adopted(cluster: Cluster) -> Cluster:
-    """Every site was on all nodes, as round robin has it, and is on as many as it needs since the first night."""
+    """Every site was on all nodes, as round robin has it, and is on as many as it needs since the
+    first night.
+    """
     adopting(cluster)
     made = nightly.propose(cluster.world).plan
     assert {move.target for move in made.moves} == {None}
     assert made.stops == ()
-    applying.apply(cluster.world, made.id, force=[breach.rule for breach in made.breaches])
+    applying.apply(
+        cluster.world, made.id, force=[breach.rule for breach in made.breaches]
+    )
     return cluster
 
 
-def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(adopted: Cluster) -> None:
+def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(
+    adopted: Cluster,
+) -> None:
     assert resting(adopted) == {}
     done = adopted.night({**EVEN, SITES[20]: 4.0})
     assert any(move.target for move in done.moves)
     assert done.stops == ()
 
 
-def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_that_binds(cluster: Cluster) -> None:
+def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_that_binds(
+    cluster: Cluster,
+) -> None:
     """Every site moved last night, so that nothing that is wrong tonight can be mended."""
     cluster.night(EVEN)
     shift = dict(zip(NODES, [*NODES[1:], NODES[0]], strict=True))
     for site in SITES:
-        cluster.world.store.put_pin(Pin(site, tuple(shift[node] for node in cluster.nodes_of(site))))
+        cluster.world.store.put_pin(
+            Pin(site, tuple(shift[node] for node in cluster.nodes_of(site)))
+        )
     moved = nightly.propose(cluster.world, decide.LIFTED).plan
-    moved = applying.apply(cluster.world, moved.id, force=[breach.rule for breach in moved.breaches])
+    moved = applying.apply(
+        cluster.world, moved.id, force=[breach.rule for breach in moved.breaches]
+    )
     assert moved.settled is not None
     for site in SITES:
         cluster.world.store.drop_pin(site)
@@ -72,14 +95,25 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     rest = made.stops[0]
     assert rest.until == moved.settled + 3 * DAY
     site = rest.sites[0]
-    told = next(why for why in explaining.explain_site(cluster.world, site).reasons if why.startswith("stays on"))
+    told = next(
+        why
+        for why in explaining.explain_site(cluster.world, site).reasons
+        if why.startswith("stays on")
+    )
     ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
-    assert f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
+    assert (
+        f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)"
+        in told
+    )
     assert not nightly.propose(cluster.world, [decide.MARGIN]).plan.moves
-    assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves}
+    assert site in {
+        move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves
+    }
 
 
-def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(cluster: Cluster) -> None:
+def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
+    cluster: Cluster,
+) -> None:
     """Also what an ordinary night took off it."""
     cluster.night(loads(0))
     cluster.world.store.order_node(NodeOrder("n4", "down", given=cluster.now))
@@ -95,7 +129,9 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(clust
     assert back.after.worst <= 0.05
 
 
-def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurry(cluster: Cluster) -> None:
+def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurry(
+    cluster: Cluster,
+) -> None:
     cluster.night(loads(0))
     there = cluster.on("n4")
     cluster.world = limited(cluster.world, 4)
@@ -104,8 +140,12 @@ def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurr
     (said,) = tonight.told(cluster.world, "n4")
     leave = f"4 sites leave n4 with the next plan, {there - 4} later (safety.max_moved_sites is 4)"
     assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
-    cluster.world.store.order_node(dataclasses.replace(order, deadline=cluster.now + DAY / 2))
-    assert tonight.told(cluster.world, "n4") == [f"{there} sites leave n4 with the next plan"]
+    cluster.world.store.order_node(
+        dataclasses.replace(order, deadline=cluster.now + DAY / 2)
+    )
+    assert tonight.told(cluster.world, "n4") == [
+        f"{there} sites leave n4 with the next plan"
+    ]
     cluster.world.store.order_node(order)
     gone = cluster.night(loads(0))
     assert (cluster.on("n4"), len(gone.put_off)) == (there - 4, there - 4)
@@ -119,8 +159,13 @@ def test_an_order_that_is_stored_is_not_said_to_have_failed_where_no_plan_can_be
 ) -> None:
     cluster.night(loads(0))
     cluster.world.store.order_node(NodeOrder("n4", "draining", cluster.now))
-    ingest = cluster.world.settings.ingest.model_copy(update={"sites_file": tmp_path / "gone.txt"})
-    world = dataclasses.replace(cluster.world, settings=cluster.world.settings.model_copy(update={"ingest": ingest}))
+    ingest = cluster.world.settings.ingest.model_copy(
+        update={"sites_file": tmp_path / "gone.txt"}
+    )
+    world = dataclasses.replace(
+        cluster.world,
+        settings=cluster.world.settings.model_copy(update={"ingest": ingest}),
+    )
     (said,) = tonight.told(world, "n4")
     assert said.startswith("how many sites that is with the next plan is not known: ")
     assert "gone.txt" in said
@@ -138,9 +183,19 @@ def test_a_campaign_for_which_tomorrow_is_too_late_goes_before_a_drain_that_take
     world.store.order_node(NodeOrder("n1", "draining", cluster.now))
     world = cluster.world = limited(world, 3)
     now = cluster.now + DAY
-    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
-    late = Pin(site, (wanted,), since=now - timedelta(hours=1)) if when == ENDS[1] else Pin(site, (wanted,))
-    ends = dataclasses.replace(late, until=now + timedelta(hours=10)) if when == ENDS[0] else late
+    wanted = next(
+        node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site)
+    )
+    late = (
+        Pin(site, (wanted,), since=now - timedelta(hours=1))
+        if when == ENDS[1]
+        else Pin(site, (wanted,))
+    )
+    ends = (
+        dataclasses.replace(late, until=now + timedelta(hours=10))
+        if when == ENDS[0]
+        else late
+    )
     world.store.put_pin(dataclasses.replace(ends, campaign="sale"))
     done = cluster.night(loads(0))
     assert len({move.site for move in done.moves}) == 3
@@ -154,7 +209,9 @@ def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wh
     site = SITES[59]
     cluster.world.store.order_node(NodeOrder("n1", "draining", cluster.now))
     world = cluster.world = limited(cluster.world, 3)
-    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
+    wanted = next(
+        node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site)
+    )
     world.store.put_pin(Pin(site, (wanted,), reason="launch"))
     done = cluster.night(loads(0))
     put_off = next(move for move in done.put_off if move.site == site)
@@ -172,21 +229,32 @@ def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wh
     text.plan(Console(file=shown, width=200), output)
     assert f"pinned to {wanted}; {limit}" in shown.getvalue()
     data = ReportData("test", cluster.now, 0.05, output, (), None, {})
-    assert all(f"pinned to {wanted}; {limit}" in FORMATS[form](data) for form in ("json", "md", "html"))
+    assert all(
+        f"pinned to {wanted}; {limit}" in FORMATS[form](data)
+        for form in ("json", "md", "html")
+    )
 
 
 def limited(world: World, most: int) -> World:
     safety = world.settings.safety.model_copy(update={"max_moved_sites": most})
-    return dataclasses.replace(world, settings=world.settings.model_copy(update={"safety": safety}))
+    return dataclasses.replace(
+        world, settings=world.settings.model_copy(update={"safety": safety})
+    )
 
 
-def test_what_left_a_drained_node_rests_until_the_node_is_back(cluster: Cluster) -> None:
+def test_what_left_a_drained_node_rests_until_the_node_is_back(
+    cluster: Cluster,
+) -> None:
     cluster.night(loads(0))
     order = NodeOrder("n4", "draining", cluster.now, cluster.now + DAY, "new disks")
     cluster.world.store.order_node(order)
     gone = cluster.night(loads(0))
-    assert set(resting(cluster)) == {move.site for move in gone.moves if move.source == "n4"}
-    cluster.world.store.order_node(dataclasses.replace(order, state="active", deadline=None))
+    assert set(resting(cluster)) == {
+        move.site for move in gone.moves if move.source == "n4"
+    }
+    cluster.world.store.order_node(
+        dataclasses.replace(order, state="active", deadline=None)
+    )
     assert resting(cluster) == {}
     cluster.night(loads(0))
     assert cluster.on("n4") > 0
@@ -208,15 +276,21 @@ def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_break
     does = "60 sites would be adopted and give up 180 replicas that they do not need"
     assert f"{does}, predicted misses 23 % to 5.4 %; worst node" in shown.getvalue()
     over = [line for line in shown.getvalue().splitlines() if "over limits" in line]
-    command = f"flex apply {made.id} " + " ".join(f"--force {breach.rule}" for breach in made.breaches)
+    command = f"flex apply {made.id} " + " ".join(
+        f"--force {breach.rule}" for breach in made.breaches
+    )
     assert len(over) == 1
     assert all(f"{breach.rule} is" in over[0] for breach in made.breaches)
     assert over[0].endswith(f"(past them: {command})")
-    assert [line.split("  ")[0] for line in shown.getvalue().splitlines() if "one node is enough" in line] == [
-        f"60 sites, such as {SITES[0]}"
-    ]
+    assert [
+        line.split("  ")[0]
+        for line in shown.getvalue().splitlines()
+        if "one node is enough" in line
+    ] == [f"60 sites, such as {SITES[0]}"]
     with pytest.raises(Held):
-        applying.apply(world, made.id, force=[breach.rule for breach in made.breaches[1:]])
+        applying.apply(
+            world, made.id, force=[breach.rule for breach in made.breaches[1:]]
+        )
     applying.apply(world, made.id, force=[breach.rule for breach in made.breaches])
 
 
@@ -224,7 +298,9 @@ def adopting(cluster: Cluster) -> World:
     """Every site is on all nodes, as round robin has it."""
     world = cluster.world
     dns = world.settings.dns.model_copy(update={"adopt": True})
-    cluster.world = dataclasses.replace(world, settings=world.settings.model_copy(update={"dns": dns}))
+    cluster.world = dataclasses.replace(
+        world, settings=world.settings.model_copy(update={"dns": dns})
+    )
     target = cluster.world.target
     assert isinstance(target, MemoryTarget)
     for site in SITES:

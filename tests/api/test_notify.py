@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
-NEWS = Bulletin("applied", "[flex test] applied", "text", {"schema_version": 1, "event": "applied"})
+NEWS = Bulletin(
+    "applied", "[flex test] applied", "text", {"schema_version": 1, "event": "applied"}
+)
 
 
 @dataclass
@@ -74,7 +76,11 @@ def letterbox() -> Iterator[Heard]:
             self.wfile.write(b"220 here\r\n")
             while line := self.rfile.readline():
                 word = line.split()[0].upper()
-                self.wfile.write({b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(word, b"250 well\r\n"))
+                self.wfile.write(
+                    {b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(
+                        word, b"250 well\r\n"
+                    )
+                )
                 if word == b"DATA":
                     heard.bodies.append(b"".join(iter(self.rfile.readline, b".\r\n")))
                     self.wfile.write(b"250 taken\r\n")
@@ -93,7 +99,9 @@ def tell(installation: Installation, lines: str) -> None:
         file.write(f"\n{lines}\n")
 
 
-def test_a_webhook_is_signed_says_what_happened_and_has_an_id(installation: Installation, hook: Heard) -> None:
+def test_a_webhook_is_signed_says_what_happened_and_has_an_id(
+    installation: Installation, hook: Heard
+) -> None:
     (installation.folder / "secret").write_text("it's a secret\n", encoding="utf-8")
     tell(
         installation,
@@ -103,7 +111,11 @@ def test_a_webhook_is_signed_says_what_happened_and_has_an_id(installation: Inst
     night = installation.night()
     assert night.code == 0
     told = hook.json()
-    assert (told["event"], told["result"], told["plan"]) == ("applied", "applied", night.json["plan"]["id"])
+    assert (told["event"], told["result"], told["plan"]) == (
+        "applied",
+        "applied",
+        night.json["plan"]["id"],
+    )
     signed = hmac.new(b"it's a secret", hook.bodies[0], hashlib.sha256).hexdigest()
     assert hook.headers[0]["X-Flex-Signature"] == f"sha256={signed}"
     assert hook.headers[0]["X-Flex-Event-Id"] == told["event_id"]
@@ -118,13 +130,21 @@ def test_a_webhook_is_signed_says_what_happened_and_has_an_id(installation: Inst
     assert len(hook.bodies) == 1, "a night with nothing to do is told to nobody"
 
 
-def test_a_mail_says_the_verdict_in_its_subject(installation: Installation, letterbox: Heard) -> None:
+def test_a_mail_says_the_verdict_in_its_subject(
+    installation: Installation, letterbox: Heard
+) -> None:
     installation.mode = "review"
     installation.write_settings()
-    tell(installation, f'[notify]\nmail_to = ["ops@example.net"]\nsmtp = "127.0.0.1:{letterbox.port}"')
+    tell(
+        installation,
+        f'[notify]\nmail_to = ["ops@example.net"]\nsmtp = "127.0.0.1:{letterbox.port}"',
+    )
     assert installation.night().code == 22
     (mail,) = letterbox.bodies
-    assert b"Subject: [flex test] waiting for approval: 24 sites would move" in mail.replace(b"\r\n ", b" ")
+    assert (
+        b"Subject: [flex test] waiting for approval: 24 sites would move"
+        in mail.replace(b"\r\n ", b" ")
+    )
     assert b"flex apply" in mail
 
 
@@ -139,26 +159,39 @@ def test_a_night_that_fails_is_told_and_nobody_at_home_stops_nothing(
     )
     night = installation.night()
     assert night.code == 0
-    assert "webhook webhook failed: HTTP Error 404" in night.json["run"]["stages"][-1]["outcome"]
+    assert (
+        "webhook webhook failed: HTTP Error 404"
+        in night.json["run"]["stages"][-1]["outcome"]
+    )
     assert installation.night(4).code == 20
     assert b"FAILED (20)" in letterbox.bodies[-1]
     assert hook.json()["event"] == "failure"
 
 
-def test_what_a_receiver_could_not_take_is_sent_again_under_the_same_id(hook: Heard) -> None:
+def test_what_a_receiver_could_not_take_is_sent_again_under_the_same_id(
+    hook: Heard,
+) -> None:
     hook.codes += [503, 429]
     post(Webhook(url=f"http://127.0.0.1:{hook.port}/"), NEWS, "id-1", pauses=(0.0, 0.0))
     assert [headers["X-Flex-Event-Id"] for headers in hook.headers] == ["id-1"] * 3
     hook.codes += [400]
     with pytest.raises(OSError, match="400"):
-        post(Webhook(url=f"http://127.0.0.1:{hook.port}/"), NEWS, "id-2", pauses=(0.0, 0.0))
+        post(
+            Webhook(url=f"http://127.0.0.1:{hook.port}/"),
+            NEWS,
+            "id-2",
+            pauses=(0.0, 0.0),
+        )
     assert len(hook.bodies) == 4
 
 
-def test_addresses_of_webhooks_are_not_shown(installation: Installation, tmp_path: Path) -> None:
+def test_addresses_of_webhooks_are_not_shown(
+    installation: Installation, tmp_path: Path
+) -> None:
     (tmp_path / "url").write_text("http://127.0.0.1:1/hidden", encoding="utf-8")
     tell(
         installation,
-        '[[notify.webhook]]\nurl = "https://hooks.example/T0/hidden"\n[[notify.webhook]]\nurl_file = "url"',
+        "[[notify.webhook]]\nurl = "
+        '"https://hooks.example/T0/hidden"\n[[notify.webhook]]\nurl_file = "url"',
     )
     assert "hidden" not in installation.flex("config", "show").out

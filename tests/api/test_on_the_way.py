@@ -1,4 +1,6 @@
-"""A plan that makes before it breaks, and what goes wrong on its way: finished or taken back, never left."""
+"""A plan that makes before it breaks, and what goes wrong on its way: finished or taken back, never
+left.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ import pandas as pd
 import pytest
 
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
-from flex.model.domain import Balance, Change, Period, Plan, Proven, Rrset, Run, Verdict, ZonePlan
+from flex.model.domain import (
+    Balance,
+    Change,
+    Period,
+    Plan,
+    Proven,
+    Rrset,
+    Run,
+    Verdict,
+    ZonePlan,
+)
 from flex.model.journal import Journal, JournalRow
 from flex.model.orders import Freeze
 from flex.store import MemoryStore, holder
@@ -29,7 +41,9 @@ ZONE = "example.org."
 # In the order of their waves.
 SITES = ("b.example.org", "a.example.org")
 OLD, NEW = "192.0.2.1", "192.0.2.2"
-AWAY = Unreachable("asking", "no answer in time", kept="nothing was changed", advice="look at it")
+AWAY = Unreachable(
+    "asking", "no answer in time", kept="nothing was changed", advice="look at it"
+)
 NEVER = Refused("asking", "REFUSED", kept="nothing was changed", advice="look at it")
 
 
@@ -53,7 +67,9 @@ class Server(MemoryTarget):
         if journal:
             journal.intend([JournalRow(0, ZONE, (), "done")])
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
         self.asked()
         if self.is_late:
             return (Verdict("ns2", len(wanted), error="no answer in time"),)
@@ -62,24 +78,40 @@ class Server(MemoryTarget):
 
 @dataclass
 class Cluster:
-    """Two sites that move from n1 to n2, one after the other. What they had is not waited for: its TTL is 0."""
+    """Two sites that move from n1 to n2, one after the other. What they had is not waited for: its
+    TTL is 0.
+    """
 
     ttl: int = 0
     said: list[str] = field(default_factory=list)
     server: Server = field(default_factory=Server)
     store: MemoryStore = field(default_factory=MemoryStore)
     more: dict[str, object] = field(default_factory=dict)
-    dns: dict[str, object] = field(default_factory=lambda: {"make_before_break": True, "waves": [0.01]})
+    dns: dict[str, object] = field(
+        default_factory=lambda: {"make_before_break": True, "waves": [0.01]}
+    )
 
     def __post_init__(self) -> None:
-        marks = [Rrset(marker_name(f"{site}.", ZONE), "TXT", 1, (marker_text("me"),)) for site in SITES]
+        marks = [
+            Rrset(marker_name(f"{site}.", ZONE), "TXT", 1, (marker_text("me"),))
+            for site in SITES
+        ]
         given = [at(site, OLD, ttl=self.ttl) for site in SITES]
-        MemoryTarget.apply(self.server, ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks))))
-        self.store.propose(plan(self.ttl), PLACEMENT.from_columns({"site": list(SITES), "node": ["n2"] * len(SITES)}))
+        MemoryTarget.apply(
+            self.server,
+            ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks))),
+        )
+        self.store.propose(
+            plan(self.ttl),
+            PLACEMENT.from_columns({"site": list(SITES), "node": ["n2"] * len(SITES)}),
+        )
 
     @property
     def world(self) -> World:
-        nodes = [{"name": name, "addresses": [one], "ram": "1 GiB"} for name, one in (("n1", OLD), ("n2", NEW))]
+        nodes = [
+            {"name": name, "addresses": [one], "ram": "1 GiB"}
+            for name, one in (("n1", OLD), ("n2", NEW))
+        ]
         given = {
             "dns": {"zones": ["example.org"], "ttl": 1, **self.dns},
             "node": nodes,
@@ -111,11 +143,15 @@ class Cluster:
     @property
     def homes(self) -> list[tuple[str, ...]]:
         said = self.server.read(ZONE, [f"{site}." for site in SITES]).records
-        return [tuple(sorted(said["value"][said["name"] == f"{site}."])) for site in SITES]
+        return [
+            tuple(sorted(said["value"][said["name"] == f"{site}."])) for site in SITES
+        ]
 
     @property
     def ttls(self) -> set[int]:
-        return set(self.server.read(ZONE, [f"{site}." for site in SITES]).records["ttl"])
+        return set(
+            self.server.read(ZONE, [f"{site}." for site in SITES]).records["ttl"]
+        )
 
 
 def at(site: str, *addresses: str, ttl: int = 1) -> Rrset:
@@ -163,10 +199,16 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
     here.begin(None, AWAY)
     here.server.to_updates = [NEVER]
     applying.finish(here.world)
-    assert (here.plan.state, here.homes, here.store.in_force()) == ("failed", ALL_OLD, "")
+    assert (here.plan.state, here.homes, here.store.in_force()) == (
+        "failed",
+        ALL_OLD,
+        "",
+    )
 
 
-def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> None:
+def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> (
+    None
+):
     here = Cluster()
     here.begin(None, AWAY)
     # Nobody listens there.
@@ -186,11 +228,17 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     with pytest.raises(Killed):
         applying.take_back(here.world)
     applying.finish(here.world)
-    assert (here.plan.state, here.plan.taking_back, here.homes) == ("failed", False, ALL_OLD)
+    assert (here.plan.state, here.plan.taking_back, here.homes) == (
+        "failed",
+        False,
+        ALL_OLD,
+    )
 
 
 @pytest.mark.parametrize("now", [{}, {"make_before_break": True, "waves": []}])
-def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(now: dict[str, object]) -> None:
+def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(
+    now: dict[str, object],
+) -> None:
     here = Cluster()
     here.begin(None, AWAY)
     here.dns = now
@@ -226,7 +274,9 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     assert (here.plan.state, here.homes) == ("failed", homes)
 
 
-def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force() -> None:
+def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force() -> (
+    None
+):
     here = Cluster()
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])

@@ -1,4 +1,6 @@
-"""Other names of sites that have addresses of their own: on a real name server they are named wherever FLEX speaks."""
+"""Other names of sites that have addresses of their own: on a real name server they are named
+wherever FLEX speaks.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,12 @@ def write(installation: Installation, names: list[str], addresses: list[str]) ->
 def counted(installation: Installation) -> list[str]:
     """The sites, after a day on which every second line asked for www of its site."""
     assert installation.hosting is not None
-    sites = [site for site in installation.hosting.sites if not site.startswith("www.")][:20]
+    sites = [
+        site for site in installation.hosting.sites if not site.startswith("www.")
+    ][:20]
     lines = [
-        f"{'www.' * (number % 2)}{site}:80 192.0.2.9 - - [02/Mar/2026:{number % 24:02}:00:00 +0000] "
+        f"{'www.' * (number % 2)}{site}:80 192.0.2.9 - - "
+        f"[02/Mar/2026:{number % 24:02}:00:00 +0000] "
         f'"GET /{number % 9} HTTP/1.1" 200 {1000 + number} "-" "-"\n'
         for number in range(120)
         for site in sites
@@ -41,7 +46,10 @@ def counted(installation: Installation) -> list[str]:
     folder = installation.folder / "logs"
     folder.mkdir(exist_ok=True)
     (folder / "access.log").write_text("".join(lines), encoding="utf-8")
-    source = f'[[ingest.source]]\nglob = "{folder}/access.log"\nnode = "n1"\nformat = "vhost_combined"\n'
+    source = (
+        f'[[ingest.source]]\nglob = "{folder}/access.log"\nnode = "n1"\nformat = '
+        '"vhost_combined"\n'
+    )
     (installation.folder / "sources").write_text(source, encoding="utf-8")
     installation.write_settings()
     return sites
@@ -55,37 +63,65 @@ def sites(empty: Installation) -> list[str]:
     return found
 
 
-def test_they_are_named_by_doctor_plan_report_and_verify(empty: Installation, sites: list[str]) -> None:
+def test_they_are_named_by_doctor_plan_report_and_verify(
+    empty: Installation, sites: list[str]
+) -> None:
     night = empty.night()
     assert night.code == 0, night.err
     shown = empty.flex("-o", "json", "plan", "show", night.json["plan"]["id"]).json
     (zone,) = shown["zones"]
     strays = [line for line in zone["foreign"] if line.startswith("www.")]
     assert len(strays) == 10
-    assert all("at n1, n2, n3: it does not move with the site; 50% of its requests" in line for line in strays)
-    assert any(note.startswith("10 other names of 10 sites with addresses of their own") for note in shown["notes"])
-    (doctor,) = [row for row in empty.flex("-o", "json", "doctor").json["checks"] if row["name"] == "other names"]
-    assert (doctor["state"], "10 other names of 10 sites" in doctor["detail"]) == ("warn", True)
+    assert all(
+        "at n1, n2, n3: it does not move with the site; 50% of its requests" in line
+        for line in strays
+    )
+    assert any(
+        note.startswith("10 other names of 10 sites with addresses of their own")
+        for note in shown["notes"]
+    )
+    (doctor,) = [
+        row
+        for row in empty.flex("-o", "json", "doctor").json["checks"]
+        if row["name"] == "other names"
+    ]
+    assert (doctor["state"], "10 other names of 10 sites" in doctor["detail"]) == (
+        "warn",
+        True,
+    )
     assert f"www.{min(sites[:10])}" in doctor["detail"]
     verified = empty.flex("-o", "json", "verify").json
-    assert {row["name"] for row in verified["other_names"]} == {f"www.{site}" for site in sites[:10]}
-    assert not [row["note"] for row in verified["other_names"] if "not known" in row["note"]]
+    assert {row["name"] for row in verified["other_names"]} == {
+        f"www.{site}" for site in sites[:10]
+    }
+    assert not [
+        row["note"] for row in verified["other_names"] if "not known" in row["note"]
+    ]
     assert verified["drift"] == 0
     assert "not FLEX's to move: www." in empty.flex("verify").out
     report = Path(empty.flex("report").out.strip()).read_text(encoding="utf-8")
     assert "10 other names of 10 sites" in report
     assert f"www.{min(sites[:10])}" in report
-    assert "note: 10 other names of 10 sites" in empty.flex("plan", "show", shown["id"]).out
+    assert (
+        "note: 10 other names of 10 sites"
+        in empty.flex("plan", "show", shown["id"]).out
+    )
     write(empty, [f"www.{site}" for site in sites[:10]], [])
 
 
-def test_traffic_by_them_is_foretold_where_their_addresses_lead(empty: Installation, sites: list[str]) -> None:
+def test_traffic_by_them_is_foretold_where_their_addresses_lead(
+    empty: Installation, sites: list[str]
+) -> None:
     night = empty.night()
     assert night.code == 0, night.err
     shown = empty.flex("-o", "json", "plan", "show", night.json["plan"]["id"]).json
     (after,) = [one for one in shown["forecasts"] if one["policy"] == "after"]
-    on = {row["site"]: row["nodes"][0] for row in empty.flex("-o", "json", "sites", "list").json["items"]}
-    # Every site is asked for as often; half of that goes to all three nodes, for those ten whose www leads there.
+    on = {
+        row["site"]: row["nodes"][0]
+        for row in empty.flex("-o", "json", "sites", "list").json["items"]
+    }
+    # Every site is asked for as often; half of that goes to all three nodes, for those ten whose
+    # www leads there.
     wanted = dict.fromkeys(("n1", "n2", "n3"), 0.0)
     for number, site in enumerate(sites):
         wanted[on[site]] += 60 if number < 10 else 120

@@ -1,4 +1,6 @@
-"""What is somebody else's by now is left to him, whoever asks: a name by its marker, a zone by its controller."""
+"""What is somebody else's by now is left to him, whoever asks: a name by its marker, a zone by its
+controller.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def moving(installation: Installation) -> tuple[Installation, str, list[str]]:
     installation.mode = "review"
     installation.write_settings()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
-    site, home = next((row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1)
+    site, home = next(
+        (row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1
+    )
     other = next(node for node in ("n1", "n2") if node != home)
     assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
@@ -33,9 +37,13 @@ def moving(installation: Installation) -> tuple[Installation, str, list[str]]:
 
 
 def edit(installation: Installation, name: str, kind: str, value: str = "") -> None:
-    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
+    update = dns.update.UpdateMessage(
+        installation.zone, keyring=installation.server.key.signer()
+    )
     update.replace(name, 60, kind, value) if value else update.delete(name, kind)
-    assert dns.query.tcp(update, "127.0.0.1", port=installation.server.port).rcode() == 0
+    assert (
+        dns.query.tcp(update, "127.0.0.1", port=installation.server.port).rcode() == 0
+    )
 
 
 def marker(installation: Installation, site: str) -> str:
@@ -47,7 +55,12 @@ def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
     moving: tuple[Installation, str, list[str]], owner: str
 ) -> None:
     installation, site, before = moving
-    edit(installation, marker(installation, site), "TXT", f'"flex owner={owner}"' if owner else "")
+    edit(
+        installation,
+        marker(installation, site),
+        "TXT",
+        f'"flex owner={owner}"' if owner else "",
+    )
     checked = installation.flex("verify")
     assert checked.code == 32
     assert marker(installation, site) in checked.out
@@ -62,7 +75,9 @@ def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) ->
     assert installation.night().code == 0
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     theirs, excluded, *ours = (row["site"] for row in rows if row["nodes"] == ["n1"])
-    edit(installation, marker(installation, theirs), "TXT", '"flex owner=somebody-else"')
+    edit(
+        installation, marker(installation, theirs), "TXT", '"flex owner=somebody-else"'
+    )
     assert installation.flex("sites", "exclude", excluded).code == 0
     said = installation.flex("-o", "json", "nodes", "down", "n1")
     assert said.code == 33, said.err
@@ -70,9 +85,15 @@ def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) ->
     assert set(left) == {f"{theirs}.", f"{excluded}."}
     assert "somebody-else" in left[f"{theirs}."]
     assert all("192.0.2.1" not in installation.addresses(site) for site in ours)
-    assert [installation.addresses(site) for site in (theirs, excluded)] == [["192.0.2.1"], ["192.0.2.1"]]
+    assert [installation.addresses(site) for site in (theirs, excluded)] == [
+        ["192.0.2.1"],
+        ["192.0.2.1"],
+    ]
     again = installation.flex("nodes", "down", "n1")
-    assert (again.code, f"leads to the dead node still: {theirs}." in again.out) == (33, True)
+    assert (again.code, f"leads to the dead node still: {theirs}." in again.out) == (
+        33,
+        True,
+    )
 
 
 def test_another_controller_is_kept_out_until_it_takes_the_zone_over_on_purpose(
@@ -81,12 +102,19 @@ def test_another_controller_is_kept_out_until_it_takes_the_zone_over_on_purpose(
     installation, site, before = moving
     (ours,) = installation.flex("-o", "json", "dns", "holders").json["items"]
     assert ours["ours"]
-    edit(installation, f"_controller._flex.{installation.zone}", "TXT", '"flex controller=the other one"')
+    edit(
+        installation,
+        f"_controller._flex.{installation.zone}",
+        "TXT",
+        '"flex controller=the other one"',
+    )
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 30
     assert installation.addresses(site) == before
     assert "the other one" in installation.flex("dns", "holders").out
     assert installation.flex("dns", "takeover", "--from", "nobody").code == 3
-    taken = installation.flex("dns", "takeover", "--from", "the other one", "--reason", "its machine is gone")
+    taken = installation.flex(
+        "dns", "takeover", "--from", "the other one", "--reason", "its machine is gone"
+    )
     assert taken.code == 0, taken.err
     assert "this one" in taken.out
     assert "its machine is gone" in installation.flex("-o", "json", "audit").out
@@ -95,21 +123,38 @@ def test_another_controller_is_kept_out_until_it_takes_the_zone_over_on_purpose(
     assert now == ours
 
 
-def test_a_controller_that_moves_to_another_folder_is_the_same_one(installation: Installation) -> None:
+def test_a_controller_that_moves_to_another_folder_is_the_same_one(
+    installation: Installation,
+) -> None:
     """A copy on another machine is not; that is what its /etc/machine-id is for."""
     assert installation.night().code == 0
     shutil.move(installation.folder / "flex.db", installation.folder / "moved.db")
     text = installation.settings.read_text(encoding="utf-8")
-    database = f'schema = 1\n[database]\nurl = "sqlite:///{installation.folder}/moved.db"\n'
-    installation.settings.write_text(text.replace("schema = 1\n", database, 1), encoding="utf-8")
+    database = (
+        f'schema = 1\n[database]\nurl = "sqlite:///{installation.folder}/moved.db"\n'
+    )
+    installation.settings.write_text(
+        text.replace("schema = 1\n", database, 1), encoding="utf-8"
+    )
     (still,) = installation.flex("-o", "json", "dns", "holders").json["items"]
     assert still["ours"]
 
 
-def nsupdate(installation: Installation, folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    (folder / "script").write_text(f"server 127.0.0.1 {installation.server.port}\n{script}", encoding="ascii")
-    command = ["nsupdate", "-k", str(installation.folder / "flex.key"), str(folder / "script")]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+def nsupdate(
+    installation: Installation, folder: Path, script: str
+) -> subprocess.CompletedProcess[str]:
+    (folder / "script").write_text(
+        f"server 127.0.0.1 {installation.server.port}\n{script}", encoding="ascii"
+    )
+    command = [
+        "nsupdate",
+        "-k",
+        str(installation.folder / "flex.key"),
+        str(folder / "script"),
+    ]
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=300
+    )
 
 
 @pytest.mark.parametrize("what", ["marker", "controller"])
@@ -118,8 +163,16 @@ def test_a_script_that_was_exported_changes_nothing_of_others_either(
 ) -> None:
     installation, site, before = moving
     script = installation.flex("export", "nsupdate").out
-    names = {"marker": marker(installation, site), "controller": f"_controller._flex.{installation.zone}"}
-    edit(installation, names[what], "TXT", f'"flex {"owner" if what == "marker" else what}=somebody-else"')
+    names = {
+        "marker": marker(installation, site),
+        "controller": f"_controller._flex.{installation.zone}",
+    }
+    edit(
+        installation,
+        names[what],
+        "TXT",
+        f'"flex {"owner" if what == "marker" else what}=somebody-else"',
+    )
     assert "NXRRSET" in nsupdate(installation, tmp_path, script).stderr
     assert installation.addresses(site) == before
     if what == "controller":
@@ -137,25 +190,45 @@ def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
     assert (early.code, "the placement in force stays" in early.err) == (30, True)
     assert nsupdate(installation, tmp_path, script).returncode == 0
     serial = installation.serial()
-    assert installation.flex("apply", "--by-hand", "--as-of", installation.as_of()).code == 0
+    assert (
+        installation.flex("apply", "--by-hand", "--as-of", installation.as_of()).code
+        == 0
+    )
     assert installation.flex("verify").code == 0
     assert installation.serial() == serial
-    assert "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
+    assert (
+        "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
+    )
 
 
-def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(installation: Installation) -> None:
+def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(
+    installation: Installation,
+) -> None:
     installation.flex("ingest")
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
-    before = [installation.flex("export", form).out for form in ("zone", "octodns", "nsupdate")]
+    before = [
+        installation.flex("export", form).out
+        for form in ("zone", "octodns", "nsupdate")
+    ]
     text = installation.settings.read_text(encoding="utf-8")
-    installation.settings.write_text(text.replace("[dns]\n", "[dns]\nttl = 77\n"), encoding="utf-8")
-    assert [installation.flex("export", form).out for form in ("zone", "octodns", "nsupdate")] == before
+    installation.settings.write_text(
+        text.replace("[dns]\n", "[dns]\nttl = 77\n"), encoding="utf-8"
+    )
+    assert [
+        installation.flex("export", form).out
+        for form in ("zone", "octodns", "nsupdate")
+    ] == before
     assert "77" not in before[0]
 
 
-def test_a_zones_lines_are_in_a_file_of_their_own(installation: Installation, tmp_path: Path) -> None:
+def test_a_zones_lines_are_in_a_file_of_their_own(
+    installation: Installation, tmp_path: Path
+) -> None:
     text = installation.settings.read_text(encoding="utf-8")
-    two = text.replace(f'zones = ["{installation.zone}"]', f'zones = ["{installation.zone}", "z0.example."]')
+    two = text.replace(
+        f'zones = ["{installation.zone}"]',
+        f'zones = ["{installation.zone}", "z0.example."]',
+    )
     installation.settings.write_text(two, encoding="utf-8")
     installation.flex("ingest")
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0

@@ -15,33 +15,53 @@ from tests.api.test_app import plan
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
 
-GONE = ZoneRow(zone="a.", changes=["- x. 60 A 192.0.2.1", "- y. 60 A 192.0.2.1"], foreign=[])
+GONE = ZoneRow(
+    zone="a.", changes=["- x. 60 A 192.0.2.1", "- y. 60 A 192.0.2.1"], foreign=[]
+)
 
 
-def row(server: str, zone: str = "a.", *, lag: float = 0.0, error: str = "") -> VerdictRow:
+def row(
+    server: str, zone: str = "a.", *, lag: float = 0.0, error: str = ""
+) -> VerdictRow:
     return VerdictRow(
-        server=server, agrees=not error, checked=2, serial=5, wrong=[], error=error, lag_seconds=lag, zone=zone
+        server=server,
+        agrees=not error,
+        checked=2,
+        serial=5,
+        wrong=[],
+        error=error,
+        lag_seconds=lag,
+        zone=zone,
     )
 
 
 def told(*verdicts: VerdictRow, **values: object) -> list[str]:
     applied = present.plan_output(plan())
-    return list(outcome.lines(applied.model_copy(update={"verdicts": list(verdicts), **values})))
+    return list(
+        outcome.lines(applied.model_copy(update={"verdicts": list(verdicts), **values}))
+    )
 
 
 def test_each_server_is_named_with_how_long_it_took_in_all_zones() -> None:
-    assert told(row("ns1"), row("ns2", lag=0.31), row("ns1", "b."), row("ns2", "b.", lag=1.24)) == [
+    assert told(
+        row("ns1"), row("ns2", lag=0.31), row("ns1", "b."), row("ns2", "b.", lag=1.24)
+    ) == [
         "Put in force 2026-03-04 02:17 UTC: 1 record set in 1 zone changed.",
         "  ns1 agrees at once (4 record sets in 2 zones checked)",
         "  ns2 agrees after 1.2 s (4 record sets in 2 zones checked)",
     ]
-    assert told(row("ns1"))[1:] == ["  ns1 agrees at once (2 record sets in 1 zone checked, serial 5)"]
+    assert told(row("ns1"))[1:] == [
+        "  ns1 agrees at once (2 record sets in 1 zone checked, serial 5)"
+    ]
 
 
 def test_who_does_not_agree_yet_is_named_by_zone() -> None:
     away = [row("ns2", f"z{number}.", error="no answer in time") for number in range(7)]
     assert told(row("ns1"), *away)[2:] == [
-        *(f"  ns2 does not agree yet, z{number}.: no answer in time" for number in range(5)),
+        *(
+            f"  ns2 does not agree yet, z{number}.: no answer in time"
+            for number in range(5)
+        ),
         "  ns2 does not agree yet in 2 more zones",
     ]
 
@@ -62,12 +82,16 @@ def test_a_record_set_is_counted_once_and_what_was_not_sent_is_not_said_to_be(
 
 def test_of_a_plan_that_waits_nothing_is_said_and_of_one_that_failed_why() -> None:
     assert told(state="proposed") == []
-    assert told(state="failed", message="taken back") == ["Not applied as planned: taken back."]
+    assert told(state="failed", message="taken back") == [
+        "Not applied as planned: taken back."
+    ]
     assert "`flex apply --resume`" in told(state="applying")[0]
 
 
 @pytest.mark.real
-def test_who_applies_a_plan_is_told_that_it_is_in_force_and_which_servers_agree(installation: Installation) -> None:
+def test_who_applies_a_plan_is_told_that_it_is_in_force_and_which_servers_agree(
+    installation: Installation,
+) -> None:
     installation.flex("ingest")
     made = installation.flex("plan", "--as-of", installation.as_of())
     assert "Put in force" not in made.out
@@ -82,7 +106,9 @@ def test_who_applies_a_plan_is_told_that_it_is_in_force_and_which_servers_agree(
 
 
 @pytest.mark.real
-def test_who_applies_a_plan_that_changes_nothing_is_told_that_it_is_in_force(installation: Installation) -> None:
+def test_who_applies_a_plan_that_changes_nothing_is_told_that_it_is_in_force(
+    installation: Installation,
+) -> None:
     assert installation.night().code == 0
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
     applied = installation.flex("apply", "--as-of", installation.as_of())

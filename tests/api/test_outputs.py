@@ -38,10 +38,13 @@ def test_the_published_schema_is_the_one_in_force(verb: str) -> None:
 
 
 def test_no_schema_is_published_for_a_verb_that_is_gone() -> None:
-    assert {path.name for path in SCHEMAS.iterdir()} == {file_of(verb).name for verb in OUTPUTS}
+    assert {path.name for path in SCHEMAS.iterdir()} == {
+        file_of(verb).name for verb in OUTPUTS
+    }
 
 
-# What each verb is called with to print its kind of output; the rest needs more than an installation.
+# What each verb is called with to print its kind of output; the rest needs more than an
+# installation.
 CALLS = {
     "version": ("version",),
     "ingest": ("ingest",),
@@ -56,7 +59,16 @@ CALLS = {
     "files": ("files",),
     "sites unknown": ("sites", "unknown"),
     "nodes list": ("nodes", "list"),
-    "nodes add": ("nodes", "add", "n9", "--addresses", "192.0.2.9", "--ram", "8 MiB", "--dry-run"),
+    "nodes add": (
+        "nodes",
+        "add",
+        "n9",
+        "--addresses",
+        "192.0.2.9",
+        "--ram",
+        "8 MiB",
+        "--dry-run",
+    ),
     "nodes set": ("nodes", "set", "n3", "--capacity", "1.5", "--dry-run"),
     "freeze": ("freeze", "--dry-run"),
     "thaw": ("thaw",),
@@ -71,9 +83,13 @@ CALLS = {
 
 
 @pytest.mark.real
-def test_what_a_verb_prints_as_json_follows_its_schema(installation: Installation) -> None:
+def test_what_a_verb_prints_as_json_follows_its_schema(
+    installation: Installation,
+) -> None:
     for verb, call in CALLS.items():
-        arguments = (installation.as_of() if argument == "NOW" else argument for argument in call)
+        arguments = (
+            installation.as_of() if argument == "NOW" else argument for argument in call
+        )
         said = installation.flex("-o", "json", *arguments)
         assert said.code == 0, (verb, said.err)
         schema: Any = json.loads(file_of(verb).read_text(encoding="utf-8"))
@@ -90,7 +106,12 @@ def verbs(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def test_the_readme_names_every_verb() -> None:
-    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## The verbs")[1].split("\n## ")[0]
+    table = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .split("## The verbs")[1]
+        .split("\n## ")[0]
+    )
     words = set(re.findall(r"[a-z]+", table))
     assert {word for verb in verbs() for word in verb.split()} - words == set()
 
@@ -104,14 +125,21 @@ def test_every_verb_says_what_it_does() -> None:
         assert found.help, verb
 
 
-def all_errors(error: type[errors.FlexError] = errors.FlexError) -> Iterator[type[errors.FlexError]]:
+def all_errors(
+    error: type[errors.FlexError] = errors.FlexError,
+) -> Iterator[type[errors.FlexError]]:
     yield error
     for inner in error.__subclasses__():
         yield from all_errors(inner)
 
 
 def test_every_exit_code_is_in_the_readme_and_in_the_help() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    readme = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .split("## Exit codes")[1]
+        .split("\n## ")[0]
+    )
     for error in all_errors():
         assert re.search(rf"^\| {error.exit_code} \|", readme, re.MULTILINE), error
         assert re.search(rf"\b{error.exit_code} ", cli.EXIT_CODES), error

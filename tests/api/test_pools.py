@@ -1,4 +1,6 @@
-"""Which sites on several nodes have a pool, and which names and targets it knows: one odd site is its own trouble."""
+"""Which sites on several nodes have a pool, and which names and targets it knows: one odd site is
+its own trouble.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +15,52 @@ from flex_api.settings.file import Settings
 from flex_api.settings.routing import RoutedSite, Routing
 from flex_api.settings.sections import Ingest
 
-NODES = tuple(Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21))
+NODES = tuple(
+    Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21)
+)
 NAMES = [node.name for node in NODES]
 
 
 def served(**sites: list[str]) -> Served:
-    return Served({name.replace("_", "."): nodes for name, nodes in sites.items()}, {}, {})
+    return Served(
+        {name.replace("_", "."): nodes for name, nodes in sites.items()}, {}, {}
+    )
 
 
 def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> None:
-    everybody = Served({"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]}, {}, {})
+    everybody = Served(
+        {"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]},
+        {},
+        {},
+    )
     found = among(NODES, everybody, Settings(), {})
     assert [pool.site for pool in found.pools] == ["shop.example"]
     assert "20 nodes" in found.left_out["all.example"]
     assert "host name" in found.left_out["a_b.example"]
 
 
-def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> None:
-    found = among(NODES, Served({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}), Settings(), {})
+def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> (
+    None
+):
+    found = among(
+        NODES,
+        Served({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}),
+        Settings(),
+        {},
+    )
     (pool,) = found.pools
     assert len(pool.members) == MOST_MEMBERS
-    assert {member.node for member in pool.members if not member.leaving} == set(NAMES[:10])
+    assert {member.node for member in pool.members if not member.leaving} == set(
+        NAMES[:10]
+    )
 
 
 def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
-    settings = Settings(ingest=Ingest(aliases={"Other.Example": "shop.example", "OTHER.example": "news.example"}))
+    settings = Settings(
+        ingest=Ingest(
+            aliases={"Other.Example": "shop.example", "OTHER.example": "news.example"}
+        )
+    )
     pair = NAMES[:2]
     everybody = served(shop_example=pair, other_example=pair, news_example=pair)
     found = among(NODES, everybody, settings, {})
@@ -57,19 +80,34 @@ def test_a_member_keeps_its_slot_while_another_is_down_or_a_further_one_comes() 
     first = among(NODES[1:5], served(shop_example=NAMES[1:5]), Settings(), {})
     down = (NODES[0], replace(NODES[1], state="down"), *NODES[2:5])
     found = among(down, served(shop_example=NAMES[:5]), Settings(), first.slots)
-    before, after = ({member.node: member.slot for member in one.pools[0].members} for one in (first, found))
-    assert after == {node: slot for node, slot in before.items() if node != "n2"} | {"n1": 4}
+    before, after = (
+        {member.node: member.slot for member in one.pools[0].members}
+        for one in (first, found)
+    )
+    assert after == {node: slot for node, slot in before.items() if node != "n2"} | {
+        "n1": 4
+    }
     assert found.slots["shop.example"].items() >= first.slots["shop.example"].items()
 
 
-def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart() -> None:
+def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart() -> (
+    None
+):
     own = (RoutedSite(name="all.example", policy="least_connections"),)
     found = Routing(on=True, site=own).by_content(["by-others.example"])
     assert "shop.example" in found
-    assert not [name for name in ("all.example", "/shop/", "a_b.example") if name in found]
+    assert not [
+        name for name in ("all.example", "/shop/", "a_b.example") if name in found
+    ]
     assert "by-others.example" in found
-    least = Routing(on=True, policy="least_connections", site=(RoutedSite(name="shop.example", policy="lard"),))
-    assert [name for name in ("shop.example", "all.example") if name in least.by_content([])] == ["shop.example"]
+    least = Routing(
+        on=True,
+        policy="least_connections",
+        site=(RoutedSite(name="shop.example", policy="lard"),),
+    )
+    assert [
+        name for name in ("shop.example", "all.example") if name in least.by_content([])
+    ] == ["shop.example"]
     assert "shop.example" not in Routing().by_content(["by-others.example"])
     assert "by-others.example" in Routing().by_content(["by-others.example"])
 
@@ -77,8 +115,14 @@ def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart()
 def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:
     one = RoutedSite(name="shop.example", dynamic=("n1",))
     assert misnamed_sites(Settings(routing=Routing()), MemoryStore()) == []
-    (twice, nobody, _) = misnamed_sites(Settings(routing=Routing(site=(one, one))), MemoryStore())
+    (twice, nobody, _) = misnamed_sites(
+        Settings(routing=Routing(site=(one, one))), MemoryStore()
+    )
     assert "twice" in twice
     assert "no node is called so" in nobody
-    many = tuple(RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30))
-    assert misnamed_sites(Settings(routing=Routing(site=many)), MemoryStore())[20:] == ["and 10 more of the kind"]
+    many = tuple(
+        RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30)
+    )
+    assert misnamed_sites(Settings(routing=Routing(site=many)), MemoryStore())[20:] == [
+        "and 10 more of the kind"
+    ]

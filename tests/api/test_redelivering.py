@@ -33,7 +33,9 @@ class Carrier:
     def __init__(self, folder: Path) -> None:
         self.folder, self.works, self._runs = folder, folder / "works", folder / "runs"
         self.script = folder / "carry"
-        self.script.write_text(f'#!/bin/sh\necho "$1" >> {self._runs}\ntest -e {self.works}\n')
+        self.script.write_text(
+            f'#!/bin/sh\necho "$1" >> {self._runs}\ntest -e {self.works}\n'
+        )
         self.script.chmod(0o755)
 
     def runs(self) -> list[str]:
@@ -51,7 +53,9 @@ def carrier(installation: Installation, tmp_path: Path) -> Carrier:
     """No node could be reached when a plan was applied, and all can by now."""
     found = Carrier(tmp_path)
     installation.extra += (
-        f'[routing]\non = true\ndeliver = "{tmp_path}/to/{{node}}"\ndeliver_command = ["{found.script}", "{{node}}"]\n'
+        "[routing]\non = true\ndeliver = "
+        f'"{tmp_path}/to/{{node}}"\ndeliver_command = '
+        f'["{found.script}", "{{node}}"]\n'
     )
     installation.write_settings()
     assert installation.night().code == 0
@@ -78,17 +82,23 @@ def test_a_night_that_applies_nothing_carries_what_did_not_reach_its_node(
 
 
 @pytest.mark.real
-def test_a_night_that_is_stopped_has_carried_it_before(installation: Installation, carrier: Carrier) -> None:
+def test_a_night_that_is_stopped_has_carried_it_before(
+    installation: Installation, carrier: Carrier
+) -> None:
     in_mode(installation, "review")
     text = installation.settings.read_text(encoding="utf-8")
-    installation.settings.write_text(text.replace("/logs/", "/no-logs/"), encoding="utf-8")
+    installation.settings.write_text(
+        text.replace("/logs/", "/no-logs/"), encoding="utf-8"
+    )
     assert installation.night(2).code != 0
     assert carrier.owed() == []
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("mode", ["shadow", "frozen"])
-def test_where_nothing_may_change_only_people_deliver(installation: Installation, carrier: Carrier, mode: str) -> None:
+def test_where_nothing_may_change_only_people_deliver(
+    installation: Installation, carrier: Carrier, mode: str
+) -> None:
     if mode == "shadow":
         in_mode(installation, mode)
     else:
@@ -100,7 +110,9 @@ def test_where_nothing_may_change_only_people_deliver(installation: Installation
 
 
 def here(installation: Installation, clock: list[datetime], said: list[str]) -> World:
-    found = wiring.world(settings.load(installation.settings), lambda: clock[0], say=said.append)
+    found = wiring.world(
+        settings.load(installation.settings), lambda: clock[0], say=said.append
+    )
     return replace(found, time_of_day=lambda: clock[0])
 
 
@@ -163,17 +175,23 @@ def test_the_watch_starts_nothing_while_it_is_carrying_or_nothing_may_change(
 
 
 @pytest.mark.real
-def test_what_was_put_there_while_it_was_carried_is_owed_still(installation: Installation, carrier: Carrier) -> None:
+def test_what_was_put_there_while_it_was_carried_is_owed_still(
+    installation: Installation, carrier: Carrier
+) -> None:
     """Whoever carries last knows what the node has."""
     hosts = carrier.folder / "to" / "n1" / "hosts.map"
     assert hosts.exists(), list(hosts.parent.iterdir())
-    carrier.script.write_text(f'#!/bin/sh\ntest "$1" != n1 || echo "# new" >> {hosts}\n')
+    carrier.script.write_text(
+        f'#!/bin/sh\ntest "$1" != n1 || echo "# new" >> {hosts}\n'
+    )
     Redelivery(here(installation, [NIGHT], []), at_once).round()
     assert carrier.owed() == ["n1"]
 
 
 @pytest.mark.real
-def test_who_lost_the_lease_delivers_nothing(installation: Installation, carrier: Carrier) -> None:
+def test_who_lost_the_lease_delivers_nothing(
+    installation: Installation, carrier: Carrier
+) -> None:
     world = here(installation, [NIGHT], [])
     with lease(world, "route deliver") as held:
         world.store.end(replace(held.run, ended=NIGHT, exit_code=1))

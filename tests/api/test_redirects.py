@@ -1,4 +1,6 @@
-"""A redirect is never followed: nothing counts as told that was not, and no token goes to somebody else."""
+"""A redirect is never followed: nothing counts as told that was not, and no token goes to somebody
+else.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def road() -> Iterator[Road]:
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             there = self.path.startswith("/hidden")
-            (found.came if there else found.asked).append((self.command, self.headers.get("Authorization", "")))
+            (found.came if there else found.asked).append(
+                (self.command, self.headers.get("Authorization", ""))
+            )
             self.send_response(200 if there else found.code)
             if not there:
                 self.send_header("Location", found.to)
@@ -69,14 +73,21 @@ def road() -> Iterator[Road]:
 @pytest.mark.parametrize("code", CODES)
 def test_a_webhook_that_was_redirected_was_not_told(road: Road, code: int) -> None:
     road.code = code
-    with pytest.raises(Away, match=f"answered {code}: it points to http://localhost:{road.port}/, and FLEX") as error:
+    with pytest.raises(
+        Away,
+        match=f"answered {code}: it points to http://localhost:{road.port}/, and FLEX",
+    ) as error:
         post(Webhook(url=f"{road.address}/hook"), NEWS, "id-1", pauses=(0.0, 0.0))
     assert "secret" not in str(error.value)
     assert (road.asked, road.came) == ([("POST", "")], [])
 
 
-@pytest.mark.parametrize("to", ["", "/hidden/other", "//", "http://[", "ftp://user:word@192.0.2.1/x\x7f"])
-def test_wherever_a_redirect_points_it_is_said_and_not_followed(road: Road, to: str) -> None:
+@pytest.mark.parametrize(
+    "to", ["", "/hidden/other", "//", "http://[", "ftp://user:word@192.0.2.1/x\x7f"]
+)
+def test_wherever_a_redirect_points_it_is_said_and_not_followed(
+    road: Road, to: str
+) -> None:
     road.to = to
     with pytest.raises(Away, match="answered 302: it points to") as error:
         post(Webhook(url=f"{road.address}/hook"), NEWS, "id-1", pauses=(0.0,))
@@ -85,7 +96,9 @@ def test_wherever_a_redirect_points_it_is_said_and_not_followed(road: Road, to: 
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_the_client_sends_neither_its_token_nor_a_change_elsewhere(road: Road, code: int) -> None:
+def test_the_client_sends_neither_its_token_nor_a_change_elsewhere(
+    road: Road, code: int
+) -> None:
     road.code, there = code, client(road.address, "flex_secret")
     for ask in (
         lambda: there.site("s1.example.org"),

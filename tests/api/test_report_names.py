@@ -1,4 +1,6 @@
-"""Names come from logs and from DNS, so from anybody: none of them can harm whoever opens the report."""
+"""Names come from logs and from DNS, so from anybody: none of them can harm whoever opens the
+report.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def overrun(name: str) -> ReportData:
     """The name wherever a name or a sentence of others can stand."""
     data = night()
     load = LoadRow(node=name, access_units=100, working_set_units=100, sites=1)
-    after = BalanceOutput(worst_ratio=0.5, worst_node=name, worst_resource=name, nodes=[load])
+    after = BalanceOutput(
+        worst_ratio=0.5, worst_node=name, worst_resource=name, nodes=[load]
+    )
     plan = data.plan.model_copy(
         update={
             "id": name,
@@ -84,7 +88,9 @@ def overrun(name: str) -> ReportData:
             "digest": name,
             "solver": name,
             "message": name,
-            "moves": [MoveRow(site=name, source=name, target=name, cold_bytes=1, reason=name)],
+            "moves": [
+                MoveRow(site=name, source=name, target=name, cold_bytes=1, reason=name)
+            ],
             "before": after,
             "after": after,
             "forecasts": [data.plan.forecasts[0].model_copy(update={"policy": name})],
@@ -92,13 +98,22 @@ def overrun(name: str) -> ReportData:
             "breaches": [BreachRow(rule=name, limit=1, actual=2, override=name)],
             "notes": [name],
             "verdicts": [
-                VerdictRow(server=name, agrees=False, checked=1, serial=1, wrong=[name], error=error)
+                VerdictRow(
+                    server=name,
+                    agrees=False,
+                    checked=1,
+                    serial=1,
+                    wrong=[name],
+                    error=error,
+                )
                 for error in (name, "")
             ],
         }
     )
     assert data.sites is not None
-    row = data.sites.items[0].model_copy(update={"site": name, "nodes": [name], "pinned_to": [name]})
+    row = data.sites.items[0].model_copy(
+        update={"site": name, "nodes": [name], "pinned_to": [name]}
+    )
     return replace(
         data,
         cluster=name,
@@ -128,14 +143,19 @@ def test_no_name_at_all_adds_an_element(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
 def test_whatever_it_holds_the_page_is_printable_utf_8(name: str) -> None:
     markup = report.html(overrun(name))
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", markup)
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", markup
+    )
     assert markup.encode()
 
 
 def test_a_name_of_64_kilobytes_takes_a_line_and_a_title() -> None:
     markup = report.html(overrun("x" * 65_536))
     assert len(markup) < 300_000
-    assert max(len(found) for found in re.findall(r'title="([^"]*)"', markup)) == shown.TITLE
+    assert (
+        max(len(found) for found in re.findall(r'title="([^"]*)"', markup))
+        == shown.TITLE
+    )
 
 
 @given(text=st.text(max_size=400), most=st.integers(min_value=2, max_value=300))

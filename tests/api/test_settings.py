@@ -42,38 +42,70 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
     [
         ("[cluster]\nnmae = 'x'", "did you mean 'name'"),
         ("[clutser]\nname = 'x'", "did you mean 'cluster'"),
-        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '1 GiB'\ncapactiy = 2", "did you mean 'capacity'"),
+        (
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '1 GiB'\ncapactiy = 2",
+            "did you mean 'capacity'",
+        ),
         ("[cluster]\nmode = 'yolo'", "cluster.mode = 'yolo'"),
         ("[profile]\nwindow = '36h'", "whole days"),
         ("[profile]\nmax_age = 7", "such as '7d'"),
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.300']\nram = 1", "192.0.2.300"),
-        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '12 GiX'", "such as '12 GiB'"),
-        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']", "node.0.ram: this setting must be given"),
+        (
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '12 GiX'",
+            "such as '12 GiB'",
+        ),
+        (
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']",
+            "node.0.ram: this setting must be given",
+        ),
         (MINIMAL + MINIMAL, "the node 'n1' is there twice"),
         (MINIMAL + "[[ingest.source]]\nglob = 'x'\nnode = 'n7'", "names the node 'n7'"),
         (SOURCE + "site_pattern = '(?P<site>.+'", "this is no regular expression"),
         (SOURCE + "site_pattern = '(.+)[.]log'", "it has no group (?P<site>...)"),
-        (SOURCE + "site_pattern = '(?P<site>.+)'\nsite = 'a.example'", "leave one of them out"),
+        (
+            SOURCE + "site_pattern = '(?P<site>.+)'\nsite = 'a.example'",
+            "leave one of them out",
+        ),
         ("[solver]\ntolerance = 0.2", "must not be over safety.trigger_imbalance"),
         ("[solver]\ntolerance = 2", "solver.tolerance = 2"),
         ("[cluster]\ntimezone = 'Mars/Olympus'", "such as 'Europe/Berlin'"),
         ("[api]\nlisten = '8080'", "api.listen = '8080'"),
-        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '1 GiB'\ncapacity = nan", "node.0.capacity"),
+        (
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '1 GiB'\ncapacity = nan",
+            "node.0.capacity",
+        ),
         ("schema = 2", "schema = 2"),
         ("[dns]\nmoving_ttl = 30", "moving_ttl does nothing without make_before_break"),
         ("[dns]\nwaves = []", "waves does nothing without make_before_break"),
-        ("[dns]\nmake_before_break = true\nwarm_or_stop = true", "warm_or_stop does nothing without warm_command"),
-        ("[dns]\nmake_before_break = true\nmoving_ttl = 300", "moving_ttl = 300 does nothing: it is not below ttl"),
+        (
+            "[dns]\nmake_before_break = true\nwarm_or_stop = true",
+            "warm_or_stop does nothing without warm_command",
+        ),
+        (
+            "[dns]\nmake_before_break = true\nmoving_ttl = 300",
+            "moving_ttl = 300 does nothing: it is not below ttl",
+        ),
         ("[dns]\nmake_before_break = true\nwaves = [1.5]", "dns.waves.0 = 1.5"),
-        ("[dns]\nzones = ['a.example']\n[[dns.primary]]\nzones = ['A.example.']", "a.example. is there twice"),
+        (
+            "[dns]\nzones = ['a.example']\n[[dns.primary]]\nzones = ['A.example.']",
+            "a.example. is there twice",
+        ),
         ("[profile]\nwindow = '99999999999d'", "longer than 3660d"),
         ("[profile]\nwindow = '400d'", "366d at most"),
         ("[profile]\nmax_age = '9" + "9" * 400 + "d'", "such as '7d'"),
         ("[dns]\ntimeout = '0s'", "dns.timeout"),
         ("[dns]\nttl = true", "wanted a whole number"),
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = 0", "node.0.ram = 0"),
-        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = true", "node.0.ram = True"),
-        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '" + "9" * 400 + " TiB'", "such as '12 GiB'"),
+        (
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = true",
+            "node.0.ram = True",
+        ),
+        (
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '"
+            + "9" * 400
+            + " TiB'",
+            "such as '12 GiB'",
+        ),
         (MINIMAL + "capacity = 1e308", "node.0.capacity"),
         (MINIMAL + "capacity = 1e-308", "node.0.capacity"),
         ("[cluster", "this is not TOML"),
@@ -83,21 +115,48 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[solver]\nengine = 'autp'", "did you mean 'auto'"),
         (SOURCE + "format = 'combind'", "did you mean 'combined'"),
         (SOURCE + "format = '%v %{%T}t %r %>s %b'", "does not say the day"),
-        (MINIMAL.replace("192.0.2.1", "0.0.0.0"), "no address that visitors could reach"),
-        (MINIMAL.replace("192.0.2.1", "fe80::1%eth0"), "no address that visitors could reach"),
+        (
+            MINIMAL.replace("192.0.2.1", "0.0.0.0"),
+            "no address that visitors could reach",
+        ),
+        (
+            MINIMAL.replace("192.0.2.1", "fe80::1%eth0"),
+            "no address that visitors could reach",
+        ),
         (MINIMAL + MINIMAL.replace("n1", "n2"), "two nodes have the address 192.0.2.1"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_would_do(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_named_with_what_would_do(
+    tmp_path: Path, text: str, said: str
+) -> None:
     with pytest.raises(BadSetting) as caught:
         load(tmp_path, text)
     assert said in str(caught.value)
 
 
-WRONG = [1, -1, 1.5, "x", True, [], ["x"], [1], {}, {"a": 1}, [{}], float("nan"), 10**30, "", [["x"]], "x" * 5000]
+WRONG = [
+    1,
+    -1,
+    1.5,
+    "x",
+    True,
+    [],
+    ["x"],
+    [1],
+    {},
+    {"a": 1},
+    [{}],
+    float("nan"),
+    10**30,
+    "",
+    [["x"]],
+    "x" * 5000,
+]
 
 
-def _settings_with_wrong_values(path: tuple[str, ...], model: type[BaseModel]) -> Iterator[dict[str, object]]:
+def _settings_with_wrong_values(
+    path: tuple[str, ...], model: type[BaseModel]
+) -> Iterator[dict[str, object]]:
     for name, field in model.model_fields.items():
         here = (*path, field.alias or name)
         for wrong in WRONG:
@@ -125,17 +184,29 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
                 seen.add(problem["type"])
                 assert "\n" not in said
                 assert len(said) < 700, said
-                assert not re.search("Input|String should|Tuple|List should|Unable to|valid dict|pathlib", said), said
+                assert not re.search(
+                    "Input|String should|Tuple|List should|Unable to|valid dict|pathlib",
+                    said,
+                ), said
                 if problem["type"] not in ("value_error", "missing", "extra_forbidden"):
                     assert problem["msg"] not in said
                     assert "wanted" in said
     assert len(seen) > 20
-    assert {*misset._WANTED, "value_error", "missing", "extra_forbidden", "string_pattern_mismatch"} >= seen
+    assert {
+        *misset._WANTED,
+        "value_error",
+        "missing",
+        "extra_forbidden",
+        "string_pattern_mismatch",
+    } >= seen
 
 
 def test_a_zone_that_is_named_twice_is_told_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(BadSetting) as raised:
-        load(tmp_path, "[dns]\nttl = 60\nzones = ['a.example', 'b.example', 'a.example.']")
+        load(
+            tmp_path,
+            "[dns]\nttl = 60\nzones = ['a.example', 'b.example', 'a.example.']",
+        )
     assert str(raised.value).endswith(
         "dns: the zone a.example. is there twice: nobody could tell which primary takes its updates"
     )
@@ -150,18 +221,29 @@ def test_a_key_without_end_is_quoted_in_part(tmp_path: Path) -> None:
 def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
     text = (
         (
-            SOURCE + "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]\n'www.b.example' = 'b.example'\n"
+            SOURCE
+            + "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]\n'www.b.example' "
+            "= 'b.example'\n"
             "[dns]\nkey_file = 'flex.key'\ntransfer_key_file = '${CREDENTIALS_DIRECTORY}/tsig'\n"
             "[[dns.primary]]\nkey_file = 'other.key'\n[[notify.webhook]]\nurl_file = 'url'\n"
         )
-        .replace("[[ingest.source]]", "[ingest]\nsites_file = 'sites.txt'\n[[ingest.source]]")
-        .replace("[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]", "[ingest.aliases]")
+        .replace(
+            "[[ingest.source]]", "[ingest]\nsites_file = 'sites.txt'\n[[ingest.source]]"
+        )
+        .replace(
+            "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]", "[ingest.aliases]"
+        )
     )
     loaded, path = load(tmp_path, text), tmp_path / "flex.toml"
     hidden = settings.hidden(path)
     assert hidden == {"dns.transfer_key_file"}
     found = "\n".join(named_files.problems(loaded, hidden))
-    for named in ("sites.txt", "dns.key_file", "dns.primary[0].key_file", "notify.webhook[0].url_file"):
+    for named in (
+        "sites.txt",
+        "dns.key_file",
+        "dns.primary[0].key_file",
+        "notify.webhook[0].url_file",
+    ):
         assert named in found
     assert "transfer_key_file" not in found
     for name in ("flex.key", "other.key", "url"):
@@ -187,26 +269,37 @@ def test_every_problem_of_a_file_is_listed(tmp_path: Path) -> None:
 
 
 def test_sizes_and_spans_are_read_as_people_write_them(tmp_path: Path) -> None:
-    loaded = load(tmp_path, "[safety]\nmax_moved_working_set = '1.5 GB'\n[profile]\nmax_age = '90m'\nwindow = '7d'")
+    loaded = load(
+        tmp_path,
+        "[safety]\nmax_moved_working_set = '1.5 GB'\n[profile]\nmax_age = '90m'\nwindow = '7d'",
+    )
     assert loaded.safety.max_moved_working_set == 1_500_000_000
     assert loaded.profile.max_age == timedelta(minutes=90)
     assert loaded.profile.window.days == 7
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
-    loaded = load(tmp_path, MINIMAL + "[[ingest.source]]\nglob = 'logs/*.log'\nnode = 'n1'\n[dns]\nkey_file = 'k'")
+    loaded = load(
+        tmp_path,
+        MINIMAL
+        + "[[ingest.source]]\nglob = 'logs/*.log'\nnode = 'n1'\n[dns]\nkey_file = 'k'",
+    )
     assert loaded.ingest.source[0].globs == (str(tmp_path / "logs/*.log"),)
     assert loaded.dns.key_file == tmp_path / "k"
     assert loaded.database.url == f"sqlite:///{tmp_path.resolve()}/flex.db"
 
 
 def test_a_password_in_the_database_url_is_never_shown(tmp_path: Path) -> None:
-    loaded = load(tmp_path, "[database]\nurl = 'postgresql://flex:hunter2@db.example.net/flex'")
+    loaded = load(
+        tmp_path, "[database]\nurl = 'postgresql://flex:hunter2@db.example.net/flex'"
+    )
     assert "hunter2" not in str(settings.mask_secrets(loaded))
 
 
 def test_the_database_s_url_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "database.url").write_text("postgresql://flex:hunter2@db.example.net/flex\n", encoding="utf-8")
+    (tmp_path / "database.url").write_text(
+        "postgresql://flex:hunter2@db.example.net/flex\n", encoding="utf-8"
+    )
     loaded = load(tmp_path, "[database]\nurl_file = 'database.url'")
     assert loaded.database.url == "postgresql://flex:hunter2@db.example.net/flex"
     assert "hunter2" not in str(settings.mask_secrets(loaded))
@@ -216,7 +309,9 @@ def test_the_database_s_url_may_stand_in_a_file_of_its_own(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [None, b"", b"two\nlines", b"\xff\xfe"], ids=str)
-def test_a_file_without_the_database_s_url_is_named(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_without_the_database_s_url_is_named(
+    tmp_path: Path, content: bytes | None
+) -> None:
     if content is not None:
         (tmp_path / "database.url").write_bytes(content)
     with pytest.raises(BadSetting, match=r"database\.url_file"):
@@ -225,7 +320,9 @@ def test_a_file_without_the_database_s_url_is_named(tmp_path: Path, content: byt
 
 def test_a_database_has_one_url(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="either url or url_file"):
-        load(tmp_path, "[database]\nurl = 'sqlite:///flex.db'\nurl_file = 'database.url'")
+        load(
+            tmp_path, "[database]\nurl = 'sqlite:///flex.db'\nurl_file = 'database.url'"
+        )
 
 
 def test_the_starter_settings_are_good(tmp_path: Path) -> None:
@@ -233,4 +330,7 @@ def test_the_starter_settings_are_good(tmp_path: Path) -> None:
 
     first_files.write(tmp_path)
     assert settings.problems(tmp_path / "flex.toml") == ()
-    assert [node.name for node in settings.load(tmp_path / "flex.toml").node] == ["n1", "n2"]
+    assert [node.name for node in settings.load(tmp_path / "flex.toml").node] == [
+        "n1",
+        "n2",
+    ]

@@ -1,4 +1,6 @@
-"""The verb `flex simulate`: from a log or a twin to a table, JSON and pictures; one clear error for what cannot be."""
+"""The verb `flex simulate`: from a log or a twin to a table, JSON and pictures; one clear error for
+what cannot be.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from flex_api.schemas.sim import SimulatePaperOutput
 from flex_api.trials import papers, simulating
 
 ROOT = Path(__file__).resolve().parents[2]
-LINE = '192.0.2.{client} - - [20/Nov/2026:12:00:{second:02} +0000] "GET /{site}/{file} HTTP/1.1" 200 {size} "-" "-"\n'
+LINE = (
+    '192.0.2.{client} - - [20/Nov/2026:12:00:{second:02} +0000] "GET '
+    '/{site}/{file} HTTP/1.1" 200 {size} "-" "-"\n'
+)
 
 
 @pytest.fixture
@@ -34,14 +39,22 @@ def log(tmp_path: Path) -> Path:
     """Twelve hundred accesses to four sites of six files each."""
     path = tmp_path / "access.log"
     lines = (
-        LINE.format(client=n % 9, second=n // 20, site=f"s{n % 4}", file=n * n % 11, size=1000 + n * n % 11)
+        LINE.format(
+            client=n % 9,
+            second=n // 20,
+            site=f"s{n % 4}",
+            file=n * n % 11,
+            size=1000 + n * n % 11,
+        )
         for n in range(1200)
     )
     path.write_text("".join(lines), encoding="utf-8")
     return path
 
 
-def _flex(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+def _flex(
+    capsys: pytest.CaptureFixture[str], *arguments: object
+) -> tuple[int, str, str]:
     code = cli.run([str(argument) for argument in arguments])
     said = capsys.readouterr()
     return code, said.out, said.err
@@ -53,14 +66,18 @@ def test_a_real_log_is_replayed_with_its_directories_as_sites(log: Path) -> None
     assert len(trace.target) == 1200
 
 
-def test_policies_stand_side_by_side(log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_policies_stand_side_by_side(
+    log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     code, out, _ = _flex(
         capsys, "-o", "json", "simulate", "--logs", log, "--model", "lard", "--compare", "--nodes", 1, "--nodes", 3,
         "--ram", 1, "--pictures", tmp_path / "pictures",
     )  # fmt: skip
     assert code == 0
     said: Any = json.loads(out)
-    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate.json").read_text()))
+    jsonschema.validate(
+        said, json.loads((ROOT / "docs/schemas/simulate.json").read_text())
+    )
     policies = {row["policy"] for row in said["items"]}
     assert {"flex", "lard_r", "wrr", "optimal", "hacc"} <= policies
     assert len(said["items"]) == 2 * len(policies)
@@ -76,12 +93,20 @@ def test_each_size_of_memory_has_a_picture_of_its_own(
         "--pictures", tmp_path,
     )  # fmt: skip
     said: Any = json.loads(out)
-    for what in ("requests-a-second-until-the-last-node-ends", "requests-a-second-of-a-node-at-work"):
+    for what in (
+        "requests-a-second-until-the-last-node-ends",
+        "requests-a-second-of-a-node-at-work",
+    ):
         drawn = [Path(name).name for name in said["pictures"] if what in name]
-        assert [re.search("[12]-mib-a-node", name) is not None for name in drawn] == [True, True]
+        assert [re.search("[12]-mib-a-node", name) is not None for name in drawn] == [
+            True,
+            True,
+        ]
 
 
-def test_what_each_node_does_is_told_below(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_each_node_does_is_told_below(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = ("simulate", "--logs", log, "--nodes", 2, "--policy", "round_robin")
     _, plain, _ = _flex(capsys, *arguments)
     _, out, _ = _flex(capsys, *arguments, "--per-node")
@@ -89,7 +114,9 @@ def test_what_each_node_does_is_told_below(log: Path, capsys: pytest.CaptureFixt
     assert out.count("round_robin") == plain.count("round_robin") + 2
 
 
-def test_more_memory_than_any_node_has_is_one_clear_error(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_memory_than_any_node_has_is_one_clear_error(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, _, error = _flex(capsys, "simulate", "--logs", log, "--ram", 10**13)
     assert code == 2
     assert "--ram" in error
@@ -104,25 +131,48 @@ def test_who_asked_is_read_from_lines_that_begin_with_it(log: Path) -> None:
 
 def test_who_asked_is_read_behind_a_virtual_host(log: Path, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.log"
-    hosts.write_text("".join(f"www.example.org:80 {line}\n" for line in log.read_text().splitlines()), encoding="utf-8")
+    hosts.write_text(
+        "".join(
+            f"www.example.org:80 {line}\n" for line in log.read_text().splitlines()
+        ),
+        encoding="utf-8",
+    )
     assert len(set(simulating.of_logs([hosts]).client.tolist())) == 9
 
 
 def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
-    line = '{"time_iso8601":"2026-11-20T12:00:00Z","host":"a.example.org","request":"GET /a/b HTTP/1.1","status":200,'
+    line = (
+        '{"time_iso8601":"2026-11-20T12:00:00Z","host":"a.example.org","request":"GET '
+        '/a/b HTTP/1.1","status":200,'
+    )
     path.write_text(f'{line}"body_bytes_sent":5}}\n' * 3, encoding="utf-8")
     trace = simulating.of_logs([path])
     assert len(trace.target) == 3
     assert not len(trace.client)
 
 
-def test_the_experiments_run_on_a_log(log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_experiments_run_on_a_log(
+    log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     names = ["flex-case-1", "flex-case-2", "lard-hot", "cward-clarknet", "hacc-static"]
-    code, out, err = _flex(capsys, "-o", "json", "simulate", "paper", *names, "--logs", log, "--to", tmp_path / "page")
+    code, out, err = _flex(
+        capsys,
+        "-o",
+        "json",
+        "simulate",
+        "paper",
+        *names,
+        "--logs",
+        log,
+        "--to",
+        tmp_path / "page",
+    )
     assert (code, err) == (0, "")
     said: Any = json.loads(out)
-    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate-paper.json").read_text()))
+    jsonschema.validate(
+        said, json.loads((ROOT / "docs/schemas/simulate-paper.json").read_text())
+    )
     assert {row["experiment"] for row in said["items"]} == set(names)
     by_client = next(row for row in said["items"] if "per-client" in row["claim"])
     assert by_client["verdict"] != "cannot be told", "the log says who asked"
@@ -136,11 +186,13 @@ def test_the_experiments_run_on_a_log(log: Path, capsys: pytest.CaptureFixture[s
 UNTOLD = {
     "one access": LINE.format(client=1, second=0, site="s0", file=0, size=1000),
     "answers of no bytes": "".join(
-        LINE.format(client=1, second=n % 60, site=f"s{n % 4}", file=n * n % 31, size=0) for n in range(1200)
+        LINE.format(client=1, second=n % 60, site=f"s{n % 4}", file=n * n % 31, size=0)
+        for n in range(1200)
     ),
     "one file": LINE.format(client=1, second=0, site="s0", file=0, size=1000) * 1200,
     "each file once": "".join(
-        LINE.format(client=1, second=n % 60, site=f"s{n % 4}", file=n, size=1000) for n in range(1200)
+        LINE.format(client=1, second=n % 60, site=f"s{n % 4}", file=n, size=1000)
+        for n in range(1200)
     ),
 }
 
@@ -157,14 +209,25 @@ def test_a_log_that_tells_nothing_lets_no_claim_hold(
 ) -> None:
     path = written(tmp_path, UNTOLD[trace])
     _, out, _ = _flex(
-        capsys, "-o", "json", "simulate", "paper", "flex-case-1", "lard-speeds", "lard-disks", "--logs", path
+        capsys,
+        "-o",
+        "json",
+        "simulate",
+        "paper",
+        "flex-case-1",
+        "lard-speeds",
+        "lard-disks",
+        "--logs",
+        path,
     )
     rows = json.loads(out)["items"]
     assert {row["verdict"] for row in rows} == {"cannot be told"}
     assert all(row["reason"] for row in rows)
 
 
-def test_an_experiment_that_no_log_can_stand_in_for_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_experiment_that_no_log_can_stand_in_for_says_so(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, _, err = _flex(capsys, "simulate", "paper", "front-ends", "--logs", log)
     assert code == 3
     assert "front-ends" in err
@@ -177,10 +240,14 @@ def _line(n: int, *, site: str = "s0", size: str = "1000") -> str:
 ODD = {
     "out of time order": "".join(_line(59 - n) for n in range(60)),
     "answers of no bytes": "".join(_line(n, size="0") for n in range(30)),
-    "sizes that are less than nothing": "".join(_line(n, size="-5" if n % 2 else "7") for n in range(30)),
+    "sizes that are less than nothing": "".join(
+        _line(n, size="-5" if n % 2 else "7") for n in range(30)
+    ),
     "one site": "".join(_line(n) for n in range(30)),
     "one access": _line(0),
-    "files larger than all memory": "".join(_line(n, site=f"s{n % 3}", size=str(2**27)) for n in range(30)),
+    "files larger than all memory": "".join(
+        _line(n, site=f"s{n % 3}", size=str(2**27)) for n in range(30)
+    ),
 }
 
 
@@ -198,16 +265,24 @@ def test_an_odd_log_is_answered_without_a_figure_that_is_none(
         assert code == 0
         assert "NaN" not in out
         assert "Infinity" not in out
-    said = papers.run(["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path))
-    assert all("nan" not in row.measured and "inf" not in row.measured for row in said.items)
+    said = papers.run(
+        ["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path)
+    )
+    assert all(
+        "nan" not in row.measured and "inf" not in row.measured for row in said.items
+    )
 
 
 def test_a_file_that_would_take_days_to_read_block_by_block_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "huge.log"
-    path.write_text("".join(_line(n, size=str(2**40)) for n in range(30)), encoding="utf-8")
-    code, out, err = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--model", "lard")
+    path.write_text(
+        "".join(_line(n, size=str(2**40)) for n in range(30)), encoding="utf-8"
+    )
+    code, out, err = _flex(
+        capsys, "simulate", "--logs", path, "--format", "combined", "--model", "lard"
+    )
     assert (code, out) == (3, "")
     assert "1,099,511,627,776 bytes" in err
     assert "model flex" in err
@@ -227,15 +302,27 @@ def test_a_log_in_another_order_is_the_same_trace(tmp_path: Path) -> None:
     assert (np.diff(other.time) >= 0).all()
 
 
-def test_where_nothing_takes_time_there_is_no_throughput(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_where_nothing_takes_time_there_is_no_throughput(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "empty.log"
     path.write_text(ODD["answers of no bytes"], encoding="utf-8")
-    _, out, _ = _flex(capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined")
+    _, out, _ = _flex(
+        capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined"
+    )
     said: Any = json.loads(out)
-    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate.json").read_text()))
+    jsonschema.validate(
+        said, json.loads((ROOT / "docs/schemas/simulate.json").read_text())
+    )
     for row in said["items"]:
-        assert (row["requests_per_second"], row["requests_per_second_of_a_node"], row["idle"]) == (None, None, None)
-    _, table, _ = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--per-node")
+        assert (
+            row["requests_per_second"],
+            row["requests_per_second_of_a_node"],
+            row["idle"],
+        ) == (None, None, None)
+    _, table, _ = _flex(
+        capsys, "simulate", "--logs", path, "--format", "combined", "--per-node"
+    )
     assert "—" in table
     assert "nothing takes time" in table
 
@@ -244,9 +331,25 @@ def test_a_slow_log_has_a_throughput_and_capped_sizes_are_counted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "slow.log"
-    path.write_text("".join(_line(n, size=str(10**18 if n < 7 else 10**9), site=f"s{n < 7}") for n in range(30)))
-    _, out, _ = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--policy", "round_robin")
-    (row,) = (line.split() for line in out.splitlines() if line.startswith("round_robin"))
+    path.write_text(
+        "".join(
+            _line(n, size=str(10**18 if n < 7 else 10**9), site=f"s{n < 7}")
+            for n in range(30)
+        )
+    )
+    _, out, _ = _flex(
+        capsys,
+        "simulate",
+        "--logs",
+        path,
+        "--format",
+        "combined",
+        "--policy",
+        "round_robin",
+    )
+    (row,) = (
+        line.split() for line in out.splitlines() if line.startswith("round_robin")
+    )
     assert float(row[4]) > 0
     assert "7 accesses ask for a file of 18 TB or more" in out
 
@@ -266,7 +369,12 @@ def test_a_log_that_is_not_there_is_told_by_the_options_of_this_verb(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     code, _, err = _flex(capsys, "simulate", "--logs", tmp_path / "none")
-    assert (code, "--logs" in err, "--format" in err, "ingest.source" in err) == (20, True, True, False)
+    assert (code, "--logs" in err, "--format" in err, "ingest.source" in err) == (
+        20,
+        True,
+        True,
+        False,
+    )
 
 
 def written_to(pipe: Path, reader: subprocess.Popen[str]) -> int:
@@ -284,7 +392,14 @@ def written_to(pipe: Path, reader: subprocess.Popen[str]) -> int:
 def test_who_breaks_off_hears_that_nothing_was_kept(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    command = [sys.executable, "-c", "from flex_api.cli import main; main()", "simulate", "--logs", str(pipe)]
+    command = [
+        sys.executable,
+        "-c",
+        "from flex_api.cli import main; main()",
+        "simulate",
+        "--logs",
+        str(pipe),
+    ]
     with (
         subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asked,
         os.fdopen(written_to(pipe, asked), "wb"),
@@ -295,8 +410,12 @@ def test_who_breaks_off_hears_that_nothing_was_kept(tmp_path: Path) -> None:
     assert "nothing was kept" in err
 
 
-def test_the_table_names_each_policy(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _flex(capsys, "simulate", "--logs", log, "--policy", "lard", "--policy", "lb")
+def test_the_table_names_each_policy(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = _flex(
+        capsys, "simulate", "--logs", log, "--policy", "lard", "--policy", "lb"
+    )
     assert code == 0
     assert "lard" in out
     assert "1,200 accesses" in out
@@ -315,10 +434,13 @@ def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
     said = papers.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
     made = papers.page(said.items, [])
     assert kept.split("Run for this page")[0] == made.split("Run for this page")[0]
-    assert f"Run for this page: {', '.join(papers.every(None))}. Not run for it: none." in kept
-    assert [line for line in kept.splitlines() if line.startswith("#")][: made.count("\n#") + 1] == [
-        line for line in made.splitlines() if line.startswith("#")
-    ]
+    assert (
+        f"Run for this page: {', '.join(papers.every(None))}. Not run for it: none."
+        in kept
+    )
+    assert [line for line in kept.splitlines() if line.startswith("#")][
+        : made.count("\n#") + 1
+    ] == [line for line in made.splitlines() if line.startswith("#")]
     for row in said.items:
         assert f"| {row.paper} | {row.claim} | {row.published} | " in kept
     pictures = re.findall(r"!\[.*\]\((.*)\)", kept)
@@ -347,7 +469,9 @@ def test_what_cannot_be_simulated_is_said_in_one_sentence(
     assert not out
 
 
-@pytest.mark.parametrize("option", [("--policy", "magic"), ("--model", "magic"), ("--cache", "magic")])
+@pytest.mark.parametrize(
+    "option", [("--policy", "magic"), ("--model", "magic"), ("--cache", "magic")]
+)
 def test_a_name_that_nobody_has_is_answered_with_those_there_are(
     option: tuple[str, str], log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -357,7 +481,9 @@ def test_a_name_that_nobody_has_is_answered_with_those_there_are(
     assert "lard" in err or "lru" in err
 
 
-def test_an_empty_log_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_log_is_no_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     empty = tmp_path / "empty.log"
     empty.touch()
     code, _, err = _flex(capsys, "simulate", "--logs", empty)
@@ -376,13 +502,18 @@ def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
 
 
 def test_a_curve_is_well_formed_whatever_its_names() -> None:
-    root = ElementTree.fromstring(curves.svg("a < b & c", {"<one>": [(0, 0), (1, 2)], "two": [(0, 1)]}))
+    root = ElementTree.fromstring(
+        curves.svg("a < b & c", {"<one>": [(0, 0), (1, 2)], "two": [(0, 1)]})
+    )
     assert root.tag.endswith("svg")
 
 
 @pytest.mark.parametrize(
     ("largest", "marks"),
-    [(6106, ["0", "2,000", "4,000", "6,000", "8,000"]), (0.2, ["0", "0.05", "0.1", "0.15", "0.2"])],
+    [
+        (6106, ["0", "2,000", "4,000", "6,000", "8,000"]),
+        (0.2, ["0", "0.05", "0.1", "0.15", "0.2"]),
+    ],
 )
 def test_curves_are_marked_at_round_numbers(largest: float, marks: list[str]) -> None:
     drawn = curves.svg("", {"one": [(8, largest)]})

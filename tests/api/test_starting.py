@@ -31,12 +31,17 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
 
 def test_the_key_is_good_and_for_its_owner_and_group_alone(tmp_path: Path) -> None:
     first_files.write(tmp_path)
-    for file, name in (("flex.key", first_files.KEY_NAME), ("flex-transfer.key", first_files.READER_NAME)):
+    for file, name in (
+        ("flex.key", first_files.KEY_NAME),
+        ("flex-transfer.key", first_files.READER_NAME),
+    ):
         assert read_key(tmp_path / file).name == name
         assert stat.S_IMODE((tmp_path / file).stat().st_mode) & 0o007 == 0
 
 
-def test_the_settings_may_hold_a_password_and_are_for_nobody_else(tmp_path: Path) -> None:
+def test_the_settings_may_hold_a_password_and_are_for_nobody_else(
+    tmp_path: Path,
+) -> None:
     first_files.write(tmp_path)
     assert stat.S_IMODE((tmp_path / "flex.toml").stat().st_mode) & 0o027 == 0
     assert stat.S_IMODE((tmp_path / "flex-nightly.service").stat().st_mode) & 0o004
@@ -44,7 +49,10 @@ def test_the_settings_may_hold_a_password_and_are_for_nobody_else(tmp_path: Path
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "flex.toml").write_text("mine", encoding="utf-8")
-    key = (first_files.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
+    key = (
+        first_files.write(tmp_path),
+        (tmp_path / "flex.key").read_text(encoding="utf-8"),
+    )[1]
     written, kept = first_files.write(tmp_path)
     assert written == []
     assert len(kept) == 8

@@ -26,7 +26,9 @@ OTHER, THIRD = "the other one", "a third one"
 
 
 class Listening:
-    """A store that does something before it notes an action. Any: it passes on whatever it is asked."""
+    """A store that does something before it notes an action. Any: it passes on whatever it is
+    asked.
+    """
 
     def __init__(self, real: Any, action: str, then: Callable[[], None]) -> None:
         self._real, self._action, self._then = real, action, then
@@ -41,12 +43,23 @@ class Listening:
 
 
 def held_by(installation: Installation, who: str) -> None:
-    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
-    update.replace(f"_controller._flex.{installation.zone}", 60, "TXT", f'"flex controller={who}"')
-    assert dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=10).rcode() == 0
+    update = dns.update.UpdateMessage(
+        installation.zone, keyring=installation.server.key.signer()
+    )
+    update.replace(
+        f"_controller._flex.{installation.zone}", 60, "TXT", f'"flex controller={who}"'
+    )
+    assert (
+        dns.query.tcp(
+            update, "127.0.0.1", port=installation.server.port, timeout=10
+        ).rcode()
+        == 0
+    )
 
 
-def taken(installation: Installation, action: str, then: Callable[[World], None]) -> None:
+def taken(
+    installation: Installation, action: str, then: Callable[[World], None]
+) -> None:
     """Over from the other one, where something happens right before that is noted."""
     here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC))
     store: Any = Listening(here.store, action, lambda: then(here))
@@ -55,7 +68,9 @@ def taken(installation: Installation, action: str, then: Callable[[World], None]
 
 
 def noted(installation: Installation) -> list[str]:
-    rows = installation.flex("-o", "json", "audit", "--action", "zone.take-over").json["items"]
+    rows = installation.flex("-o", "json", "audit", "--action", "zone.take-over").json[
+        "items"
+    ]
     return sorted(row["action"].removeprefix("zone.take-over") for row in rows)
 
 
@@ -71,30 +86,41 @@ def foreign(installation: Installation) -> Installation:
     return installation
 
 
-def test_what_ends_behind_the_act_leaves_its_trace_and_the_same_order_completes_it(foreign: Installation) -> None:
+def test_what_ends_behind_the_act_leaves_its_trace_and_the_same_order_completes_it(
+    foreign: Installation,
+) -> None:
     def away(_: World) -> None:
-        raise StoreError("writing", "it is away", kept="nothing was stored", advice="try again")
+        raise StoreError(
+            "writing", "it is away", kept="nothing was stored", advice="try again"
+        )
 
     with pytest.raises(StoreError):
         taken(foreign, fencing.DONE, away)
     assert (is_ours(foreign), noted(foreign)) == (True, [".begin"])
     again = foreign.flex("dns", "takeover", "--from", OTHER)
     assert (again.code, noted(foreign)) == (0, ["", ".begin"])
-    assert "its machine is gone" in foreign.flex("-o", "json", "audit", "--action", "zone.take-over").out
+    assert (
+        "its machine is gone"
+        in foreign.flex("-o", "json", "audit", "--action", "zone.take-over").out
+    )
     # Nothing is left to complete.
     assert foreign.flex("dns", "takeover", "--from", OTHER).code == 3
 
 
 def test_nothing_is_taken_where_the_trace_cannot_be_left(foreign: Installation) -> None:
     def away(_: World) -> None:
-        raise StoreError("writing", "it is away", kept="nothing was stored", advice="try again")
+        raise StoreError(
+            "writing", "it is away", kept="nothing was stored", advice="try again"
+        )
 
     with pytest.raises(StoreError):
         taken(foreign, fencing.BEGUN, away)
     assert (is_ours(foreign), noted(foreign)) == (False, [])
 
 
-def test_one_that_came_too_late_is_noted_as_refused_and_never_as_done(foreign: Installation) -> None:
+def test_one_that_came_too_late_is_noted_as_refused_and_never_as_done(
+    foreign: Installation,
+) -> None:
     with pytest.raises(Refused):
         taken(foreign, fencing.BEGUN, lambda _: held_by(foreign, THIRD))
     assert (is_ours(foreign), noted(foreign)) == (False, [".begin", ".refused"])

@@ -17,12 +17,23 @@ JOB, SHELL, CHILD, DAEMON = 40, 30, 20, 10
 
 
 def process(
-    proc: Path, pid: int, name: str, parent: int, user: int = FLEX, *, terminal: int = 0, signed_in: int = NOBODY
+    proc: Path,
+    pid: int,
+    name: str,
+    parent: int,
+    user: int = FLEX,
+    *,
+    terminal: int = 0,
+    signed_in: int = NOBODY,
 ) -> None:
     folder = proc / str(pid)
     folder.mkdir()
-    (folder / "stat").write_text(f"{pid} ({name}) S {parent} {pid} {pid} {terminal} -1 4194304 102 0\n")
-    (folder / "status").write_text(f"Name:\t{name}\nUid:\t{user}\t{user}\t{user}\t{user}\n")
+    (folder / "stat").write_text(
+        f"{pid} ({name}) S {parent} {pid} {pid} {terminal} -1 4194304 102 0\n"
+    )
+    (folder / "status").write_text(
+        f"Name:\t{name}\nUid:\t{user}\t{user}\t{user}\t{user}\n"
+    )
     (folder / "loginuid").write_text(str(signed_in))
 
 
@@ -48,7 +59,9 @@ def test_what_a_shell_runs_is_somebodys(tmp_path: Path) -> None:
     assert not is_started_by_cron(tmp_path, JOB)
 
 
-def test_who_signed_in_and_became_the_account_is_a_person_whatever_is_above(tmp_path: Path) -> None:
+def test_who_signed_in_and_became_the_account_is_a_person_whatever_is_above(
+    tmp_path: Path,
+) -> None:
     above(tmp_path, "cron")
     process(tmp_path, JOB, "flex", SHELL, signed_in=ANNA)
     assert not is_started_by_cron(tmp_path, JOB)
@@ -72,7 +85,9 @@ def test_what_is_called_cron_itself_is_not_run_by_it(tmp_path: Path) -> None:
     assert not is_started_by_cron(tmp_path, JOB)
 
 
-def test_where_others_cannot_be_seen_a_person_is_taken_to_have_started_it(tmp_path: Path) -> None:
+def test_where_others_cannot_be_seen_a_person_is_taken_to_have_started_it(
+    tmp_path: Path,
+) -> None:
     process(tmp_path, JOB, "flex", SHELL)
     assert not is_started_by_cron(tmp_path, JOB)
     assert not is_started_by_cron(tmp_path, SHELL)
@@ -80,7 +95,9 @@ def test_where_others_cannot_be_seen_a_person_is_taken_to_have_started_it(tmp_pa
 
 @pytest.mark.skipif(os.getuid() != 0, reason="cron runs as root")
 def test_the_kernel_says_so_of_real_processes(tmp_path: Path) -> None:
-    """A shell under the name of cron stands for it: jobs of cron are children of children of it, without a terminal."""
+    """A shell under the name of cron stands for it: jobs of cron are children of children of it,
+    without a terminal.
+    """
     question = (
         "import os; from flex_api.cli.timers import PROC, is_started_by_cron;"
         "print(is_started_by_cron(PROC, os.getpid()))"
@@ -90,7 +107,15 @@ def test_the_kernel_says_so_of_real_processes(tmp_path: Path) -> None:
         shell = tmp_path / name
         shutil.copy("/bin/sh", shell)
         done = subprocess.run(
-            [shell, "-c", '/bin/sh -c \'"$@"; true\' sh "$@"; true', "sh", sys.executable, "-c", question],
+            [
+                shell,
+                "-c",
+                '/bin/sh -c \'"$@"; true\' sh "$@"; true',
+                "sh",
+                sys.executable,
+                "-c",
+                question,
+            ],
             check=True,
             capture_output=True,
             text=True,

@@ -28,9 +28,20 @@ NOW, HOUR = datetime(2026, 3, 1, 2, 30, tzinfo=UTC), timedelta(hours=1)
 def test_a_list_of_tokens_says_why_one_opens_nothing(
     expires: datetime | None, revoked: datetime | None, said: str
 ) -> None:
-    token = Token("t1", "nightly", "viewer", "", "anna", NOW - HOUR, expires=expires, revoked=revoked)
+    token = Token(
+        "t1",
+        "nightly",
+        "viewer",
+        "",
+        "anna",
+        NOW - HOUR,
+        expires=expires,
+        revoked=revoked,
+    )
     console = Console(file=io.StringIO(), width=200)
     desk_text.tokens(console, TokensOutput(items=[token_row(token)]), NOW)
     assert isinstance(console.file, io.StringIO)
     written = console.file.getvalue()
-    assert [word for word in ("expired", "revoked") if word in written] == ([said] if said else [])
+    assert [word for word in ("expired", "revoked") if word in written] == (
+        [said] if said else []
+    )

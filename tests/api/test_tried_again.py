@@ -1,4 +1,6 @@
-"""A dead node that could not be taken out of DNS is tried again until it is out, whatever failed, whoever goes on."""
+"""A dead node that could not be taken out of DNS is tried again until it is out, whatever failed,
+whoever goes on.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,30 @@ SECOND = timedelta(seconds=1)
 
 
 def away(asked: str) -> FlexError:
-    return Unreachable(asked, "no answer in time", kept="nothing was changed", advice="look after it")
+    return Unreachable(
+        asked, "no answer in time", kept="nothing was changed", advice="look after it"
+    )
 
 
 def refused(asked: str) -> FlexError:
-    return Refused(asked, "REFUSED", kept="nothing was changed", advice="look after the key")
+    return Refused(
+        asked, "REFUSED", kept="nothing was changed", advice="look after the key"
+    )
 
 
 def partly(asked: str) -> FlexError:
-    return PartlyApplied(asked, "the connection broke", kept="some of it is in DNS", advice="look after it")
+    return PartlyApplied(
+        asked,
+        "the connection broke",
+        kept="some of it is in DNS",
+        advice="look after it",
+    )
 
 
 @dataclass
 class Failing:
-    """A target whose questions of one kind go wrong, as many as are `left`; before they are asked, or behind. Any: it
-    passes on whatever it is asked.
+    """A target whose questions of one kind go wrong, as many as are `left`; before they are asked,
+    or behind. Any: it passes on whatever it is asked.
     """
 
     real: Any
@@ -71,7 +82,9 @@ class Failing:
 
 @dataclass
 class Desk:
-    """A cluster with a partition in force, of which nobody answers for n1; its clock goes on as tests say."""
+    """A cluster with a partition in force, of which nobody answers for n1; its clock goes on as
+    tests say.
+    """
 
     installation: Installation
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -79,7 +92,11 @@ class Desk:
     target: Failing | None = None
 
     def world(self) -> World:
-        here = wiring.world(settings.load(self.installation.settings), lambda: self.now, say=self.said.append)
+        here = wiring.world(
+            settings.load(self.installation.settings),
+            lambda: self.now,
+            say=self.said.append,
+        )
         failing = self.target = self.target or Failing(here.target)
         failing.real = here.target
 
@@ -93,7 +110,10 @@ class Desk:
         return self.target
 
     def watch(self, dead: Sequence[str] = ("n1",)) -> Watch:
-        return Watch(self.world(), lambda nodes: {node.name: [node.name not in dead] for node in nodes})
+        return Watch(
+            self.world(),
+            lambda nodes: {node.name: [node.name not in dead] for node in nodes},
+        )
 
     def rounds(self, watch: Watch, count: int, pause: timedelta = MOST) -> None:
         for _ in range(count):
@@ -107,15 +127,28 @@ class Desk:
     def is_out(self) -> bool:
         """On paper, and of every name in DNS."""
         items = self.installation.flex("-o", "json", "sites", "list").json["items"]
-        in_dns = {address for row in items for address in self.installation.addresses(row["site"])}
-        return "n1" not in self.on() and "192.0.2.1" not in in_dns and self.installation.flex("verify").code == 0
+        in_dns = {
+            address
+            for row in items
+            for address in self.installation.addresses(row["site"])
+        }
+        return (
+            "n1" not in self.on()
+            and "192.0.2.1" not in in_dns
+            and self.installation.flex("verify").code == 0
+        )
 
     def attempts(self) -> int:
         found = retrying.last(self.world(), "n1")
         return found.count if found else 0
 
     def plans(self) -> list[str]:
-        return [row["id"] for row in self.installation.flex("-o", "json", "plan", "list").json["items"]]
+        return [
+            row["id"]
+            for row in self.installation.flex("-o", "json", "plan", "list").json[
+                "items"
+            ]
+        ]
 
 
 @pytest.fixture
@@ -129,7 +162,9 @@ def desk(installation: Installation) -> Desk:
 def mode(desk: Desk, mode: str, safety: str = "") -> None:
     desk.installation.mode = mode
     desk.installation.write_settings()
-    text = desk.installation.settings.read_text(encoding="utf-8").replace("[safety]\n", f"[safety]\n{safety}")
+    text = desk.installation.settings.read_text(encoding="utf-8").replace(
+        "[safety]\n", f"[safety]\n{safety}"
+    )
     desk.installation.settings.write_text(text, encoding="utf-8")
 
 
@@ -142,7 +177,10 @@ POINTS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing of the update is made": ("apply", {}),
     "the server refuses the update": ("apply", {"error": refused}),
     "some of the update is made": ("apply", {"error": partly}),
-    "all of it is made and the answer is lost": ("apply", {"error": partly, "is_behind": True}),
+    "all of it is made and the answer is lost": (
+        "apply",
+        {"error": partly, "is_behind": True},
+    ),
 }
 
 
@@ -160,7 +198,10 @@ def test_a_dead_node_is_tried_again_until_it_is_out(desk: Desk, point: str) -> N
     assert desk.attempts() == 0
     serial, runs = desk.installation.serial(), len(desk.world().store.runs())
     desk.rounds(watch, 3)
-    assert (desk.installation.serial(), len(desk.world().store.runs())) == (serial, runs)
+    assert (desk.installation.serial(), len(desk.world().store.runs())) == (
+        serial,
+        runs,
+    )
 
 
 def test_it_is_tried_again_soon_and_then_after_growing_pauses(desk: Desk) -> None:
@@ -174,7 +215,9 @@ def test_it_is_tried_again_soon_and_then_after_growing_pauses(desk: Desk) -> Non
     assert tried == [1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4]
 
 
-def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(desk: Desk) -> None:
+def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(
+    desk: Desk,
+) -> None:
     desk.fails("read", 2)
     desk.rounds(desk.watch(), 3)
     assert "n1" in desk.on()
@@ -183,7 +226,9 @@ def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(desk: De
     assert desk.is_out()
 
 
-def test_where_the_name_server_is_away_no_attempt_makes_a_run_or_a_plan(desk: Desk) -> None:
+def test_where_the_name_server_is_away_no_attempt_makes_a_run_or_a_plan(
+    desk: Desk,
+) -> None:
     desk.fails("read", 100)
     watch = desk.watch()
     desk.rounds(watch, 3)
@@ -217,7 +262,9 @@ def failed_by_hand(desk: Desk) -> None:
     """The name server was away when somebody took the node down, and nobody watches."""
     text = desk.installation.settings.read_text(encoding="utf-8")
     port = f"port = {desk.installation.server.port}\n"
-    desk.installation.settings.write_text(text.replace(port, "port = 9\n"), encoding="utf-8")
+    desk.installation.settings.write_text(
+        text.replace(port, "port = 9\n"), encoding="utf-8"
+    )
     assert desk.installation.flex("nodes", "down", "n1").code == 30
     desk.installation.settings.write_text(text, encoding="utf-8")
 
@@ -232,7 +279,9 @@ def test_the_next_night_finishes_it_whatever_its_limits(desk: Desk, how: str) ->
     assert desk.is_out()
 
 
-def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(desk: Desk) -> None:
+def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(
+    desk: Desk,
+) -> None:
     failed_by_hand(desk)
     # Of the days since, no log has come from any node.
     assert desk.installation.night(20).code == 20
@@ -243,15 +292,23 @@ def test_a_night_that_cannot_finish_it_says_so_and_reads_its_logs(desk: Desk) ->
     failed_by_hand(desk)
     text = desk.installation.settings.read_text(encoding="utf-8")
     port = f"port = {desk.installation.server.port}\n"
-    desk.installation.settings.write_text(text.replace(port, "port = 9\n"), encoding="utf-8")
+    desk.installation.settings.write_text(
+        text.replace(port, "port = 9\n"), encoding="utf-8"
+    )
     assert desk.installation.night(1).code in {30, 31}
     desk.installation.settings.write_text(text, encoding="utf-8")
-    run = next(run for run in desk.world().store.runs() if run.exit_code and run.message.startswith("nightly"))
+    run = next(
+        run
+        for run in desk.world().store.runs()
+        if run.exit_code and run.message.startswith("nightly")
+    )
     assert "ingest" in {stage.name for stage in run.stages}
     assert desk.attempts() == 3
 
 
-def test_a_freeze_that_came_later_holds_it_back_and_one_that_was_there_does_not(desk: Desk) -> None:
+def test_a_freeze_that_came_later_holds_it_back_and_one_that_was_there_does_not(
+    desk: Desk,
+) -> None:
     desk.fails("read", 1)
     here = desk.world()
     with pytest.raises(DnsError), lease(here, "node n1 down"):
@@ -281,7 +338,9 @@ def test_who_takes_the_node_back_ends_it(desk: Desk) -> None:
 def test_what_is_not_ours_to_change_is_named_and_not_tried_for_ever(desk: Desk) -> None:
     items = desk.installation.flex("-o", "json", "sites", "list").json["items"]
     theirs = [row["site"] for row in items if row["nodes"] == ["n1"]]
-    update = dns.update.UpdateMessage(desk.installation.zone, keyring=desk.installation.server.key.signer())
+    update = dns.update.UpdateMessage(
+        desk.installation.zone, keyring=desk.installation.server.key.signer()
+    )
     for site in theirs:
         update.delete(marker_name(f"{site}.", desk.installation.zone), "TXT")
     dns.query.tcp(update, "127.0.0.1", port=desk.installation.server.port)

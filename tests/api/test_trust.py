@@ -17,7 +17,8 @@ pytestmark = pytest.mark.real
 def broken(installation: Installation, node: str = "n2", lines: int = 3_000) -> None:
     """A night on which nothing of what a node logs is understood."""
     source = (
-        f'[[ingest.source]]\nglob = "{installation.folder}/broken.log"\nnode = "{node}"\nformat = "vhost_combined"\n'
+        f'[[ingest.source]]\nglob = "{installation.folder}/broken.log"\nnode = '
+        f'"{node}"\nformat = "vhost_combined"\n'
     )
     (installation.folder / "broken.log").write_bytes(b"half of a line\n" * lines)
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
@@ -25,11 +26,18 @@ def broken(installation: Installation, node: str = "n2", lines: int = 3_000) -> 
     installation.write_settings()
 
 
-def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(installation: Installation) -> None:
+def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(
+    installation: Installation,
+) -> None:
     broken(installation)
     refused = installation.night()
     assert refused.code == 20
-    for word in ("n2", "no_fields", "the limit is 5.0 %", "--force profile.max_malformed"):
+    for word in (
+        "n2",
+        "no_fields",
+        "the limit is 5.0 %",
+        "--force profile.max_malformed",
+    ):
         assert word in refused.err
     other = installation.night(1, "--force", "profile.max_age")
     assert other.code == 20
@@ -46,11 +54,18 @@ def test_what_is_known_of_each_source_is_shown(installation: Installation) -> No
     installation.flex("ingest")
     data = installation.flex("-o", "json", "data", "--as-of", installation.as_of()).json
     assert {row["state"] for row in data["nodes"]} == {"ok"}
-    assert all(row["coverage_ratio"] == 1 and row["hours_heard"] > 20 for row in data["nodes"])
+    assert all(
+        row["coverage_ratio"] == 1 and row["hours_heard"] > 20 for row in data["nodes"]
+    )
     assert {row["node"] for row in data["sources"]} == {"n1", "n2", "n3"}
     told = installation.flex("data", "--as-of", installation.as_of(5))
     assert "profile.max_age" in told.out
-    assert installation.flex("data", "--as-of", installation.as_of(5), "--detailed-exitcode").code == 20
+    assert (
+        installation.flex(
+            "data", "--as-of", installation.as_of(5), "--detailed-exitcode"
+        ).code
+        == 20
+    )
     assert "counts of n1" in installation.flex("doctor").out
 
 
@@ -69,8 +84,13 @@ def test_files_that_the_last_reading_could_not_use_are_shown_with_what_to_do_unt
     broken(installation)
     strange = installation.folder / "strange"
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write(f'[[ingest.source]]\nglob = "{installation.folder}/none/*"\nnode = "n2"\nsite = "none.example"\n')
-        file.write(f'[[ingest.source]]\nglob = "{strange}"\nnode = "n2"\nsite = "strange.example"\n')
+        file.write(
+            f'[[ingest.source]]\nglob = "{installation.folder}/none/*"\nnode = '
+            '"n2"\nsite = "none.example"\n'
+        )
+        file.write(
+            f'[[ingest.source]]\nglob = "{strange}"\nnode = "n2"\nsite = "strange.example"\n'
+        )
     installation.write_settings()
     strange.write_bytes(b"no log at all\n")
     installation.flex("ingest")
@@ -80,26 +100,38 @@ def test_files_that_the_last_reading_could_not_use_are_shown_with_what_to_do_unt
     strange.write_bytes(b"")
     installation.flex("ingest")
     unread = installation.flex("-o", "json", "data").json["unread"]
-    assert [(row["source"], row["outcome"]) for row in unread] == [("n2:none.example", "nothing matches")]
+    assert [(row["source"], row["outcome"]) for row in unread] == [
+        ("n2:none.example", "nothing matches")
+    ]
     assert "glob" in unread[0]["next_step"]
 
 
-def test_counts_of_a_source_that_has_another_name_now_are_told(installation: Installation) -> None:
+def test_counts_of_a_source_that_has_another_name_now_are_told(
+    installation: Installation,
+) -> None:
     installation.flex("ingest")
     log = installation.folder / "moved.log"
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    log.write_text(f'192.0.2.1 - - [{yesterday:%d/%b/%Y:%T} +0000] "GET / HTTP/1.1" 200 100 "-" "-"\n')
+    log.write_text(
+        f'192.0.2.1 - - [{yesterday:%d/%b/%Y:%T} +0000] "GET / HTTP/1.1" 200 100 "-" "-"\n'
+    )
     installation.flex("ingest", str(log), "--node", "n1", "--site", "old.example")
     rows = installation.flex("-o", "json", "doctor").json["checks"]
-    assert [row["state"] for row in rows if row["name"] == "counts of n1:old.example"] == ["warn"]
+    assert [
+        row["state"] for row in rows if row["name"] == "counts of n1:old.example"
+    ] == ["warn"]
 
 
-def test_a_link_that_leads_nowhere_is_no_reason_to_stop_looking(installation: Installation) -> None:
+def test_a_link_that_leads_nowhere_is_no_reason_to_stop_looking(
+    installation: Installation,
+) -> None:
     (installation.folder / "logs").mkdir(exist_ok=True)
     link = installation.folder / "loop.log"
     link.symlink_to(link)
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write(f'[[ingest.source]]\nglob = "{link}"\nnode = "n1"\nsite = "loop.example"\n')
+        file.write(
+            f'[[ingest.source]]\nglob = "{link}"\nnode = "n1"\nsite = "loop.example"\n'
+        )
     installation.write_settings()
     said = installation.flex("-o", "json", "doctor")
     assert said.code in {0, 3}
@@ -114,24 +146,45 @@ def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a
     linked = installation.folder / "linked"
     linked.symlink_to(installation.folder)
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n1"\nsite = "one.example"\n')
-        file.write(f'[[ingest.source]]\nglob = "{linked}/both*"\nnode = "n2"\nsite = "two.example"\n')
-        file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n3"\nsite_pattern = \'(?P<site>.+)[.]never\'\n')
+        file.write(
+            f'[[ingest.source]]\nglob = "{log}"\nnode = "n1"\nsite = "one.example"\n'
+        )
+        file.write(
+            f'[[ingest.source]]\nglob = "{linked}/both*"\nnode = "n2"\nsite = "two.example"\n'
+        )
+        file.write(
+            f'[[ingest.source]]\nglob = "{log}"\nnode = "n3"\nsite_pattern = '
+            "'(?P<site>.+)[.]never'\n"
+        )
     installation.write_settings()
     rows = installation.flex("-o", "json", "doctor").json["checks"]
-    told = [(row["name"], row["state"]) for row in rows if f"{linked}/both.log" in row["detail"]]
+    told = [
+        (row["name"], row["state"])
+        for row in rows
+        if f"{linked}/both.log" in row["detail"]
+    ]
     assert told == [("logs of n1:one.example and n2:two.example", "warn")]
 
 
-def test_counts_that_are_damaged_are_named_with_the_way_out(installation: Installation) -> None:
+def test_counts_that_are_damaged_are_named_with_the_way_out(
+    installation: Installation,
+) -> None:
     assert installation.flex("ingest").code == 0
-    damaged = max((installation.folder / "partials").glob("*.files.parquet"), key=lambda path: path.stat().st_size)
+    damaged = max(
+        (installation.folder / "partials").glob("*.files.parquet"),
+        key=lambda path: path.stat().st_size,
+    )
     damaged.write_bytes(b"PAR1 no more")
     refused = installation.night()
     assert refused.code == 20
     assert f"flex data --set-aside {damaged}" in refused.err
     assert "Traceback" not in refused.err
     assert installation.flex("data", "--set-aside", "nothing.txt").code == 3
-    assert installation.flex("data", "--set-aside", str(damaged), "--as-of", installation.as_of()).code == 0
+    assert (
+        installation.flex(
+            "data", "--set-aside", str(damaged), "--as-of", installation.as_of()
+        ).code
+        == 0
+    )
     assert damaged.with_name(f"{damaged.name}.damaged").read_bytes() == b"PAR1 no more"
     assert installation.night().code == 0

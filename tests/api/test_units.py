@@ -17,7 +17,11 @@ UNITS = ("flex-nightly.service", "flex-api.service")
 
 
 def exec_start(unit: Path) -> str:
-    return next(line for line in unit.read_text(encoding="utf-8").splitlines() if line.startswith("ExecStart="))
+    return next(
+        line
+        for line in unit.read_text(encoding="utf-8").splitlines()
+        if line.startswith("ExecStart=")
+    )
 
 
 def program(path: Path) -> Path:
@@ -27,7 +31,9 @@ def program(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("place", ["venv/bin/flex", "pipx/shared bin/flex", "usr/local/bin/100%/flex"])
+@pytest.mark.parametrize(
+    "place", ["venv/bin/flex", "pipx/shared bin/flex", "usr/local/bin/100%/flex"]
+)
 def test_the_units_name_the_program_that_wrote_them_and_its_settings(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,8 +46,12 @@ def test_the_units_name_the_program_that_wrote_them_and_its_settings(
         assert f"--config {tmp_path}/etc/flex.toml" in said
         assert "@" not in said
     if analyze := shutil.which("systemd-analyze"):
-        files = [str(tmp_path / "etc" / unit) for unit in (*UNITS, "flex-nightly.timer")]
-        found = subprocess.run([analyze, "verify", *files], capture_output=True, text=True, check=False)
+        files = [
+            str(tmp_path / "etc" / unit) for unit in (*UNITS, "flex-nightly.timer")
+        ]
+        found = subprocess.run(
+            [analyze, "verify", *files], capture_output=True, text=True, check=False
+        )
         assert "flex-" not in found.stderr, found.stderr
 
 
@@ -59,11 +69,15 @@ def test_a_link_stays_what_it_is_for_pipx_makes_what_it_leads_to_anew(
 def test_units_may_write_where_flex_writes_and_see_where_it_is() -> None:
     usual = units.words(Path("/usr/local/bin/flex"), ETC, first_files.STATE)
     assert (usual["@HOME@"], usual["@WRITABLE@"]) == ("yes", "")
-    beside = units.words(Path("/usr/local/bin/flex"), Path("/srv/my flex/flex.toml"), "")
+    beside = units.words(
+        Path("/usr/local/bin/flex"), Path("/srv/my flex/flex.toml"), ""
+    )
     assert beside["@WRITABLE@"] == 'ReadWritePaths="/srv/my flex"\n'
     pipx = HOME / ".local/bin/flex"
     assert units.words(pipx, ETC, first_files.STATE)["@HOME@"] == "read-only"
     assert str(pipx) in units.trouble(pipx, ETC)
     assert "do not run" in units.trouble(units.PRIVATE[0] / "venv/bin/flex", ETC)
     assert units.trouble(Path("/opt/flex/bin/flex"), ETC) == ""
-    assert f"read {HOME}" in units.trouble(Path("/opt/flex/bin/flex"), ETC, HOME / "python")
+    assert f"read {HOME}" in units.trouble(
+        Path("/opt/flex/bin/flex"), ETC, HOME / "python"
+    )

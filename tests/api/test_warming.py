@@ -21,7 +21,9 @@ pytestmark = pytest.mark.real
 
 
 class Web(ThreadingHTTPServer):
-    """The web servers of all nodes, which are one; it knows what the name server said when it was asked."""
+    """The web servers of all nodes, which are one; it knows what the name server said when it was
+    asked.
+    """
 
     asked: list[tuple[str, str, str]]
     installation: Installation
@@ -76,7 +78,14 @@ def settings(installation: Installation, more: str) -> None:
 
 
 def stage(night: Said, name: str) -> str:
-    return next((str(each["outcome"]) for each in night.json["run"]["stages"] if each["name"] == name), "")
+    return next(
+        (
+            str(each["outcome"])
+            for each in night.json["run"]["stages"]
+            if each["name"] == name
+        ),
+        "",
+    )
 
 
 def test_a_night_fetches_a_sites_hottest_targets_from_its_new_node_before_dns_names_it(
@@ -112,7 +121,8 @@ def rejected(store: SqlStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("meanwhile", "verb", "code"), [(frozen, "run", 23), (frozen, "apply", 23), (rejected, "run", 22)]
+    ("meanwhile", "verb", "code"),
+    [(frozen, "run", 23), (frozen, "apply", 23), (rejected, "run", 22)],
 )
 def test_who_thinks_again_while_nodes_are_warmed_up_is_heard(
     installation: Installation,

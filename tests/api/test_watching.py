@@ -1,4 +1,6 @@
-"""The health watch: nodes are really asked, and a dead one leaves DNS by itself where the settings allow it."""
+"""The health watch: nodes are really asked, and a dead one leaves DNS by itself where the settings
+allow it.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,20 @@ def port() -> Iterator[int]:
         thread.join()
 
 
-def test_a_server_that_serves_is_told_from_a_broken_one_and_from_none(port: int, free_port: int) -> None:
+def test_a_server_that_serves_is_told_from_a_broken_one_and_from_none(
+    port: int, free_port: int
+) -> None:
     node = Node("n1", ("127.0.0.1",), 0)
-    probes = (f"tcp:{port}", f"http:{port}/", f"http:{port}/broken", f"tcp:{free_port}", f"http:{free_port}")
-    assert probing.answers([node], probes, 2.0) == {"n1": [True, True, False, False, False]}
+    probes = (
+        f"tcp:{port}",
+        f"http:{port}/",
+        f"http:{port}/broken",
+        f"tcp:{free_port}",
+        f"http:{free_port}",
+    )
+    assert probing.answers([node], probes, 2.0) == {
+        "n1": [True, True, False, False, False]
+    }
 
 
 def test_what_takes_connections_and_never_answers_serves_nobody() -> None:
@@ -65,7 +77,9 @@ def watch(installation: Installation, said: list[str], dead: Sequence[str]) -> W
     def probe(nodes: Sequence[Node]) -> Mapping[str, Sequence[bool]]:
         return {node.name: [node.name not in dead] for node in nodes}
 
-    here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC), say=said.append)
+    here = wiring.world(
+        settings.load(installation.settings), lambda: datetime.now(UTC), say=said.append
+    )
     return Watch(here, probe)
 
 
@@ -82,7 +96,9 @@ def prepared(installation: Installation, mode: str) -> None:
     installation.write_settings()
 
 
-def test_a_node_that_is_dead_for_three_rounds_leaves_dns_by_itself(installation: Installation) -> None:
+def test_a_node_that_is_dead_for_three_rounds_leaves_dns_by_itself(
+    installation: Installation,
+) -> None:
     prepared(installation, "auto")
     said: list[str] = []
     watched = watch(installation, said, ["n1"])
@@ -99,27 +115,36 @@ def test_a_node_that_is_dead_for_three_rounds_leaves_dns_by_itself(installation:
     assert installation.serial() == serial
 
 
-def test_where_people_decide_it_only_says_so_and_says_it_once(installation: Installation) -> None:
+def test_where_people_decide_it_only_says_so_and_says_it_once(
+    installation: Installation,
+) -> None:
     prepared(installation, "review")
     said: list[str] = []
     watched = watch(installation, said, ["n1"])
     for _ in range(5):
         watched.round()
     assert "n1" in on_nodes(installation)
-    assert said[1:] == ["n1 is dead, and the mode is review: `flex nodes down n1` takes it out of DNS."]
+    assert said[1:] == [
+        "n1 is dead, and the mode is review: `flex nodes down n1` takes it out of DNS."
+    ]
 
 
 def test_when_all_seem_dead_none_is_taken_down(installation: Installation) -> None:
     prepared(installation, "auto")
     said: list[str] = []
-    before, watched = on_nodes(installation), watch(installation, said, sorted(on_nodes(installation)))
+    before, watched = (
+        on_nodes(installation),
+        watch(installation, said, sorted(on_nodes(installation))),
+    )
     for _ in range(4):
         watched.round()
     assert on_nodes(installation) == before
     assert said[-1].startswith("Nothing is taken down: ")
 
 
-def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(installation: Installation) -> None:
+def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(
+    installation: Installation,
+) -> None:
     prepared(installation, "auto")
     assert installation.flex("nodes", "down", "n3").code == 0
     assert installation.flex("nodes", "drain", "n2").code == 0
@@ -129,7 +154,10 @@ def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(i
     watched = watch(installation, said, ["n1"])
     for _ in range(4):
         watched.round()
-    states = {row["node"]: row["state"] for row in installation.flex("-o", "json", "nodes", "list").json["items"]}
+    states = {
+        row["node"]: row["state"]
+        for row in installation.flex("-o", "json", "nodes", "list").json["items"]
+    }
     assert states["n1"] == "active"
     assert "no other node is active" in said[-1]
     assert installation.flex("nodes", "undrain", "n2").code == 0
@@ -139,10 +167,16 @@ def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(i
 
 def watches() -> list[BaseProcess]:
     """Other tests of this process may have children of their own."""
-    return [child for child in multiprocessing.active_children() if child.name == "health watch"]
+    return [
+        child
+        for child in multiprocessing.active_children()
+        if child.name == "health watch"
+    ]
 
 
-def test_it_runs_beside_whoever_serves_and_only_with_probes(installation: Installation) -> None:
+def test_it_runs_beside_whoever_serves_and_only_with_probes(
+    installation: Installation,
+) -> None:
     installation.night()
     with watching(settings.load(installation.settings), print):
         assert not watches()

@@ -1,4 +1,6 @@
-"""Nights on a simulated clock, one after the other: what a cluster goes through in a week, and a load that swings."""
+"""Nights on a simulated clock, one after the other: what a cluster goes through in a week, and a
+load that swings.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,24 @@ def cluster(tmp_path: Path) -> Cluster:
     return four_nodes(tmp_path)
 
 
-def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster: Cluster) -> None:
+def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(
+    cluster: Cluster,
+) -> None:
     world, campaign = cluster.world, SITES[7]
     first = cluster.night(loads(0))
     assert {move.source for move in first.moves} == {None}
     begins, ends = cluster.now + timedelta(hours=12), cluster.now + timedelta(hours=60)
-    pinning.pin(world, Pin(campaign, min_replicas=3, since=begins, until=ends, reason="sale", author="anna"))
+    pinning.pin(
+        world,
+        Pin(
+            campaign,
+            min_replicas=3,
+            since=begins,
+            until=ends,
+            reason="sale",
+            author="anna",
+        ),
+    )
 
     campaigning = cluster.night(loads(1))
     assert len(cluster.nodes_of(campaign)) == 3
@@ -43,17 +57,28 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
     cluster.night(loads(3))
     assert len(cluster.nodes_of(campaign)) == 1, "the campaign has ended by itself"
 
-    world.store.order_node(NodeOrder("n3", "draining", cluster.now, cluster.now + 4 * DAY, "new disks"))
+    world.store.order_node(
+        NodeOrder("n3", "draining", cluster.now, cluster.now + 4 * DAY, "new disks")
+    )
     for seed in (4, 5, 6):
         before = cluster.on("n3")
         drained = cluster.night(loads(seed))
-        assert {move.reason for move in drained.moves if move.source == "n3"} <= {"n3 is drained"}
+        assert {move.reason for move in drained.moves if move.source == "n3"} <= {
+            "n3 is drained"
+        }
         assert cluster.on("n3") < before or not before
     assert cluster.on("n3") == 0
 
     cluster.clock[0] += timedelta(hours=5)
-    others = {site: cluster.nodes_of(site) for site in SITES if "n4" not in cluster.nodes_of(site)}
-    assert failover.take_down(world, NodeOrder("n4", "down", given=world.clock())) is not None
+    others = {
+        site: cluster.nodes_of(site)
+        for site in SITES
+        if "n4" not in cluster.nodes_of(site)
+    }
+    assert (
+        failover.take_down(world, NodeOrder("n4", "down", given=world.clock()))
+        is not None
+    )
     assert cluster.on("n4") == 0
     assert all(cluster.nodes_of(site) == nodes for site, nodes in others.items())
 
@@ -103,13 +128,22 @@ def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(
 
 # One site that asks for 0.9 of a node, and for a quarter of one.
 LARGE, SMALL = ({**dict.fromkeys(SITES, 1.0), SITES[0]: load} for load in (17.0, 4.0))
-RHYTHMS = {"every other night": "HL", "every third night": "HLL", "at weekends": "LLLLLHH", "on workdays": "HHHHHLL"}
+RHYTHMS = {
+    "every other night": "HL",
+    "every third night": "HLL",
+    "at weekends": "LLLLLHH",
+    "on workdays": "HHHHHLL",
+}
 
 
 @pytest.mark.parametrize(
     "rhythm",
     [
-        pytest.param(rhythm, id=name, marks=[] if name == "every third night" else pytest.mark.torture)
+        pytest.param(
+            rhythm,
+            id=name,
+            marks=[] if name == "every third night" else pytest.mark.torture,
+        )
         for name, rhythm in RHYTHMS.items()
     ],
 )
@@ -121,7 +155,9 @@ def test_a_large_site_that_swings_for_thirty_nights_gets_and_loses_no_replica_mo
     assert max(cluster.moved.values(), default=0) <= 2
 
 
-def test_a_growth_that_lasts_gets_its_replica_in_the_first_night_and_keeps_it(cluster: Cluster) -> None:
+def test_a_growth_that_lasts_gets_its_replica_in_the_first_night_and_keeps_it(
+    cluster: Cluster,
+) -> None:
     for _ in range(2):
         cluster.night(SMALL)
     first = cluster.nodes_of(SITES[0])
@@ -133,15 +169,22 @@ def test_a_growth_that_lasts_gets_its_replica_in_the_first_night_and_keeps_it(cl
         assert cluster.nodes_of(SITES[0]) == grown
 
 
-def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(cluster: Cluster) -> None:
+def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(
+    cluster: Cluster,
+) -> None:
     cluster.night(SMALL)
     first = cluster.nodes_of(SITES[0])
     cluster.night(LARGE)
     assert resting(cluster)[SITES[0]].startswith("moved ")
     kept = [cluster.night(SMALL) for _ in range(2)]
     assert len(cluster.nodes_of(SITES[0])) == 2
-    said = "sites keep as many nodes as they needed lately: s00.hosting.example (2 nodes)"
-    assert all(any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN) for one in kept)
+    said = (
+        "sites keep as many nodes as they needed lately: s00.hosting.example (2 nodes)"
+    )
+    assert all(
+        any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN)
+        for one in kept
+    )
     why = "keeps 2 nodes: it needed as many lately; safety.site_cooldown is 3 d 0 h"
     assert why in explaining.explain_site(cluster.world, SITES[0]).reasons
     cluster.night(SMALL)
@@ -149,11 +192,15 @@ def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(c
     assert resting(cluster)[SITES[0]].startswith("gave a node up ")
 
 
-def test_a_drained_node_loses_the_replica_that_rests_there_and_no_other_one_moves(cluster: Cluster) -> None:
+def test_a_drained_node_loses_the_replica_that_rests_there_and_no_other_one_moves(
+    cluster: Cluster,
+) -> None:
     cluster.night(SMALL)
     cluster.night(LARGE)
     gone, stays = sorted(cluster.nodes_of(SITES[0]))
-    cluster.world.store.order_node(NodeOrder(gone, "draining", cluster.now, cluster.now + DAY, "new disks"))
+    cluster.world.store.order_node(
+        NodeOrder(gone, "draining", cluster.now, cluster.now + DAY, "new disks")
+    )
     cluster.night(SMALL)
     now = cluster.nodes_of(SITES[0])
     assert (gone in now, stays in now, len(now)) == (False, True, 2)
@@ -166,4 +213,6 @@ def test_each_rule_that_keeps_a_site_where_it_is_is_said(cluster: Cluster) -> No
     second = cluster.night({**loads(2), SITES[1]: 3.5})
     rules = {stop.rule for stop in second.stops}
     assert "safety.site_cooldown" in rules
-    assert not {move.site for move in first.moves} & {move.site for move in second.moves}
+    assert not {move.site for move in first.moves} & {
+        move.site for move in second.moves
+    }

@@ -22,26 +22,46 @@ API = ROOT / "api" / "flex_api"
 
 @pytest.mark.parametrize(
     ("count", "said"),
-    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_960, "1.0 MB"), (412_300_000, "412 MB"), (4.1e9, "4.1 GB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (999_960, "1.0 MB"),
+        (412_300_000, "412 MB"),
+        (4.1e9, "4.1 GB"),
+    ],
 )
 def test_sizes(count: float, said: str) -> None:
     assert words.size(count) == said
 
 
-@pytest.mark.parametrize(("ratio", "said"), [(0.0412, "4.1 %"), (0.18, "18 %"), (0.0996, "10 %"), (0.0, "0.0 %")])
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [(0.0412, "4.1 %"), (0.18, "18 %"), (0.0996, "10 %"), (0.0, "0.0 %")],
+)
 def test_shares(ratio: float, said: str) -> None:
     assert words.share(ratio) == said
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(4.2, "4.2 s"), (42, "42 s"), (252, "4 m 12 s"), (7500, "2 h 5 m"), (266_400, "3 d 2 h")]
+    ("seconds", "said"),
+    [
+        (4.2, "4.2 s"),
+        (42, "42 s"),
+        (252, "4 m 12 s"),
+        (7500, "2 h 5 m"),
+        (266_400, "3 d 2 h"),
+    ],
 )
 def test_spans(seconds: float, said: str) -> None:
     assert words.span(timedelta(seconds=seconds)) == said
 
 
 def test_one_and_many() -> None:
-    assert [words.count(1, "site"), words.count(12_000, "site")] == ["1 site", "12,000 sites"]
+    assert [words.count(1, "site"), words.count(12_000, "site")] == [
+        "1 site",
+        "12,000 sites",
+    ]
 
 
 def test_the_past_and_the_future() -> None:

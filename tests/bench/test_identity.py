@@ -14,7 +14,9 @@ pytestmark = [
     pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT),
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
 ]
-COMBINED = b'192.0.2.1 - - [20/Nov/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 10 "-" "-"\n'
+COMBINED = (
+    b'192.0.2.1 - - [20/Nov/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 10 "-" "-"\n'
+)
 
 
 @pytest.fixture
@@ -30,9 +32,15 @@ def traces(tmp_path: Path) -> Path:
     return tmp_path / "traces"
 
 
-def test_every_way_counts_alike(traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_way_counts_alike(
+    traces: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert identity.main(["--without-spark", str(traces)]) == 0
-    rows = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    rows = [
+        line.split("│")[1:-1]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("│")
+    ]
     assert [(row[0].strip(), int(row[1].replace(",", ""))) for row in rows] == [
         ("many", 3_000),
         ("none", 0),

@@ -1,4 +1,6 @@
-"""What the figures of the ingest bench stand on: its made-up log, and that it measures all it promises."""
+"""What the figures of the ingest bench stand on: its made-up log, and that it measures all it
+promises.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_the_made_up_log_is_the_same_every_time(log: Path, tmp_path: Path) -> No
     assert log.read_bytes() != other.read_bytes()
 
 
-def test_the_made_up_log_has_the_lines_it_says_and_few_that_are_broken(log: Path, tmp_path: Path) -> None:
+def test_the_made_up_log_has_the_lines_it_says_and_few_that_are_broken(
+    log: Path, tmp_path: Path
+) -> None:
     source = Source("one", (str(log),), "node-1", SiteRule())
     (report,) = ingest([source], MemoryStore(), tmp_path / "counts")
     lines = dict(report.lines)
@@ -54,13 +58,31 @@ def test_the_bench_measures_what_its_page_says() -> None:
     """All but what needs programs and logs that are not everywhere."""
     page = (ROOT / "docs/bench.md").read_text().partition("\n## ingest\n")[2]
     promised = {
-        name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+        name
+        for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
     }
     script = "import json; from bench.ingest import speed; print(json.dumps(speed.measure()))"
-    small = {**os.environ, "SCALE": "0.001", "ROUNDS": "1", "TRACES": "", "GOACCESS": ""}
+    small = {
+        **os.environ,
+        "SCALE": "0.001",
+        "ROUNDS": "1",
+        "TRACES": "",
+        "GOACCESS": "",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=small, check=True, stdout=subprocess.PIPE, text=True, timeout=300
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=small,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
     )
-    elsewhere = {name for name in promised if re.search("goaccess|wc_real|SET|zstd|two_core", name)}
+    elsewhere = {
+        name
+        for name in promised
+        if re.search("goaccess|wc_real|SET|zstd|two_core", name)
+    }
     assert promised - elsewhere
     assert promised - elsewhere - set(json.loads(done.stdout)) == set()

@@ -1,4 +1,6 @@
-"""The testbed of routing, and what visitors notice of faults: real HAProxy, web servers and visitors on loopback."""
+"""The testbed of routing, and what visitors notice of faults: real HAProxy, web servers and
+visitors on loopback.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,13 @@ def three() -> Iterator[Rig]:
     except BadSetting as error:
         pytest.skip(str(error))
     target = np.random.default_rng(1).integers(0, 100, 10_000)
-    trace = Trace("even", target, np.full(100, 1_000), np.zeros(100, dtype=np.int64), ("shop.example",))
+    trace = Trace(
+        "even",
+        target,
+        np.full(100, 1_000),
+        np.zeros(100, dtype=np.int64),
+        ("shop.example",),
+    )
     with rig(3, MACHINE, trace) as made:
         yield made
 
@@ -68,7 +76,9 @@ def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> No
     assert set(answers.between(died + 1.0, three.now()).node.tolist()) == {2, 3}
 
 
-def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(three: Rig) -> None:
+def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(
+    three: Rig,
+) -> None:
     three.relay()
     three.start("lardr", Limits(), on=list(three.addresses)[:2], mastered=True)
     last = list(three.addresses)[-1]
@@ -81,8 +91,12 @@ def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(three: R
     assert (answers.failures, len(answers.at) > 0) == (0, True)
 
 
-@pytest.mark.parametrize(("size", "quicker"), [(100, 1.0), (traffic.MEAN, 1.0), (4 * traffic.MEAN, 4.0)])
-def test_as_many_large_answers_as_small_ones_are_given_in_a_second(size: int, quicker: float) -> None:
+@pytest.mark.parametrize(
+    ("size", "quicker"), [(100, 1.0), (traffic.MEAN, 1.0), (4 * traffic.MEAN, 4.0)]
+)
+def test_as_many_large_answers_as_small_ones_are_given_in_a_second(
+    size: int, quicker: float
+) -> None:
     """And none is slowed down for it."""
     sizes, nobodys = np.full(10, size), np.zeros(10, dtype=np.int64)
     case = Case("one", Trace("one", np.arange(10), sizes, nobodys, ("one",)), 1)
@@ -96,4 +110,7 @@ def test_faults_cost_nobody_more_than_what_was_begun() -> None:
     for fault in faults.FAULTS:
         assert figures[f"{fault.name}_failed_later"] == 0, fault.name
         # Whom a killed distributor had not yet answered.
-        assert fault.name.endswith("killed") or figures[f"{fault.name}_failed_in_flight"] == 0, fault.name
+        assert (
+            fault.name.endswith("killed")
+            or figures[f"{fault.name}_failed_in_flight"] == 0
+        ), fault.name

@@ -1,4 +1,6 @@
-"""On the drifted clusters that the solvers are measured on, no baseline is balanced with fewer moves than `auto`."""
+"""On the drifted clusters that the solvers are measured on, no baseline is balanced with fewer
+moves than `auto`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS
 
 BUDGET = Budget(steps=20_000, seconds=200)
-BASELINES = ("closest", "greedy", "hill", "keep", "offload", "round_robin", "scratch", "local")
+BASELINES = (
+    "closest",
+    "greedy",
+    "hill",
+    "keep",
+    "offload",
+    "round_robin",
+    "scratch",
+    "local",
+)
 CLUSTERS = [(100, 4, 1), (400, 8, 3), (600, 12, 4)]
 
 
@@ -23,12 +34,18 @@ def asked(sites: int, nodes: int, seed: int) -> tuple[Problem, Ints]:
 
 
 def merit(problem: Problem, rows: Ints) -> tuple[int, int]:
-    """How many rules a placement breaks, then its moves: what is worse in the first may do with fewer of the others."""
+    """How many rules a placement breaks, then its moves: what is worse in the first may do with
+    fewer of the others.
+    """
     return len(score.violations(problem, rows)), score.moves(problem, rows)
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
 @pytest.mark.parametrize("size", CLUSTERS, ids=str)
-def test_no_baseline_breaks_as_few_rules_with_fewer_moves(baseline: str, size: tuple[int, int, int]) -> None:
+def test_no_baseline_breaks_as_few_rules_with_fewer_moves(
+    baseline: str, size: tuple[int, int, int]
+) -> None:
     problem, found = asked(*size)
-    assert merit(problem, found) <= merit(problem, SOLVERS[baseline](problem, BUDGET).rows)
+    assert merit(problem, found) <= merit(
+        problem, SOLVERS[baseline](problem, BUDGET).rows
+    )

@@ -1,4 +1,6 @@
-"""Input that nobody plans for: each kind gets a stated answer or a clear error, and takes few steps to it."""
+"""Input that nobody plans for: each kind gets a stated answer or a clear error, and takes few steps
+to it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from tests.effort import TIMES, calls, grows_with
 
-# Calls of functions: an answer or an error takes at most a quarter of them, which is less than a tenth of a second.
-# Where loops are Python's own, more of their steps are calls.
+# Calls of functions: an answer or an error takes at most a quarter of them, which is less than a
+# tenth of a second. Where loops are Python's own, more of their steps are calls.
 FEW = 100_000 if engine.NATIVE else 2_000_000
 # Steps end it, however slow the machine is.
 BUDGET = Budget(steps=2_000, seconds=600.0)
@@ -45,18 +47,37 @@ def equal_sites(sites: int, nodes: int, *, load: float = 1.0) -> Problem:
 
 
 def with_load(load: Sequence[float]) -> Problem:
-    return replace(equal_sites(len(load), 3), load=np.array([[asks, asks] for asks in load], dtype=np.float64))
+    return replace(
+        equal_sites(len(load), 3),
+        load=np.array([[asks, asks] for asks in load], dtype=np.float64),
+    )
 
 
 def from_tables(access: Sequence[float], *pins: Pin) -> Problem:
     """What a night makes a problem of; numbers that the tables take for none are theirs to refuse."""
     sites = [f"s{s}.example.org" for s in range(len(access))]
-    profiles = pd.DataFrame({"site": pd.Series(sites, dtype="str"), "access_bytes": access})
-    for column in ("working_set", "requests", "targets", "one_timers", "busy_hour_bytes"):
+    profiles = pd.DataFrame(
+        {"site": pd.Series(sites, dtype="str"), "access_bytes": access}
+    )
+    for column in (
+        "working_set",
+        "requests",
+        "targets",
+        "one_timers",
+        "busy_hour_bytes",
+    ):
         profiles[column] = 1
     nodes = [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(3)]
     made = PROFILES.make(profiles)
-    return problems.build(made, SPREADS.empty(), nodes, pins, PLACEMENT.empty(), tolerance=0.05, replicate_above=0.6)
+    return problems.build(
+        made,
+        SPREADS.empty(),
+        nodes,
+        pins,
+        PLACEMENT.empty(),
+        tolerance=0.05,
+        replicate_above=0.6,
+    )
 
 
 ANSWERED: dict[str, tuple[Callable[[], Problem], str]] = {
@@ -64,21 +85,48 @@ ANSWERED: dict[str, tuple[Callable[[], Problem], str]] = {
     "one node": (lambda: equal_sites(20, 1), ""),
     "all loads zero": (lambda: equal_sites(20, 3, load=0.0), ""),
     "a million equal sites": (lambda: equal_sites(1_000_000, 16), ""),
-    "one site with everything": (lambda: with_load([0, 0, 300, 0]), "s0000002.example.org, 300% of a node"),
-    "fewer sites than nodes": (lambda: with_load([150, 150]), "n02 stays under its access rate"),
+    "one site with everything": (
+        lambda: with_load([0, 0, 300, 0]),
+        "s0000002.example.org, 300% of a node",
+    ),
+    "fewer sites than nodes": (
+        lambda: with_load([150, 150]),
+        "n02 stays under its access rate",
+    ),
 }
 REFUSED: dict[str, tuple[Callable[[], Problem], str]] = {
     "a load that is no number": (
         lambda: with_load([100, float("nan")]),
         "s0000001.example.org: its access rate is nan",
     ),
-    "an endless load": (lambda: with_load([100, float("inf")]), "s0000001.example.org: its access rate is inf"),
-    "a negative load": (lambda: with_load([100, -1]), "s0000001.example.org: its access rate is -1"),
-    "a profile that is no number": (lambda: from_tables([100, float("nan")]), "some values are missing"),
-    "a negative profile": (lambda: from_tables([100, -1]), "access_bytes has the negative value -1"),
-    "a wish for an unknown node": (lambda: from_tables([1, 2], Pin("s0.example.org", nodes=("n9",))), "n9"),
-    "a wish for an unknown site": (lambda: from_tables([1, 2], Pin("s9.example.org", nodes=("n1",))), "s9.example.org"),
-    "a wish that no placement can keep": (lambda: from_tables([1, 2], Pin("s1.example.org", min_replicas=4)), "4"),
+    "an endless load": (
+        lambda: with_load([100, float("inf")]),
+        "s0000001.example.org: its access rate is inf",
+    ),
+    "a negative load": (
+        lambda: with_load([100, -1]),
+        "s0000001.example.org: its access rate is -1",
+    ),
+    "a profile that is no number": (
+        lambda: from_tables([100, float("nan")]),
+        "some values are missing",
+    ),
+    "a negative profile": (
+        lambda: from_tables([100, -1]),
+        "access_bytes has the negative value -1",
+    ),
+    "a wish for an unknown node": (
+        lambda: from_tables([1, 2], Pin("s0.example.org", nodes=("n9",))),
+        "n9",
+    ),
+    "a wish for an unknown site": (
+        lambda: from_tables([1, 2], Pin("s9.example.org", nodes=("n1",))),
+        "s9.example.org",
+    ),
+    "a wish that no placement can keep": (
+        lambda: from_tables([1, 2], Pin("s1.example.org", min_replicas=4)),
+        "4",
+    ),
 }
 
 
@@ -90,11 +138,15 @@ def test_odd_input_has_a_stated_answer_after_few_steps(name: str) -> None:
     (solution,) = answers
     assert said in solution.note
     assert solution.proven == (not said)
-    assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
+    assert not [
+        broken for broken in score.violations(problem, solution.rows) if broken.is_wish
+    ]
 
 
 def test_equal_sites_take_as_much_longer_as_there_are_more_of_them() -> None:
-    problems = {sites: equal_sites(sites, 16) for sites in (1_000_000, 1_000_000 // TIMES)}
+    problems = {
+        sites: equal_sites(sites, 16) for sites in (1_000_000, 1_000_000 // TIMES)
+    }
     assert grows_with(lambda sites: SOLVERS["auto"](problems[sites], BUDGET), 1_000_000)
 
 

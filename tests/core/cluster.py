@@ -36,8 +36,17 @@ RULES = Rules(
 def turns(problem: Problem, budget: Budget) -> Solution:
     """A solver that deals the sites out to the open nodes by turns: where they end is easy to say."""
     open_nodes = np.flatnonzero(problem.open)
-    rows = [(s, open_nodes[(s + r) % len(open_nodes)]) for s, k in enumerate(problem.replicas) for r in range(k)]
-    return Solution(in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)), "turns", bound=0, proven=False)
+    rows = [
+        (s, open_nodes[(s + r) % len(open_nodes)])
+        for s, k in enumerate(problem.replicas)
+        for r in range(k)
+    ]
+    return Solution(
+        in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)),
+        "turns",
+        bound=0,
+        proven=False,
+    )
 
 
 @dataclass(slots=True)
@@ -54,7 +63,14 @@ class Cluster:
         base, placement = self.store.placement()
         said = self.store.plan(base).said if base else Said()
         facts = replace(self.facts, base=base, placement=placement, said=said)
-        made = planning.propose(facts, self.rules, solver=self.solver, scratch=turns, target=self.target, now=now)
+        made = planning.propose(
+            facts,
+            self.rules,
+            solver=self.solver,
+            scratch=turns,
+            target=self.target,
+            now=now,
+        )
         self.store.propose(made.plan, made.placement)
         return made
 
@@ -75,4 +91,7 @@ class Cluster:
     def addresses(self) -> dict[str, list[str]]:
         names = [f"{site}." for site in self.facts.profiles["site"]]
         found = self.target.read(ZONE, names).records
-        return {str(name).split(".")[0]: list(rows["value"]) for name, rows in found.groupby("name")}
+        return {
+            str(name).split(".")[0]: list(rows["value"])
+            for name, rows in found.groupby("name")
+        }

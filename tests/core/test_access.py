@@ -1,4 +1,6 @@
-"""Who counts as one person: somebody, whoever could come in as him, and whatever was made with his hands."""
+"""Who counts as one person: somebody, whoever could come in as him, and whatever was made with his
+hands.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ def token(name: str, author: str) -> Token:
     return Token(name, name, "admin", name, author, NOW)
 
 
-TOKENS = [token("d", "anna"), token("b", "token:a"), token("a", "root"), token("c", "token:b")]
+TOKENS = [
+    token("d", "anna"),
+    token("b", "token:a"),
+    token("a", "root"),
+    token("c", "token:b"),
+]
 
 
 def test_the_tokens_that_somebody_made_and_those_that_these_made_are_all_him() -> None:
@@ -23,7 +30,9 @@ def test_the_tokens_that_somebody_made_and_those_that_these_made_are_all_him() -
 
 
 @pytest.mark.parametrize("name", ["token:a", "token:b", "token:c"])
-def test_whoever_made_the_token_that_somebody_shows_could_have_shown_it_too(name: str) -> None:
+def test_whoever_made_the_token_that_somebody_shows_could_have_shown_it_too(
+    name: str,
+) -> None:
     assert one_person(name, TOKENS) == {"root", "token:a", "token:b", "token:c"}
 
 
@@ -38,4 +47,7 @@ def test_two_tokens_that_were_made_on_the_server_are_two_people() -> None:
 
 
 def test_tokens_that_made_each_other_are_one() -> None:
-    assert one_person("token:x", [token("x", "token:y"), token("y", "token:x")]) == {"token:x", "token:y"}
+    assert one_person("token:x", [token("x", "token:y"), token("y", "token:x")]) == {
+        "token:x",
+        "token:y",
+    }

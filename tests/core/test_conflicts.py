@@ -1,4 +1,6 @@
-"""Of wishes that cannot all be kept those are named that cause it, with as much more, or less, as would do."""
+"""Of wishes that cannot all be kept those are named that cause it, with as much more, or less, as
+would do.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,56 @@ Make = Callable[..., Problem]
 Nodes = Mapping[int, frozenset[int]]
 
 
-def asked(problem: Make, apart: list[set[int]], barred: Nodes, pinned: Nodes) -> Problem:
-    made = problem(dict.fromkeys("abcd", (25, 25)), {name: "n1" if name < "c" else "n2" for name in "abcd"})
-    return replace(made, apart=tuple(frozenset(group) for group in apart), barred=barred, pinned=pinned)
+def asked(
+    problem: Make, apart: list[set[int]], barred: Nodes, pinned: Nodes
+) -> Problem:
+    made = problem(
+        dict.fromkeys("abcd", (25, 25)),
+        {name: "n1" if name < "c" else "n2" for name in "abcd"},
+    )
+    return replace(
+        made,
+        apart=tuple(frozenset(group) for group in apart),
+        barred=barred,
+        pinned=pinned,
+    )
 
 
 @pytest.mark.parametrize(
     ("apart", "barred", "pinned", "because", "enough", "less"),
     [
-        ([{0, 1}, {1, 2}, {0, 2}], {}, {}, ("a and b apart", "b and c apart", "a and c apart"), 3, 1),
-        ([{0, 1}, {2, 3}], {0: {0}, 1: {0}}, {}, ("a not on n1", "b not on n1", "a and b apart"), 3, 1),
-        ([{0, 1}, {2, 3}], {1: {0}}, {0: {1}}, ("the pin of a to n2", "b not on n1", "a and b apart"), 3, 1),
-        ([{0, 1}], {}, {0: {0}, 1: {0}}, ("the pin of a to n1", "the pin of b to n1", "a and b apart"), None, 1),
+        (
+            [{0, 1}, {1, 2}, {0, 2}],
+            {},
+            {},
+            ("a and b apart", "b and c apart", "a and c apart"),
+            3,
+            1,
+        ),
+        (
+            [{0, 1}, {2, 3}],
+            {0: {0}, 1: {0}},
+            {},
+            ("a not on n1", "b not on n1", "a and b apart"),
+            3,
+            1,
+        ),
+        (
+            [{0, 1}, {2, 3}],
+            {1: {0}},
+            {0: {1}},
+            ("the pin of a to n2", "b not on n1", "a and b apart"),
+            3,
+            1,
+        ),
+        (
+            [{0, 1}],
+            {},
+            {0: {0}, 1: {0}},
+            ("the pin of a to n1", "the pin of b to n1", "a and b apart"),
+            None,
+            1,
+        ),
         ([{0, 1, 2, 3}], {}, {}, ("a and b and c and d apart",), 4, 1),
     ],
 )
@@ -40,8 +80,15 @@ def test_wishes_that_stop_each_other_are_named(
     enough: int | None,
     less: int,
 ) -> None:
-    frozen = [{site: frozenset(of) for site, of in wishes.items()} for wishes in (barred, pinned)]
-    made = asked(problem, [{2, 3}, *apart] if {2, 3} not in apart and len(apart) < 3 else apart, *frozen)
+    frozen = [
+        {site: frozenset(of) for site, of in wishes.items()}
+        for wishes in (barred, pinned)
+    ]
+    made = asked(
+        problem,
+        [{2, 3}, *apart] if {2, 3} not in apart and len(apart) < 3 else apart,
+        *frozen,
+    )
     found = conflict(made, (0, 1))
     assert found.because == because
     would_do = {one.rule: (one.enough, one.least) for one in found.instead}

@@ -1,4 +1,6 @@
-"""Why nothing moves, or less than could: each rule that says so is named with its limit and what was found."""
+"""Why nothing moves, or less than could: each rule that says so is named with its limit and what
+was found.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ Make = Callable[..., Problem]
 
 NO_GUARD = Guard()
 YESTERDAY = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
-RESTING = (Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}), Resting("safety.max_moves_per_site", "2 in 30 days", {}))
+RESTING = (
+    Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}),
+    Resting("safety.max_moves_per_site", "2 in 30 days", {}),
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,13 @@ class Found:
     stops: tuple[Stop, ...]
 
 
-def decided(asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01) -> Found:
+def decided(
+    asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01
+) -> Found:
     reins = Reins(trigger, margin, guard)
-    _, done, stops = obstacles.decided(lambda _: asked, SOLVERS["exact"], Budget(), reins)
+    _, done, stops = obstacles.decided(
+        lambda _: asked, SOLVERS["exact"], Budget(), reins
+    )
     return Found(done.rows, done.quality, done.later, stops)
 
 
@@ -45,7 +54,11 @@ def rules(found: Found) -> list[str]:
 
 def test_within_the_trigger_nothing_moves(problem: Make) -> None:
     found = decided(problem(LOADS, UNEVEN), trigger=0.7)
-    assert (rules(found), found.stops[0].limit, found.stops[0].actual) == ([TRIGGER], "70.0%", "60.0%")
+    assert (rules(found), found.stops[0].limit, found.stops[0].actual) == (
+        [TRIGGER],
+        "70.0%",
+        "60.0%",
+    )
     assert found.rows.tolist() == problem(LOADS, UNEVEN).old.tolist()
 
 
@@ -56,9 +69,13 @@ def test_an_imbalance_must_have_lasted(problem: Make) -> None:
 
 
 def test_a_wish_is_no_reason_to_balance_what_has_not_lasted(problem: Make) -> None:
-    asked = problem(LOADS, UNEVEN, pins=[Pin("c", nodes=("n1",)), Pin("a", nodes=("n2",))])
+    asked = problem(
+        LOADS, UNEVEN, pins=[Pin("c", nodes=("n1",)), Pin("a", nodes=("n2",))]
+    )
     found = decided(asked, Guard(hold=3, over=2))
-    moved = {asked.sites[site] for site in score.new_rows(asked, found.rows)[:, 0].tolist()}
+    moved = {
+        asked.sites[site] for site in score.new_rows(asked, found.rows)[:, 0].tolist()
+    }
     assert (rules(found), moved) == ([HOLD], {"a", "c"})
     everything = decided(asked, Guard(hold=3, over=3))
     assert rules(everything) == []
@@ -71,14 +88,19 @@ def test_a_gain_below_the_margin_moves_nothing(problem: Make) -> None:
 def test_a_site_that_moved_lately_stays_and_is_named(problem: Make) -> None:
     asked = problem(LOADS, UNEVEN)
     found = decided(asked, Guard(resting=RESTING))
-    assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [(COOLDOWN, "3 d", "1 site")]
+    assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [
+        (COOLDOWN, "3 d", "1 site")
+    ]
     assert found.stops[0].way_past == "flex plan --force safety.site_cooldown"
     assert "b (moved 1 d ago)" in found.stops[0].said
     assert asked.sites.index("b") not in score.new_rows(asked, found.rows)[:, 0]
 
 
 def test_a_site_on_fewer_nodes_stays_on_those_it_had_before(problem: Make) -> None:
-    asked = problem({"a": (40, 40), "b": (40, 40), "c": (10, 10)}, {"a": "n1 n2", "b": "n1", "c": "n2"})
+    asked = problem(
+        {"a": (40, 40), "b": (40, 40), "c": (10, 10)},
+        {"a": "n1 n2", "b": "n1", "c": "n2"},
+    )
     assert (int(asked.replicas[0]), asked.needs) == (1, {})
     # Balance alone would leave it on n2.
     for last, first in (("n1", 1), ("n2", 0)):
@@ -86,12 +108,28 @@ def test_a_site_on_fewer_nodes_stays_on_those_it_had_before(problem: Make) -> No
         assert found.rows[found.rows[:, 0] == 0].tolist() == [[0, first]]
 
 
-def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_give_way(problem: Make) -> None:
+def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_give_way(
+    problem: Make,
+) -> None:
     pins = [Pin("a", apart=("b",)), Pin("c", apart=("d",))]
-    asked = problem(dict.fromkeys("abcd", (25, 25)), {"a": "n1", "b": "n1", "c": "n1", "d": "n1"}, pins=pins)
-    crowded = replace(asked, apart=(frozenset({0, 1}), frozenset({0, 2}), frozenset({1, 2}), frozenset({2, 3})))
+    asked = problem(
+        dict.fromkeys("abcd", (25, 25)),
+        {"a": "n1", "b": "n1", "c": "n1", "d": "n1"},
+        pins=pins,
+    )
+    crowded = replace(
+        asked,
+        apart=(
+            frozenset({0, 1}),
+            frozenset({0, 2}),
+            frozenset({1, 2}),
+            frozenset({2, 3}),
+        ),
+    )
     found = decided(crowded)
-    broken = [one.subject for one in score.violations(crowded, found.rows) if one.is_wish]
+    broken = [
+        one.subject for one in score.violations(crowded, found.rows) if one.is_wish
+    ]
     assert broken == ["b and c on n1"] or broken == ["b and c on n2"]
     assert found.quality.note.startswith(
         f"wishes that give way, as no placement was found that keeps all: {broken[0]}, to be apart"
@@ -105,9 +143,15 @@ def test_a_wish_moves_also_what_moved_lately(problem: Make) -> None:
     assert [asked.sites.index("b"), 1] in found.rows.tolist()
 
 
-def test_what_is_spread_over_nights_names_the_limits_that_spread_it(problem: Make) -> None:
-    asked = problem(dict.fromkeys("abcdefgh", (10, 10)), dict.fromkeys("abcdefgh", "n1"))
-    found = decided(asked, Guard(limits=Limits(moved_sites=2, moved_share=1.0, inflow=3)))
+def test_what_is_spread_over_nights_names_the_limits_that_spread_it(
+    problem: Make,
+) -> None:
+    asked = problem(
+        dict.fromkeys("abcdefgh", (10, 10)), dict.fromkeys("abcdefgh", "n1")
+    )
+    found = decided(
+        asked, Guard(limits=Limits(moved_sites=2, moved_share=1.0, inflow=3))
+    )
     assert found.later == 2
     assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [
         ("safety.max_moved_sites", "2", "4"),
@@ -116,5 +160,6 @@ def test_what_is_spread_over_nights_names_the_limits_that_spread_it(problem: Mak
     both = "flex plan --force safety.max_moved_sites --force safety.max_inflow_per_node"
     assert {stop.way_past for stop in found.stops} == {both}
     assert found.stops[0].sentence == (
-        f"the limits of a night leave 2 more moves to the next ones: 4; safety.max_moved_sites is 2 (past it: {both})"
+        "the limits of a night leave 2 more moves to the next ones: 4; "
+        f"safety.max_moved_sites is 2 (past it: {both})"
     )

@@ -80,8 +80,14 @@ def test_what_somebody_changed_after_a_night_is_not_changed_back_without_a_yes(
     for _ in range(3):
         made = later(cluster)
         assert made.plan.breaches == ()
-        assert [(one.name, list(one.found)) for one in made.plan.said.edits] == [(name_of(site), sorted(theirs))]
-        (note,) = [note for note in made.plan.notes if "changed in DNS by somebody else" in note]
+        assert [(one.name, list(one.found)) for one in made.plan.said.edits] == [
+            (name_of(site), sorted(theirs))
+        ]
+        (note,) = [
+            note
+            for note in made.plan.notes
+            if "changed in DNS by somebody else" in note
+        ]
         assert site in note
         assert f"`flex sites exclude {site}`" in note
         assert f"`flex plan --take-back {site}`" in note
@@ -96,14 +102,19 @@ def test_one_edited_name_stops_no_other(
     site = edited(kind)
     theirs = said(cluster, site)
     new = f"new.{ZONE.rstrip('.')}"
-    cluster.facts = replace(cluster.facts, profiles=profiles(dict.fromkeys([*sites_of(cluster), new], (100, 100))))
+    cluster.facts = replace(
+        cluster.facts,
+        profiles=profiles(dict.fromkeys([*sites_of(cluster), new], (100, 100))),
+    )
     done = night(cluster)
     assert done.state == "applied"
     assert said(cluster, new)
     assert said(cluster, site) == theirs
 
 
-def test_its_load_counts_where_dns_has_it(cluster: Cluster, edited: Callable[[str], str]) -> None:
+def test_its_load_counts_where_dns_has_it(
+    cluster: Cluster, edited: Callable[[str], str]
+) -> None:
     site = edited("A at another node")
     made = later(cluster)
     assert made.placement.loc[made.placement["site"] == site, "node"].tolist() == ["n2"]
@@ -112,7 +123,9 @@ def test_its_load_counts_where_dns_has_it(cluster: Cluster, edited: Callable[[st
     assert loads["n2"] == 3 * loads["n1"]
 
 
-def test_an_edit_that_is_undone_is_none(cluster: Cluster, edited: Callable[[str], str]) -> None:
+def test_an_edit_that_is_undone_is_none(
+    cluster: Cluster, edited: Callable[[str], str]
+) -> None:
     site = edited("A elsewhere")
     night(cluster)
     edit(cluster, site, {"A": ["192.0.2.1"]})
@@ -149,7 +162,9 @@ def test_as_many_as_the_limit_says_are_taken_back_without_asking(
     assert said(cluster, site) == ["192.0.2.1"]
 
 
-def test_who_wants_a_name_back_that_nobody_changed_is_told(cluster: Cluster, edited: Callable[[str], str]) -> None:
+def test_who_wants_a_name_back_that_nobody_changed_is_told(
+    cluster: Cluster, edited: Callable[[str], str]
+) -> None:
     site = edited("A elsewhere")
     cluster.rules = replace(CALM, take_back=frozenset({f"mistyped.{ZONE}"}))
     with pytest.raises(BadInput, match=f"mistyped.*changed were {site}"):
@@ -159,7 +174,9 @@ def test_who_wants_a_name_back_that_nobody_changed_is_told(cluster: Cluster, edi
 def test_a_node_that_got_other_addresses_is_nobodys_edit(cluster: Cluster) -> None:
     cluster.night()
     first, *others = cluster.facts.nodes
-    cluster.facts = replace(cluster.facts, nodes=(replace(first, addresses=("192.0.2.51", SIX)), *others))
+    cluster.facts = replace(
+        cluster.facts, nodes=(replace(first, addresses=("192.0.2.51", SIX)), *others)
+    )
     made = later(cluster)
     assert made.plan.said.edits == ()
     assert not any("somebody else" in note for note in made.plan.notes)
@@ -169,19 +186,38 @@ def test_a_node_that_got_other_addresses_is_nobodys_edit(cluster: Cluster) -> No
     assert all(said(cluster, site) == ["192.0.2.51", SIX] for site in on_first)
 
 
-def test_going_back_leaves_edited_names_alone_too(cluster: Cluster, edited: Callable[[str], str]) -> None:
+def test_going_back_leaves_edited_names_alone_too(
+    cluster: Cluster, edited: Callable[[str], str]
+) -> None:
     site = edited("A elsewhere")
     base, placement = cluster.store.placement()
-    facts = replace(cluster.facts, base=base, placement=placement, said=cluster.store.plan(base).said)
-    back = planning.go_back(facts, CALM, placement, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
+    facts = replace(
+        cluster.facts,
+        base=base,
+        placement=placement,
+        said=cluster.store.plan(base).said,
+    )
+    back = planning.go_back(
+        facts,
+        CALM,
+        placement,
+        scratch=turns,
+        target=cluster.target,
+        now=NOW.replace(hour=5),
+    )
     assert [one.name for one in back.plan.said.edits] == [name_of(site)]
     assert back.plan.changes == 0
 
 
-def test_what_is_excluded_is_no_edit_any_more(cluster: Cluster, edited: Callable[[str], str]) -> None:
+def test_what_is_excluded_is_no_edit_any_more(
+    cluster: Cluster, edited: Callable[[str], str]
+) -> None:
     site = edited("A elsewhere")
     night(cluster)
     cluster.facts = replace(
-        cluster.facts, profiles=cluster.facts.profiles[cluster.facts.profiles["site"] != site].reset_index(drop=True)
+        cluster.facts,
+        profiles=cluster.facts.profiles[
+            cluster.facts.profiles["site"] != site
+        ].reset_index(drop=True),
     )
     assert later(cluster).plan.said.edits == ()

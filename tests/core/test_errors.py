@@ -10,7 +10,11 @@ from flex import errors
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("flex", "api", "solver", "dns", "logs_ingest")
-NAMES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+NAMES = {
+    name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, Exception)
+}
 
 
 def raised() -> Iterator[tuple[str, ast.Call]]:
@@ -28,7 +32,9 @@ def _name(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def test_every_error_says_what_was_asked_what_came_back_what_stayed_and_what_to_do() -> None:
+def test_every_error_says_what_was_asked_what_came_back_what_stayed_and_what_to_do() -> (
+    None
+):
     lacking = []
     for where, call in raised():
         given = {keyword.arg for keyword in call.keywords if keyword.arg}
@@ -38,12 +44,25 @@ def test_every_error_says_what_was_asked_what_came_back_what_stayed_and_what_to_
             if isinstance(keyword.value, ast.Constant) and not keyword.value.value
         ]
         spread = any(keyword.arg is None for keyword in call.keywords)
-        if not spread and (len(call.args) != 2 or given - {"stops", "seconds"} != {"kept", "advice"} or blank):
+        if not spread and (
+            len(call.args) != 2
+            or given - {"stops", "seconds"} != {"kept", "advice"}
+            or blank
+        ):
             lacking.append(where)
     assert lacking == []
 
 
 def test_an_error_is_a_sentence_of_what_was_asked_and_what_came_back() -> None:
-    error = errors.Refused("updating a.example.", "REFUSED", kept="nothing was changed", advice="look at the policy")
+    error = errors.Refused(
+        "updating a.example.",
+        "REFUSED",
+        kept="nothing was changed",
+        advice="look at the policy",
+    )
     assert str(error) == "updating a.example.: REFUSED"
-    assert (error.kept, error.advice, error.exit_code) == ("nothing was changed", "look at the policy", 30)
+    assert (error.kept, error.advice, error.exit_code) == (
+        "nothing was changed",
+        "look at the policy",
+        30,
+    )

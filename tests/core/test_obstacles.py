@@ -39,12 +39,26 @@ END = datetime(2026, 3, 10, 2, 17, tzinfo=UTC)
 class Cluster:
     """A small one, and what its rules let it do."""
 
-    def __init__(self, loads: list[int], old: list[str], pins: tuple[Pin, ...], states: list[bool]) -> None:
+    def __init__(
+        self,
+        loads: list[int],
+        old: list[str],
+        pins: tuple[Pin, ...],
+        states: list[bool],
+    ) -> None:
         used = SITES[: len(loads)]
-        columns = {name: list(used) if name == "site" else loads for name in PROFILES.columns}
+        columns = {
+            name: list(used) if name == "site" else loads for name in PROFILES.columns
+        }
         self._profiles = PROFILES.from_columns(columns)
-        rows = [(site, node) for site, nodes in zip(used, old, strict=True) for node in nodes.split()]
-        self._placement = PLACEMENT.from_columns({"site": [s for s, _ in rows], "node": [n for _, n in rows]})
+        rows = [
+            (site, node)
+            for site, nodes in zip(used, old, strict=True)
+            for node in nodes.split()
+        ]
+        self._placement = PLACEMENT.from_columns(
+            {"site": [s for s, _ in rows], "node": [n for _, n in rows]}
+        )
         self._nodes = [
             Node(name, (), 1, state="active" if is_open else "draining")
             for name, is_open in zip(NODES, states, strict=True)
@@ -70,13 +84,27 @@ class Cluster:
     def changes(self, reins: Reins, *, tonight: bool) -> set[tuple[str, str, bool]]:
         """Decided anew, without whatever remembers."""
         asked = self.problem(reins.guard)
-        found = decide(asked, SOLVERS["exact"], BUDGET, trigger=reins.trigger, margin=reins.margin, guard=reins.guard)
+        found = decide(
+            asked,
+            SOLVERS["exact"],
+            BUDGET,
+            trigger=reins.trigger,
+            margin=reins.margin,
+            guard=reins.guard,
+        )
         return changes(asked, found.rows if tonight else found.whole)
 
 
 def changes(asked: Problem, rows: Ints) -> set[tuple[str, str, bool]]:
-    parts = ((score.new_rows(asked, rows), True), (score.rows_given_up(asked, rows), False))
-    return {(asked.sites[s], asked.nodes[n], comes) for part, comes in parts for s, n in np.asarray(part).tolist()}
+    parts = (
+        (score.new_rows(asked, rows), True),
+        (score.rows_given_up(asked, rows), False),
+    )
+    return {
+        (asked.sites[s], asked.nodes[n], comes)
+        for part, comes in parts
+        for s, n in np.asarray(part).tolist()
+    }
 
 
 @st.composite
@@ -109,10 +137,16 @@ def rules(draw: st.DrawFn) -> Reins:
     guard = Guard(
         hold=draw(st.integers(1, 2)),
         over=1,
-        resting=tuple(map(resting, draw(st.sampled_from([(), (COOLDOWN,), (OFTEN, COOLDOWN)])))),
+        resting=tuple(
+            map(resting, draw(st.sampled_from([(), (COOLDOWN,), (OFTEN, COOLDOWN)])))
+        ),
         limits=draw(st.sampled_from([None, limits])),
     )
-    return Reins(draw(st.sampled_from([0.0, 0.1, 0.5, 2.0])), draw(st.sampled_from([0.0, 0.01, 0.5])), guard)
+    return Reins(
+        draw(st.sampled_from([0.0, 0.1, 0.5, 2.0])),
+        draw(st.sampled_from([0.0, 0.01, 0.5])),
+        guard,
+    )
 
 
 def named(stop: Stop) -> list[str]:
@@ -136,8 +170,12 @@ def test_without_the_rules_that_are_named_more_moves_and_where_none_is_named_non
         assert then, "what is suggested moves something"
         assert {site for site, *_ in then} == set(stop.sites)
         for rule in together if len(together) > 1 else ():
-            fewer = cluster.changes(reins.without([one for one in together if one != rule]), tonight=limit)
-            assert (fewer - base) < then if limit else not fewer - base, "none of them could be left out"
+            fewer = cluster.changes(
+                reins.without([one for one in together if one != rule]), tonight=limit
+            )
+            assert (fewer - base) < then if limit else not fewer - base, (
+                "none of them could be left out"
+            )
     if not any(stop.rule in LIFTED for stop in stops):
         assert tonight == aim
     if not any(stop.rule not in LIFTED for stop in stops):
@@ -145,31 +183,50 @@ def test_without_the_rules_that_are_named_more_moves_and_where_none_is_named_non
 
 
 def test_a_rule_that_would_stop_what_another_one_stops_already_is_not_named() -> None:
-    """All sites rest, so nothing can be bettered: it is the rest that binds, and not that too little is gained."""
-    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
-    rest = Resting(COOLDOWN, "3 d", dict.fromkeys(SITES[:5], "moved 1 d ago"), until=dict.fromkeys(SITES[:5], END))
+    """All sites rest, so nothing can be bettered: it is the rest that binds, and not that too
+    little is gained.
+    """
+    cluster = Cluster(
+        [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
+    )
+    rest = Resting(
+        COOLDOWN,
+        "3 d",
+        dict.fromkeys(SITES[:5], "moved 1 d ago"),
+        until=dict.fromkeys(SITES[:5], END),
+    )
     _, done, stops = cluster.decided(Reins(0.1, 0.01, Guard(resting=(rest,))))
     assert [(stop.rule, stop.until) for stop in stops] == [(COOLDOWN, END)]
     assert done.later == 0
 
 
 def test_two_rules_of_which_none_alone_is_the_reason_are_named_together() -> None:
-    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
+    cluster = Cluster(
+        [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
+    )
     _, _, stops = cluster.decided(Reins(5.0, 0.01, Guard(hold=3, over=1)))
     assert [stop.rule for stop in stops] == [TRIGGER, HOLD]
-    assert {stop.way_past for stop in stops} == {f"flex plan --force {TRIGGER} --force {HOLD}"}
+    assert {stop.way_past for stop in stops} == {
+        f"flex plan --force {TRIGGER} --force {HOLD}"
+    }
 
 
 def test_where_no_placement_is_better_no_rule_is_blamed() -> None:
     """One site asks for more than a node has: no rule of movement makes that so."""
-    cluster = Cluster([90, 5, 5], ["n0", "n1", "n2"], (Pin("a", max_replicas=1),), [True] * 3)
+    cluster = Cluster(
+        [90, 5, 5], ["n0", "n1", "n2"], (Pin("a", max_replicas=1),), [True] * 3
+    )
     _, done, stops = cluster.decided(Reins(0.1, 0.01))
     assert stops == ()
     assert done.quality.shortfalls
 
 
 def test_what_a_plan_would_gain_is_told_where_that_is_too_little() -> None:
-    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
+    cluster = Cluster(
+        [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
+    )
     _, _, stops = cluster.decided(Reins(0.1, 2.0))
-    assert [(stop.rule, stop.limit, stop.actual) for stop in stops] == [(MARGIN, "200.0%", "100.0%")]
+    assert [(stop.rule, stop.limit, stop.actual) for stop in stops] == [
+        (MARGIN, "200.0%", "100.0%")
+    ]
     assert stops[0].sites

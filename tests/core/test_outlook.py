@@ -1,4 +1,6 @@
-"""Tomorrow's load is taken from a pattern only where that has proved better than yesterday's figures."""
+"""Tomorrow's load is taken from a pattern only where that has proved better than yesterday's
+figures.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ WEEKEND = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.3])
 
 
 def table(nights: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(nights.T, index=[f"s{number}" for number in range(nights.shape[1])])
+    return pd.DataFrame(
+        nights.T, index=[f"s{number}" for number in range(nights.shape[1])]
+    )
 
 
 def test_a_pattern_of_the_week_is_found_and_used() -> None:
@@ -44,12 +48,26 @@ def test_of_few_nights_nothing_is_said() -> None:
 
 
 def test_what_is_expected_is_what_the_backtest_judged() -> None:
-    """A site ten times as busy one day a week, and one that rests on another: both come as they came."""
-    nights = np.array([[1000.0 if day % 7 == 0 else 100.0, 0.0 if day % 7 == 6 else 500.0] for day in range(29)])
+    """A site ten times as busy one day a week, and one that rests on another: both come as they
+    came.
+    """
+    nights = np.array(
+        [
+            [1000.0 if day % 7 == 0 else 100.0, 0.0 if day % 7 == 6 else 500.0]
+            for day in range(29)
+        ]
+    )
     found, expected = outlook.outlook(table(nights[:21]))
-    assert (found.method, dict(found.errors)["weekday"], expected.tolist()) == ("weekday", 0.0, [1000.0, 500.0])
+    assert (found.method, dict(found.errors)["weekday"], expected.tolist()) == (
+        "weekday",
+        0.0,
+        [1000.0, 500.0],
+    )
     shown = dict(outlook.outlook(table(nights))[0].errors)
-    kept = [outlook.next_night_by_method(nights[:night])["weekday"] for night in range(22, 29)]
+    kept = [
+        outlook.next_night_by_method(nights[:night])["weekday"]
+        for night in range(22, 29)
+    ]
     off = sum(np.abs(one - nights[night]).sum() for night, one in enumerate(kept, 22))
     assert shown["weekday"] == off / nights[22:].sum()
 
@@ -65,7 +83,9 @@ def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> N
     nights = np.full((10, 4), 1000.0)
     nights[:, 3] = 0.1
     nights[-1] = [1000.0, 4000.0, 9000.0, 1.0]
-    assert [(surge.site, surge.times) for surge in outlook.surges(table(nights), 3.0)] == [("s2", 9.0), ("s1", 4.0)]
+    assert [
+        (surge.site, surge.times) for surge in outlook.surges(table(nights), 3.0)
+    ] == [("s2", 9.0), ("s1", 4.0)]
 
 
 @pytest.mark.parametrize("lost", [{20}, {25}, {3, 4, 5}, {18, 25}])
@@ -88,10 +108,16 @@ def test_a_night_is_only_tested_where_the_one_before_it_is_known() -> None:
 
 
 @given(
-    arrays.arrays(np.int64, st.tuples(st.integers(15, 30), st.integers(1, 4)), elements=st.integers(0, 10**12)),
+    arrays.arrays(
+        np.int64,
+        st.tuples(st.integers(15, 30), st.integers(1, 4)),
+        elements=st.integers(0, 10**12),
+    ),
     st.sets(st.integers(1, 28), max_size=12),
 )
-def test_whatever_the_past_each_method_expects_something_that_can_be(sent: np.ndarray, lost: set[int]) -> None:
+def test_whatever_the_past_each_method_expects_something_that_can_be(
+    sent: np.ndarray, lost: set[int]
+) -> None:
     nights = sent.astype(np.float64)
     nights[[night for night in lost if night < len(nights) - 1]] = np.nan
     for method in METHODS.values():

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
+from flex.errors import (
+    Ended,
+    Infeasible,
+    Outdated,
+    PartlyApplied,
+    Refused,
+    StoreError,
+    Unverified,
+)
 from flex.loop import planning
 from flex.model.consent import Limits
 from flex.model.dns_edits import Said
@@ -35,10 +43,17 @@ def test_a_proposal_writes_nothing_to_dns(cluster: Cluster) -> None:
     assert cluster.store.placement()[0] == ""
 
 
-def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(cluster: Cluster) -> None:
+def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(
+    cluster: Cluster,
+) -> None:
     done = cluster.night()
     assert done.state == "applied"
-    assert cluster.addresses() == {"a": ["192.0.2.1"], "b": ["192.0.2.2"], "c": ["192.0.2.1"], "d": ["192.0.2.2"]}
+    assert cluster.addresses() == {
+        "a": ["192.0.2.1"],
+        "b": ["192.0.2.2"],
+        "c": ["192.0.2.1"],
+        "d": ["192.0.2.2"],
+    }
     assert cluster.store.placement()[0] == done.id
 
 
@@ -56,7 +71,13 @@ def test_a_second_night_with_nothing_new_changes_nothing(cluster: Cluster) -> No
 
 def test_a_balanced_cluster_is_left_alone(cluster: Cluster, profiles: Profiles) -> None:
     cluster.night()
-    loads = dict(zip(cluster.facts.profiles["site"], [(110, 100), (100, 100), (110, 100), (100, 100)], strict=True))
+    loads = dict(
+        zip(
+            cluster.facts.profiles["site"],
+            [(110, 100), (100, 100), (110, 100), (100, 100)],
+            strict=True,
+        )
+    )
     cluster.facts = replace(cluster.facts, profiles=profiles(loads))
     made = cluster.propose()
     assert made.plan.moves == ()
@@ -69,9 +90,16 @@ def test_a_new_site_moves_no_other_while_the_balance_is_within_the_trigger(
 ) -> None:
     cluster.night()
     known = dict.fromkeys(cluster.facts.profiles["site"], (100, 100))
-    drifted = {site: (112, 100) if site[0] in "ac" else load for site, load in known.items()}
-    cluster.facts = replace(cluster.facts, profiles=profiles(drifted | {f"new.{ZONE.rstrip('.')}": (1, 1)}))
-    cluster.rules, cluster.solver = replace(RULES, tolerance=0.01, trigger=0.1), SOLVERS[solver]
+    drifted = {
+        site: (112, 100) if site[0] in "ac" else load for site, load in known.items()
+    }
+    cluster.facts = replace(
+        cluster.facts, profiles=profiles(drifted | {f"new.{ZONE.rstrip('.')}": (1, 1)})
+    )
+    cluster.rules, cluster.solver = (
+        replace(RULES, tolerance=0.01, trigger=0.1),
+        SOLVERS[solver],
+    )
     made = cluster.propose()
     assert [move.site.split(".")[0] for move in made.plan.moves] == ["new"]
 
@@ -84,7 +112,13 @@ def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_tha
     cluster.store.settle(cluster.store.plans()[0], everywhere)
     assert isinstance(cluster.target, MemoryTarget)
     for site in cluster.facts.profiles["site"]:
-        cluster.target.edit(ZONE, f"{site}.", "A", 60, [node.addresses[0] for node in cluster.facts.nodes[:2]])
+        cluster.target.edit(
+            ZONE,
+            f"{site}.",
+            "A",
+            60,
+            [node.addresses[0] for node in cluster.facts.nodes[:2]],
+        )
     cluster.solver = SOLVERS["exact"]
     made = cluster.propose().plan
     assert len([move for move in made.moves if move.target is None]) == 4
@@ -93,36 +127,56 @@ def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_tha
     assert made.before.worst == 0
 
 
-def test_a_best_effort_claims_no_least_number_of_moves(cluster: Cluster, profiles: Profiles) -> None:
+def test_a_best_effort_claims_no_least_number_of_moves(
+    cluster: Cluster, profiles: Profiles
+) -> None:
     cluster.night()
     first, *others = cluster.facts.profiles["site"]
-    cluster.facts = replace(cluster.facts, profiles=profiles({first: (10, 10), **dict.fromkeys(others, (300, 300))}))
+    cluster.facts = replace(
+        cluster.facts,
+        profiles=profiles({first: (10, 10), **dict.fromkeys(others, (300, 300))}),
+    )
     cluster.solver = SOLVERS["local"]
     assert cluster.propose().plan.quality.bound == 0
 
 
-def test_names_never_placed_before_wait_for_a_yes_when_they_are_many(cluster: Cluster, profiles: Profiles) -> None:
+def test_names_never_placed_before_wait_for_a_yes_when_they_are_many(
+    cluster: Cluster, profiles: Profiles
+) -> None:
     cluster.night()
     known = dict.fromkeys(cluster.facts.profiles["site"], (100, 100))
     invented = {f"x{n}.{ZONE.rstrip('.')}": (1, 1) for n in range(3)}
     cluster.facts = replace(cluster.facts, profiles=profiles(known | invented))
     cluster.rules = replace(RULES, limits=Limits(new_sites=2))
-    assert [breach.rule for breach in cluster.propose().plan.breaches] == ["safety.max_new_sites"]
+    assert [breach.rule for breach in cluster.propose().plan.breaches] == [
+        "safety.max_new_sites"
+    ]
 
 
-def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_yes(cluster: Cluster) -> None:
-    """It was stored by an earlier version: whether somebody edited a record or a node moved, nobody can tell."""
+def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_yes(
+    cluster: Cluster,
+) -> None:
+    """It was stored by an earlier version: whether somebody edited a record or a node moved, nobody
+    can tell.
+    """
     applied = cluster.night()
     cluster.store.update(replace(applied, said=Said()))
     site = cluster.facts.profiles["site"].iloc[0]
     assert isinstance(cluster.target, MemoryTarget)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["203.0.113.99"])
     made = cluster.propose()
-    assert [breach.rule for breach in made.plan.breaches] == ["safety.max_drifted_names"]
-    assert any(f"somebody else, or a node has other addresses now: {site}." in note for note in made.plan.notes)
+    assert [breach.rule for breach in made.plan.breaches] == [
+        "safety.max_drifted_names"
+    ]
+    assert any(
+        f"somebody else, or a node has other addresses now: {site}." in note
+        for note in made.plan.notes
+    )
 
 
-def test_a_plan_that_hardly_helps_is_not_worth_its_moves(cluster: Cluster, placement: Placement) -> None:
+def test_a_plan_that_hardly_helps_is_not_worth_its_moves(
+    cluster: Cluster, placement: Placement
+) -> None:
     cluster.night()
     cluster.rules = replace(RULES, trigger=0.2, margin=0.5)
     first, *others = cluster.facts.profiles["site"]
@@ -132,21 +186,31 @@ def test_a_plan_that_hardly_helps_is_not_worth_its_moves(cluster: Cluster, place
     assert made.placement.equals(moved) or made.plan.after.worst < 0.5
 
 
-def test_a_site_without_traffic_keeps_its_node_and_its_records(cluster: Cluster) -> None:
+def test_a_site_without_traffic_keeps_its_node_and_its_records(
+    cluster: Cluster,
+) -> None:
     cluster.night()
     silent = cluster.facts.profiles["site"].iloc[0]
-    kept = cluster.facts.profiles[cluster.facts.profiles["site"] != silent].reset_index(drop=True)
+    kept = cluster.facts.profiles[cluster.facts.profiles["site"] != silent].reset_index(
+        drop=True
+    )
     before = cluster.addresses()
     cluster.facts = replace(cluster.facts, profiles=kept)
     cluster.rules = replace(RULES, trigger=0.9, tolerance=0.5)
     done = cluster.night()
     assert silent in set(cluster.store.placement_of(done.id)["site"])
-    assert before["a"] == list(cluster.target.read(ZONE, [f"{silent}."]).records["value"])
+    assert before["a"] == list(
+        cluster.target.read(ZONE, [f"{silent}."]).records["value"]
+    )
 
 
-def test_the_same_input_gives_the_same_digest_whatever_the_order(cluster: Cluster) -> None:
+def test_the_same_input_gives_the_same_digest_whatever_the_order(
+    cluster: Cluster,
+) -> None:
     one = cluster.propose().plan
-    cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[::-1], pins=cluster.facts.pins[::-1])
+    cluster.facts = replace(
+        cluster.facts, nodes=cluster.facts.nodes[::-1], pins=cluster.facts.pins[::-1]
+    )
     other = cluster.propose(now=NOW.replace(hour=3)).plan
     assert one.digest == other.digest
     assert one.id.endswith(one.digest[:12])
@@ -159,42 +223,64 @@ def test_a_plan_made_on_another_base_is_refused(cluster: Cluster) -> None:
         cluster.carry_out(early)
 
 
-def test_a_plan_that_somebody_rejected_since_it_was_read_is_not_carried_out(cluster: Cluster) -> None:
+def test_a_plan_that_somebody_rejected_since_it_was_read_is_not_carried_out(
+    cluster: Cluster,
+) -> None:
     made = cluster.propose()
     cluster.store.update(replace(made.plan, state="discarded"))
     with pytest.raises(Ended, match="it is discarded already"):
         cluster.carry_out(made)
-    assert (cluster.addresses(), cluster.store.plan(made.plan.id).state) == ({}, "discarded")
+    assert (cluster.addresses(), cluster.store.plan(made.plan.id).state) == (
+        {},
+        "discarded",
+    )
 
 
-def test_moves_say_where_from_where_to_and_why(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+def test_moves_say_where_from_where_to_and_why(
+    cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
     cluster.night()
     first, second = nodes(2)
-    cluster.facts = replace(cluster.facts, nodes=(replace(first, state="draining"), second))
+    cluster.facts = replace(
+        cluster.facts, nodes=(replace(first, state="draining"), second)
+    )
     moves = cluster.propose().plan.moves
-    assert [(move.site[0], move.source, move.target) for move in moves] == [("a", "n1", "n2"), ("c", "n1", "n2")]
+    assert [(move.site[0], move.source, move.target) for move in moves] == [
+        ("a", "n1", "n2"),
+        ("c", "n1", "n2"),
+    ]
     assert all("n1" in move.reason for move in moves)
 
 
-def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(cluster: Cluster) -> None:
+def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(
+    cluster: Cluster,
+) -> None:
     site = cluster.facts.profiles["site"].iloc[0]
     cluster.facts = replace(cluster.facts, pins=(Pin(site, ("n2",)),))
     with pytest.raises(Infeasible, match=f"pin: {site} on n2"):
         cluster.propose()
 
 
-def test_what_dns_says_is_where_an_adopting_cluster_starts(cluster: Cluster, placement: Placement) -> None:
-    names = dict(zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True))
+def test_what_dns_says_is_where_an_adopting_cluster_starts(
+    cluster: Cluster, placement: Placement
+) -> None:
+    names = dict(
+        zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True)
+    )
     stranger = MemoryTarget([ZONE], "me")
     for site, node in names.items():
         stranger.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
     cluster.target, cluster.rules = stranger, replace(RULES, adopt=True)
     made = cluster.propose()
     assert made.placement.equals(placement(names))
-    assert {change.type for plan in made.plan.zone_plans for change in plan.changes} == {"TXT"}
+    assert {
+        change.type for plan in made.plan.zone_plans for change in plan.changes
+    } == {"TXT"}
 
 
-def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluster) -> None:
+def test_without_adopting_the_addresses_of_others_are_left_alone(
+    cluster: Cluster,
+) -> None:
     stranger = MemoryTarget([ZONE], "me")
     site = cluster.facts.profiles["site"].iloc[0]
     stranger.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
@@ -213,7 +299,9 @@ class Failing:
     error: Exception
     wrong: str = ""
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
         return self.inner.read(zone, names, also)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
@@ -224,14 +312,21 @@ class Failing:
     def refuse_late(self, *zones: str) -> None:
         self.inner.refuse_late(*zones)
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
         if self.wrong:
             return (Verdict("ns2", 4, error=self.wrong),)
         return self.inner.verify(zone, wanted, patience=patience)
 
 
 REFUSED = Refused("updating", "REFUSED", kept="nothing", advice="look at the policy")
-HALF = PartlyApplied("updating", "REFUSED in one of two zones", kept="the other one", advice="look at the policy")
+HALF = PartlyApplied(
+    "updating",
+    "REFUSED in one of two zones",
+    kept="the other one",
+    advice="look at the policy",
+)
 
 
 def test_a_refused_update_leaves_the_placement_in_force(cluster: Cluster) -> None:
@@ -243,7 +338,9 @@ def test_a_refused_update_leaves_the_placement_in_force(cluster: Cluster) -> Non
     assert cluster.store.placement()[0] == ""
 
 
-def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finished(cluster: Cluster) -> None:
+def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finished(
+    cluster: Cluster,
+) -> None:
     inner = MemoryTarget([ZONE, "a.hosting.example."], "me")
     sites = {"x.hosting.example": (100, 100), "y.a.hosting.example": (100, 100)}
     rows = cluster.facts.profiles.iloc[:2].assign(site=list(sites))
@@ -258,14 +355,18 @@ def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finis
     assert cluster.carry_out(made).state == "applied"
 
 
-def test_a_killed_application_is_finished_by_carrying_it_out_again(cluster: Cluster) -> None:
+def test_a_killed_application_is_finished_by_carrying_it_out_again(
+    cluster: Cluster,
+) -> None:
     made = cluster.propose()
     cluster.store.update(replace(made.plan, state="applying"))
     cluster.target.apply(made.plan.zone_plans[0])
     assert cluster.carry_out(made).state == "applied"
 
 
-def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cluster) -> None:
+def test_what_was_begun_is_not_called_failed_when_the_server_is_away(
+    cluster: Cluster,
+) -> None:
     made = cluster.propose()
     cluster.store.update(replace(made.plan, state="applying"))
     cluster.target = Failing(cluster.target, 0, REFUSED)
@@ -274,7 +375,9 @@ def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cl
     assert cluster.store.plan(made.plan.id).state == "applying"
 
 
-def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluster: Cluster) -> None:
+def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(
+    cluster: Cluster,
+) -> None:
     made = cluster.propose()
     cluster.target = Failing(cluster.target, 1, REFUSED, wrong="silent")
     with pytest.raises(Unverified, match=r"ns2, hosting\.example\.: silent"):
@@ -287,10 +390,14 @@ class Full(MemoryStore):
 
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
         asked = f"recording {plan.id} with {len(placement)} rows"
-        raise StoreError(asked, "the disk is full", kept="nothing was stored", advice="make room")
+        raise StoreError(
+            asked, "the disk is full", kept="nothing was stored", advice="make room"
+        )
 
 
-def test_a_store_that_is_full_after_dns_has_changed_says_that_dns_has_changed(cluster: Cluster) -> None:
+def test_a_store_that_is_full_after_dns_has_changed_says_that_dns_has_changed(
+    cluster: Cluster,
+) -> None:
     cluster.store = Full()
     with pytest.raises(PartlyApplied, match="the disk is full") as refused:
         cluster.night()
@@ -317,7 +424,9 @@ def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> Non
     assert placement.set_index("site")["node"].to_dict()[site] == "n2"
 
 
-def test_going_back_is_an_ordinary_plan(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+def test_going_back_is_an_ordinary_plan(
+    cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
     first = cluster.night()
     one, two = nodes(2)
     cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two))
@@ -326,7 +435,14 @@ def test_going_back_is_an_ordinary_plan(cluster: Cluster, nodes: Callable[[int],
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
     earlier = cluster.store.placement_of(first.id)
-    back = planning.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW.replace(hour=5))
+    back = planning.go_back(
+        facts,
+        RULES,
+        earlier,
+        scratch=turns,
+        target=cluster.target,
+        now=NOW.replace(hour=5),
+    )
     assert back.placement.equals(earlier)
     assert sorted(move.site[0] for move in back.plan.moves) == ["a", "c"]
     assert back.plan.quality.note == "an earlier placement, as it was"
@@ -340,12 +456,16 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two))
     cluster.night()
     base, placement = cluster.store.placement()
-    site, other = sorted(set(cluster.store.placement_of(first.id).query("node == 'n1'")["site"]))[:2]
+    site, other = sorted(
+        set(cluster.store.placement_of(first.id).query("node == 'n1'")["site"])
+    )[:2]
     facts = replace(cluster.facts, nodes=(one, two), base=base, placement=placement)
     pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
-    back = planning.go_back(pinned, rules, earlier, scratch=turns, target=cluster.target, now=NOW)
+    back = planning.go_back(
+        pinned, rules, earlier, scratch=turns, target=cluster.target, now=NOW
+    )
     _, against, replicas = back.plan.quality.note.split("; ")
     assert against == f"against wishes that hold: {site}"
     assert replicas.startswith("not as many replicas as are wanted now: ")
@@ -358,18 +478,34 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
     first = cluster.night()
     _, two = nodes(2)
     earlier = cluster.store.placement_of(first.id)
-    facts = replace(cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2"))
+    facts = replace(
+        cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2")
+    )
     with pytest.raises(Infeasible, match="n1") as refused:
-        planning.go_back(facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW)
+        planning.go_back(
+            facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW
+        )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
 
 
-def test_going_back_to_a_drained_node_is_refused(cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+def test_going_back_to_a_drained_node_is_refused(
+    cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
     first = cluster.night()
     one, two = nodes(2)
     base, placement = cluster.store.placement()
-    facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two), base=base, placement=placement)
+    facts = replace(
+        cluster.facts,
+        nodes=(replace(one, state="draining"), two),
+        base=base,
+        placement=placement,
+    )
     with pytest.raises(Infeasible, match="n1"):
         planning.go_back(
-            facts, RULES, cluster.store.placement_of(first.id), scratch=turns, target=cluster.target, now=NOW
+            facts,
+            RULES,
+            cluster.store.placement_of(first.id),
+            scratch=turns,
+            target=cluster.target,
+            now=NOW,
         )

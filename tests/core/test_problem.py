@@ -35,9 +35,13 @@ def test_a_node_of_twice_the_capacity_has_twice_the_share(
     assert asked.share.tolist() == pytest.approx([200 / 3, 400 / 3])
 
 
-def test_a_draining_node_has_no_share(problem: Make, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+def test_a_draining_node_has_no_share(
+    problem: Make, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
     first, second = nodes(2)
-    asked = problem({"a": (1, 1)}, {"a": "n1"}, of=(replace(first, state="draining"), second))
+    asked = problem(
+        {"a": (1, 1)}, {"a": "n1"}, of=(replace(first, state="draining"), second)
+    )
     assert asked.share.tolist() == [0.0, 100.0]
     assert asked.open.tolist() == [False, True]
 
@@ -50,15 +54,21 @@ def test_a_silent_site_is_still_there(problem: Make) -> None:
 
 def test_a_site_larger_than_its_part_of_a_node_is_split(problem: Make) -> None:
     asked = problem({"a": (900, 10), "b": (100, 90)}, {}, of=4, replicate_above=1.0)
-    # 900 of 1,000 bytes on 4 nodes are 3.6 fair shares. The working set of b is as large, but is no smaller on
-    # more nodes, so its access rate decides.
-    assert dict(zip(asked.sites, asked.replicas.tolist(), strict=True)) == {"a": 4, "b": 1}
+    # 900 of 1,000 bytes on 4 nodes are 3.6 fair shares. The working set of b is as large, but is no
+    # smaller on more nodes, so its access rate decides.
+    assert dict(zip(asked.sites, asked.replicas.tolist(), strict=True)) == {
+        "a": 4,
+        "b": 1,
+    }
 
 
 def test_replicas_share_the_accesses_and_repeat_the_working_set_as_measured(
-    profiles: Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame], nodes: Callable[[int], tuple[Node, ...]]
+    profiles: Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame],
+    nodes: Callable[[int], tuple[Node, ...]],
 ) -> None:
-    spreads = SPREADS.from_columns({"site": ["a", "a"], "replicas": [2, 3], "working_set": [80, 60]})
+    spreads = SPREADS.from_columns(
+        {"site": ["a", "a"], "replicas": [2, 3], "working_set": [80, 60]}
+    )
     asked = problems.build(
         profiles({"a": (600, 100), "b": (400, 100)}),
         spreads,
@@ -88,7 +98,9 @@ def test_a_pin_asks_for_its_nodes_and_for_as_many_replicas(problem: Make) -> Non
         (Pin("a", min_replicas=3), Infeasible, "3 replicas"),
     ],
 )
-def test_an_impossible_pin_is_refused_and_named(problem: Make, pin: Pin, error: type[Exception], named: str) -> None:
+def test_an_impossible_pin_is_refused_and_named(
+    problem: Make, pin: Pin, error: type[Exception], named: str
+) -> None:
     with pytest.raises(error, match=named):
         problem({"a": (1, 1)}, {}, pins=[pin])
 
@@ -112,10 +124,17 @@ def test_a_fixed_site_is_on_its_nodes_and_on_no_more_however_large_it_is(
     assert asked.replicas.tolist() == [2, 1]
 
 
-def test_a_pin_on_a_draining_node_names_the_node(problem: Make, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+def test_a_pin_on_a_draining_node_names_the_node(
+    problem: Make, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
     first, second = nodes(2)
     with pytest.raises(Infeasible, match="n1 is not active"):
-        problem({"a": (1, 1)}, {}, of=(replace(first, state="draining"), second), pins=[Pin("a", ("n1",))])
+        problem(
+            {"a": (1, 1)},
+            {},
+            of=(replace(first, state="draining"), second),
+            pins=[Pin("a", ("n1",))],
+        )
 
 
 def test_without_an_active_node_there_is_nothing_to_ask(problem: Make) -> None:
@@ -124,12 +143,16 @@ def test_without_an_active_node_there_is_nothing_to_ask(problem: Make) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, -0.1, float("nan")])
-def test_a_tolerance_that_means_nothing_is_refused(problem: Make, tolerance: float) -> None:
+def test_a_tolerance_that_means_nothing_is_refused(
+    problem: Make, tolerance: float
+) -> None:
     with pytest.raises(BadInput, match="tolerance"):
         problem({"a": (1, 1)}, {}, tolerance=tolerance)
 
 
-def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(problem: Make) -> None:
+def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(
+    problem: Make,
+) -> None:
     asked = problem({"a": (1, 1)}, {"a": "n1 m1"})
     assert asked.nodes == ("m1", "n1", "n2")
     assert (asked.open.tolist(), asked.gone, asked.share.tolist()) == (
@@ -140,7 +163,9 @@ def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(pro
     assert asked.old.tolist() == [[0, 0], [0, 1]]
 
 
-def test_a_pin_on_a_node_that_is_in_the_settings_no_more_cannot_be_made(problem: Make) -> None:
+def test_a_pin_on_a_node_that_is_in_the_settings_no_more_cannot_be_made(
+    problem: Make,
+) -> None:
     with pytest.raises(Unknown, match="known are n1, n2"):
         problem({"a": (1, 1)}, {"a": "m1"}, pins=[Pin("a", ("m1",))])
 
@@ -181,7 +206,9 @@ def test_the_judge_counts_what_is_new_and_what_is_given_up(problem: Make) -> Non
     assert score.cold_bytes(asked, rows) == 5
 
 
-def test_the_judge_names_each_broken_rule(problem: Make, nodes: Callable[[int], tuple[Node, ...]]) -> None:
+def test_the_judge_names_each_broken_rule(
+    problem: Make, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
     first, second = nodes(2)
     asked = problem(
         {"a": (1, 1), "b": (1, 1), "c": (1, 1)},
@@ -190,7 +217,10 @@ def test_the_judge_names_each_broken_rule(problem: Make, nodes: Callable[[int], 
         pins=[Pin("a", ("n2",))],
     )
     rows = np.array([[0, 0], [0, 0], [1, 2]])
-    found = {(violation.kind, violation.subject) for violation in score.violations(asked, rows)}
+    found = {
+        (violation.kind, violation.subject)
+        for violation in score.violations(asked, rows)
+    }
     assert found >= {
         ("twice", "a"),
         ("replicas", "a"),

@@ -30,7 +30,9 @@ Placement = Callable[[Mapping[str, str]], pd.DataFrame]
 
 
 class Cluster:
-    """Eight sites of equal weight on three nodes, each accessed once, with a name server and a store in memory."""
+    """Eight sites of equal weight on three nodes, each accessed once, with a name server and a
+    store in memory.
+    """
 
     def __init__(self, profiles: Profiles, nodes: tuple[Node, ...]) -> None:
         self.sites = [f"{letter}.hosting.example" for letter in "abcdefgh"]
@@ -45,7 +47,11 @@ class Cluster:
             base="",
             placement=PLACEMENT.empty(),
         )
-        self.target, self.store, self.rules = MemoryTarget([ZONE], "me"), MemoryStore(), RULES
+        self.target, self.store, self.rules = (
+            MemoryTarget([ZONE], "me"),
+            MemoryStore(),
+            RULES,
+        )
         self.hour = 0
 
     def propose(self) -> planning.Proposal:
@@ -89,7 +95,9 @@ def said(plan: Plan, word: str) -> str:
     return next(note for note in plan.notes if word in note)
 
 
-def test_a_site_of_somebody_else_stays_where_dns_says_and_its_load_counts_there(cluster: Cluster) -> None:
+def test_a_site_of_somebody_else_stays_where_dns_says_and_its_load_counts_there(
+    cluster: Cluster,
+) -> None:
     first = cluster.sites[0]
     cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.3"])
     done = cluster.night()
@@ -117,10 +125,15 @@ def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_on_paper
     cluster: Cluster, profiles: Profiles
 ) -> None:
     cluster.facts = replace(
-        cluster.facts, profiles=profiles({"shop.example.org": (50, 50), **dict.fromkeys(cluster.sites, (100, 100))})
+        cluster.facts,
+        profiles=profiles(
+            {"shop.example.org": (50, 50), **dict.fromkeys(cluster.sites, (100, 100))}
+        ),
     )
     made = cluster.propose()
-    assert "shop.example.org (in no zone of the settings)" in said(made.plan, "left out")
+    assert "shop.example.org (in no zone of the settings)" in said(
+        made.plan, "left out"
+    )
     assert "shop.example.org" not in set(made.placement["site"])
     cluster.rules = replace(RULES, zones=())
     made = cluster.propose()
@@ -128,13 +141,17 @@ def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_on_paper
     assert made.plan.notes == ()
 
 
-def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(cluster: Cluster) -> None:
+def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(
+    cluster: Cluster,
+) -> None:
     cluster.night()
     before = {site: cluster.is_on(site) for site in cluster.sites}
     other = MemoryTarget([ZONE], "somebody-else")
     for site, (node,) in before.items():
         other.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
-        other.edit(ZONE, f"{site.split('.')[0]}._flex.{ZONE}", "TXT", 60, ["flex owner=me"])
+        other.edit(
+            ZONE, f"{site.split('.')[0]}._flex.{ZONE}", "TXT", 60, ["flex owner=me"]
+        )
     cluster.target = other
     with pytest.raises(BadInput, match="none of them is FLEX's to move") as caught:
         cluster.propose()
@@ -142,18 +159,24 @@ def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(cluster: Cl
     assert {site: cluster.is_on(site) for site in cluster.sites} == before
 
 
-def test_a_site_of_somebody_else_on_a_drained_node_is_left_out_for_it_cannot_leave(cluster: Cluster) -> None:
+def test_a_site_of_somebody_else_on_a_drained_node_is_left_out_for_it_cannot_leave(
+    cluster: Cluster,
+) -> None:
     first, second = cluster.sites[:2]
     cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.1"])
     cluster.target.edit(ZONE, f"{second}.", "A", 60, ["192.0.2.2"])
     one, *others = cluster.facts.nodes
-    cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), *others))
+    cluster.facts = replace(
+        cluster.facts, nodes=(replace(one, state="draining"), *others)
+    )
     made = cluster.propose()
     assert first not in set(made.placement["site"])
     assert second in set(made.placement["site"])
 
 
-def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(cluster: Cluster) -> None:
+def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(
+    cluster: Cluster,
+) -> None:
     first = cluster.sites[0]
     cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.3"])
     cluster.facts = replace(cluster.facts, pins=(Pin(first, ("n1",)),))
@@ -162,43 +185,64 @@ def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(cluster: Clu
     assert first in said(done, "pins that cannot be kept")
 
 
-def test_the_first_partition_is_the_first_though_some_sites_are_not_ours(cluster: Cluster) -> None:
+def test_the_first_partition_is_the_first_though_some_sites_are_not_ours(
+    cluster: Cluster,
+) -> None:
     cluster.target.edit(ZONE, f"{cluster.sites[0]}.", "A", 60, ["192.0.2.3"])
     cluster.rules = replace(RULES, limits=Limits(new_sites=0))
     made = cluster.propose().plan
     assert (made.before, made.breaches) == (None, ())
 
 
-def test_a_cluster_that_lost_its_database_starts_from_its_own_markers(cluster: Cluster) -> None:
+def test_a_cluster_that_lost_its_database_starts_from_its_own_markers(
+    cluster: Cluster,
+) -> None:
     cluster.night()
     before = {site: cluster.is_on(site) for site in cluster.sites}
     cluster.store = MemoryStore()
     again = cluster.night()
     assert again.moves == ()
     assert {site: cluster.is_on(site) for site in cluster.sites} == before
-    assert "8 sites start from where DNS has them" in said(again, "no partition was in force")
+    assert "8 sites start from where DNS has them" in said(
+        again, "no partition was in force"
+    )
 
 
-def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(cluster: Cluster) -> None:
-    cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1",)), Pin(cluster.sites[1], ("n2", "n3"))))
+def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(
+    cluster: Cluster,
+) -> None:
+    cluster.facts = replace(
+        cluster.facts,
+        pins=(Pin(cluster.sites[0], ("n1",)), Pin(cluster.sites[1], ("n2", "n3"))),
+    )
     cluster.night()
     one, two, three = cluster.facts.nodes
-    cluster.facts = replace(cluster.facts, nodes=(one, replace(two, state="draining"), three))
+    cluster.facts = replace(
+        cluster.facts, nodes=(one, replace(two, state="draining"), three)
+    )
     done = cluster.night()
     assert cluster.is_on(cluster.sites[1]) == ["n3"]
     assert cluster.is_on(cluster.sites[0]) == ["n1"]
-    assert f"{cluster.sites[1]} (n2 is draining; n3 still holds)" in said(done, "pins that cannot be kept")
+    assert f"{cluster.sites[1]} (n2 is draining; n3 still holds)" in said(
+        done, "pins that cannot be kept"
+    )
 
 
-def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(cluster: Cluster) -> None:
+def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(
+    cluster: Cluster,
+) -> None:
     first, second = cluster.sites[:2]
-    facts = replace(cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",))))
+    facts = replace(
+        cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",)))
+    )
     planning.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
     with pytest.raises(Infeasible, match="5 replicas"):
         planning.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
 
 
-def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_count(cluster: Cluster) -> None:
+def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_count(
+    cluster: Cluster,
+) -> None:
     cluster.night()
     left = [site for site in cluster.sites if cluster.is_on(site) == ["n1"]]
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
@@ -206,24 +250,35 @@ def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_coun
     made = cluster.propose().plan
     off = [move for move in made.moves if move.site in left]
     assert [move.site for move in off] == left
-    assert {(move.source, move.reason) for move in off} == {("n1", "n1 is in the settings no more")}
+    assert {(move.source, move.reason) for move in off} == {
+        ("n1", "n1 is in the settings no more")
+    }
     assert "safety.max_moved_sites" in {breach.rule for breach in made.breaches}
     left_over = made.after.nodes[0]
     assert (left_over.node, left_over.fair, left_over.sites) == ("n1", 0.0, 0)
 
 
-def test_a_partition_on_a_node_that_is_in_the_settings_no_more_is_not_predicted(cluster: Cluster) -> None:
+def test_a_partition_on_a_node_that_is_in_the_settings_no_more_is_not_predicted(
+    cluster: Cluster,
+) -> None:
     cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
     made = cluster.propose().plan
-    assert {forecast.policy for forecast in made.forecasts} == {"after", "from scratch", "round robin"}
+    assert {forecast.policy for forecast in made.forecasts} == {
+        "after",
+        "from scratch",
+        "round robin",
+    }
     assert "n1" in said(made, "not predicted")
 
 
 def test_renaming_every_node_is_not_a_first_partition(cluster: Cluster) -> None:
     cluster.night()
     cluster.facts = replace(
-        cluster.facts, nodes=tuple(replace(node, name=f"web{node.name}") for node in cluster.facts.nodes)
+        cluster.facts,
+        nodes=tuple(
+            replace(node, name=f"web{node.name}") for node in cluster.facts.nodes
+        ),
     )
     made = cluster.propose().plan
     assert made.before is not None
@@ -233,24 +288,32 @@ def test_renaming_every_node_is_not_a_first_partition(cluster: Cluster) -> None:
     assert [breach.actual for breach in cluster.propose().plan.breaches] == [8.0]
 
 
-def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(cluster: Cluster) -> None:
+def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(
+    cluster: Cluster,
+) -> None:
     cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1", "n2")),))
     done = cluster.night()
     _, placement = cluster.store.placement()
     known = sum("n1" not in cluster.is_on(site) for site in cluster.sites)
-    (verdict,) = verify.check(done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target)
+    (verdict,) = verify.check(
+        done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target
+    )
     # Of each name A and AAAA.
     assert (verdict.checked, verdict.agrees) == (2 * known, True)
 
 
-def test_a_node_that_is_in_the_settings_no_more_does_not_look_like_somebody_elses_change(cluster: Cluster) -> None:
+def test_a_node_that_is_in_the_settings_no_more_does_not_look_like_somebody_elses_change(
+    cluster: Cluster,
+) -> None:
     cluster.facts = replace(cluster.facts, pins=(Pin(cluster.sites[0], ("n1", "n2")),))
     cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
     assert not any("somebody else" in note for note in cluster.propose().plan.notes)
 
 
-def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster: Cluster) -> None:
+def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
+    cluster: Cluster,
+) -> None:
     first = cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
     cluster.night()
@@ -266,7 +329,9 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster
         )
 
 
-def test_every_forecast_of_a_plan_replays_the_same_accesses(cluster: Cluster, profiles: Profiles) -> None:
+def test_every_forecast_of_a_plan_replays_the_same_accesses(
+    cluster: Cluster, profiles: Profiles
+) -> None:
     cluster.night()
     strangers = ("bot.example.net", "new.hosting.example")
     sites = (*cluster.sites, *strangers)
@@ -275,7 +340,9 @@ def test_every_forecast_of_a_plan_replays_the_same_accesses(cluster: Cluster, pr
     sample = Sample(sites, each, each + 1, np.repeat(each, 3), np.repeat(each, 3), 1.0)
     cluster.facts = replace(cluster.facts, profiles=profiles(loads), sample=sample)
     made = cluster.propose().plan
-    assert {sum(node.requests for node in forecast.nodes) for forecast in made.forecasts} == {27}
+    assert {
+        sum(node.requests for node in forecast.nodes) for forecast in made.forecasts
+    } == {27}
     assert {(forecast.policy, forecast.left_out) for forecast in made.forecasts} == {
         (policy, 3) for policy in ("before", "after", "from scratch", "round robin")
     }

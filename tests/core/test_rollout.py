@@ -11,18 +11,29 @@ from flex.zones.marker import marker_name
 
 ZONE = "example.org."
 shares = st.lists(st.sampled_from([0.01, 0.1, 0.5, 0.9]), max_size=3)
-values = st.sampled_from([(), ("192.0.2.1",), ("192.0.2.2",), ("192.0.2.1", "192.0.2.2")])
-moves = st.lists(st.tuples(values, values, st.booleans()).filter(lambda one: one[0] != one[1]), max_size=40)
+values = st.sampled_from(
+    [(), ("192.0.2.1",), ("192.0.2.2",), ("192.0.2.1", "192.0.2.2")]
+)
+moves = st.lists(
+    st.tuples(values, values, st.booleans()).filter(lambda one: one[0] != one[1]),
+    max_size=40,
+)
 
 
 def plan_of(made: list[tuple[tuple[str, ...], tuple[str, ...], bool]]) -> ZonePlan:
     changes: list[Change] = []
     for number, (before, after, marked) in enumerate(made):
         name = f"s{number}.{ZONE}"
-        old, new = (Rrset(name, "A", 60, held) if held else None for held in (before, after))
+        old, new = (
+            Rrset(name, "A", 60, held) if held else None for held in (before, after)
+        )
         changes.append(Change(old, new))
         if marked:
-            changes.append(Change(None, Rrset(marker_name(name, ZONE), "TXT", 60, ("flex owner=a",))))
+            changes.append(
+                Change(
+                    None, Rrset(marker_name(name, ZONE), "TXT", 60, ("flex owner=a",))
+                )
+            )
     return ZonePlan(ZONE, tuple(changes))
 
 
@@ -33,11 +44,19 @@ def test_each_change_is_in_one_wave_and_a_name_is_with_its_marker(
     whole = plan_of(made)
     wave_of = rollout.waves([whole], parts)
     waves = [rollout.part(whole, wave_of, number) for number in range(len(parts) + 1)]
-    assert sorted(map(str, (one for wave in waves for one in wave.changes))) == sorted(map(str, whole.changes))
+    assert sorted(map(str, (one for wave in waves for one in wave.changes))) == sorted(
+        map(str, whole.changes)
+    )
     for wave in waves:
         names = {change.name for change in wave.changes}
-        ours = [change for change in whole.changes if change.type == "A" and change.name in names]
-        assert {marker_name(change.name, ZONE) for change in ours} & {c.name for c in whole.changes} <= names
+        ours = [
+            change
+            for change in whole.changes
+            if change.type == "A" and change.name in names
+        ]
+        assert {marker_name(change.name, ZONE) for change in ours} & {
+            c.name for c in whole.changes
+        } <= names
 
 
 @given(moves, shares)
@@ -47,7 +66,10 @@ def test_what_does_not_leave_a_node_for_another_waits_for_nobody(
     whole = plan_of(made)
     wave_of = rollout.waves([whole], parts)
     for change in whole.changes:
-        before, after = (set(held.values) if held else set() for held in (change.before, change.after))
+        before, after = (
+            set(held.values) if held else set()
+            for held in (change.before, change.after)
+        )
         if change.type == "A" and (before <= after or after <= before):
             assert wave_of.get(change.name, 0) == 0
 

@@ -44,7 +44,13 @@ def ask(
     )
 
     def supposed(**wanted: object) -> Supposed:
-        return suppose(facts, RULES, Supposition(**wanted), solver=SOLVERS["exact"], scratch=SOLVERS["scratch"])  # type: ignore[arg-type]  # what each test supposes
+        return suppose(
+            facts,
+            RULES,
+            Supposition(**wanted),  # type: ignore[arg-type]  # what each test supposes
+            solver=SOLVERS["exact"],
+            scratch=SOLVERS["scratch"],
+        )
 
     return supposed
 
@@ -60,7 +66,10 @@ def test_a_node_more_takes_sites(ask: Ask) -> None:
 
 
 def test_a_lost_node_gives_its_sites_away(ask: Ask) -> None:
-    assert {(move.site, move.source) for move in ask(lost=("n2",)).moves} == {("b", "n2"), ("d", "n2")}
+    assert {(move.site, move.source) for move in ask(lost=("n2",)).moves} == {
+        ("b", "n2"),
+        ("d", "n2"),
+    }
 
 
 def test_a_site_with_more_visitors_is_larger(ask: Ask) -> None:

@@ -1,4 +1,6 @@
-"""What is over the limits of a night is left to the next ones: the most valuable first, and never to anybody's harm."""
+"""What is over the limits of a night is left to the next ones: the most valuable first, and never
+to anybody's harm.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,26 @@ from flex.tables import PLACEMENT, PROFILES, SPREADS
 NONE = Limits(moved_sites=1000, moved_share=1.0, cold_bytes=2**60, inflow=1000)
 
 
-def problem(loads: dict[str, int], old: dict[str, str], nodes: tuple[Node, ...], pins: tuple[Pin, ...] = ()) -> Problem:
+def problem(
+    loads: dict[str, int],
+    old: dict[str, str],
+    nodes: tuple[Node, ...],
+    pins: tuple[Pin, ...] = (),
+) -> Problem:
     names = sorted(loads)
-    columns = {name: names if name == "site" else [loads[site] for site in names] for name in PROFILES.columns}
+    columns = {
+        name: names if name == "site" else [loads[site] for site in names]
+        for name in PROFILES.columns
+    }
     placement = PLACEMENT.from_columns({"site": list(old), "node": list(old.values())})
     return build(
-        PROFILES.from_columns(columns), SPREADS.empty(), nodes, pins, placement, tolerance=0.05, replicate_above=1.0
+        PROFILES.from_columns(columns),
+        SPREADS.empty(),
+        nodes,
+        pins,
+        placement,
+        tolerance=0.05,
+        replicate_above=1.0,
     )
 
 
@@ -32,7 +48,10 @@ def machines(count: int) -> tuple[Node, ...]:
 
 
 def rows(asked: Problem, where: dict[str, str]) -> Ints:
-    found = [(asked.sites.index(site), asked.nodes.index(node)) for site, node in where.items()]
+    found = [
+        (asked.sites.index(site), asked.nodes.index(node))
+        for site, node in where.items()
+    ]
     return in_order(np.array(found, dtype=np.int64))
 
 
@@ -93,7 +112,12 @@ def test_sites_apart_never_meet_on_the_way() -> None:
 sizes = st.lists(st.integers(1, 100), min_size=3, max_size=9)
 
 
-@given(sizes=sizes, seed=st.integers(0, 2**16), most=st.integers(0, 5), inflow=st.integers(0, 3))
+@given(
+    sizes=sizes,
+    seed=st.integers(0, 2**16),
+    most=st.integers(0, 5),
+    inflow=st.integers(0, 3),
+)
 @settings(deadline=None)
 def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
     sizes: list[int], seed: int, most: int, inflow: int
@@ -110,9 +134,14 @@ def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
     made = score.new_rows(asked, tonight)
     whole = score.new_rows(asked, wanted)
     assert len(made) + later == len(whole)
-    assert {tuple(row) for row in made.tolist()} <= {tuple(row) for row in whole.tolist()}
+    assert {tuple(row) for row in made.tolist()} <= {
+        tuple(row) for row in whole.tolist()
+    }
     assert np.bincount(tonight[:, 0], minlength=len(names)).tolist() == [1] * len(names)
     if later:
         assert len(made) <= most
         assert np.bincount(made[:, 1], minlength=3).max() <= inflow
-        assert score.balance(asked, tonight).worst <= score.balance(asked, asked.old).worst + 1e-9
+        assert (
+            score.balance(asked, tonight).worst
+            <= score.balance(asked, asked.old).worst + 1e-9
+        )

@@ -15,7 +15,11 @@ from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.possible import against, possible
 from flex.wishes.separation import Guest, seat
 
-NODES = (Node("n1", ("192.0.2.1",), 1), Node("n2", ("192.0.2.2",), 1, state="draining"), Node("n3", ("192.0.2.3",), 1))
+NODES = (
+    Node("n1", ("192.0.2.1",), 1),
+    Node("n2", ("192.0.2.2",), 1, state="draining"),
+    Node("n3", ("192.0.2.3",), 1),
+)
 SITES = {"a", "b", "c"}
 
 
@@ -49,7 +53,9 @@ def test_a_pin_on_a_site_that_is_not_there_waits_for_it() -> None:
     assert kept.suspended == ("gone (no site that can be placed)",)
 
 
-names = st.lists(st.sampled_from(["n1", "n2", "n3", "n9"]), unique=True, max_size=2).map(tuple)
+names = st.lists(
+    st.sampled_from(["n1", "n2", "n3", "n9"]), unique=True, max_size=2
+).map(tuple)
 company = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=3).map(tuple)
 pins = st.builds(
     Pin, st.sampled_from([*"abcdef", "gone"]), names, st.integers(1, 3), together=st.just(()) | company, apart=company,
@@ -65,15 +71,32 @@ def _means_something(pin: Pin) -> bool:
 
 
 @settings(max_examples=60)
-@given(wished=st.lists(pins.filter(_means_something), unique_by=lambda pin: pin.site), states=states, size=st.data())
-def test_what_is_possible_never_stops_a_plan(wished: list[Pin], states: list[NodeState], size: st.DataObject) -> None:
-    cluster = [Node("n0", (), 1), *(Node(f"n{n}", (), 1, state=state) for n, state in enumerate(states, start=1))]
+@given(
+    wished=st.lists(pins.filter(_means_something), unique_by=lambda pin: pin.site),
+    states=states,
+    size=st.data(),
+)
+def test_what_is_possible_never_stops_a_plan(
+    wished: list[Pin], states: list[NodeState], size: st.DataObject
+) -> None:
+    cluster = [
+        Node("n0", (), 1),
+        *(Node(f"n{n}", (), 1, state=state) for n, state in enumerate(states, start=1)),
+    ]
     sites = sorted("abcdefg")
     kept = possible(wished, set(sites), cluster)
     asked_for = [size.draw(st.sampled_from([1, 1, 1, 5])) for _ in sites]
-    profiles = PROFILES.from_columns({name: sites if name == "site" else asked_for for name in PROFILES.columns})
+    profiles = PROFILES.from_columns(
+        {name: sites if name == "site" else asked_for for name in PROFILES.columns}
+    )
     asked = problems.build(
-        profiles, SPREADS.empty(), cluster, kept.pins, PLACEMENT.empty(), tolerance=0.1, replicate_above=0.6
+        profiles,
+        SPREADS.empty(),
+        cluster,
+        kept.pins,
+        PLACEMENT.empty(),
+        tolerance=0.1,
+        replicate_above=0.6,
     )
     assert all(asked.open[node] for nodes in asked.pinned.values() for node in nodes)
     bundled = bundles.bundle_groups(asked).problem
@@ -84,10 +107,23 @@ def _guests(asked: problems.Problem) -> dict[int, Guest[int]]:
     def guest(site: int, count: int) -> Guest[int]:
         on = asked.pinned.get(site, frozenset())
         shut = on | asked.barred.get(site, frozenset())
-        return Guest(count, on, tuple(node for node, is_open in enumerate(asked.open) if is_open and node not in shut))
+        return Guest(
+            count,
+            on,
+            tuple(
+                node
+                for node, is_open in enumerate(asked.open)
+                if is_open and node not in shut
+            ),
+        )
 
-    found = {site: guest(site, count) for site, count in enumerate(asked.replicas.tolist())}
-    assert all(len(each.on) <= each.count <= len(each.on) + len(each.free) for each in found.values())
+    found = {
+        site: guest(site, count) for site, count in enumerate(asked.replicas.tolist())
+    }
+    assert all(
+        len(each.on) <= each.count <= len(each.on) + len(each.free)
+        for each in found.values()
+    )
     return found
 
 
@@ -95,11 +131,15 @@ def test_what_pins_say_of_other_sites_gives_way_before_what_they_say_of_nodes() 
     pins = [Pin("a", ("n1",), together=("b",)), Pin("b", not_on=("n1",))]
     kept = possible(pins, SITES, NODES)
     assert kept.pins == (Pin("a", ("n1",)), Pin("b", not_on=("n1",)))
-    assert kept.suspended == ("a (together with b, whose wishes for nodes are others; n1 still holds)",)
+    assert kept.suspended == (
+        "a (together with b, whose wishes for nodes are others; n1 still holds)",
+    )
 
 
 def test_sites_that_cannot_be_placed_are_nobodys_company() -> None:
-    kept = possible([Pin("a", apart=("b", "gone")), Pin("b", together=("gone",))], SITES, NODES)
+    kept = possible(
+        [Pin("a", apart=("b", "gone")), Pin("b", together=("gone",))], SITES, NODES
+    )
     assert kept.pins == (Pin("a", apart=("b",)),)
     assert kept.suspended == (
         "a (apart from gone, which cannot be placed)",
@@ -122,14 +162,20 @@ def test_sites_tied_through_others_are_tied_to_all_their_wishes() -> None:
     ]
     kept = possible(pins, SITES, NODES)
     assert [pin.site for pin in kept.pins if pin.together] == ["b"]
-    assert kept.suspended == ("c (together with b, whose wishes for nodes are others; n3 still holds)",)
+    assert kept.suspended == (
+        "c (together with b, whose wishes for nodes are others; n3 still holds)",
+    )
 
 
-def test_sites_together_are_nowhere_where_none_of_their_pins_asks_for_so_many_nodes() -> None:
+def test_sites_together_are_nowhere_where_none_of_their_pins_asks_for_so_many_nodes() -> (
+    None
+):
     pins = [Pin("a", ("n1",)), Pin("b", ("n3",), together=("a",))]
     kept = possible(pins, SITES, NODES)
     assert kept.pins == (Pin("a", ("n1",)), Pin("b", ("n3",)))
-    assert kept.suspended == ("b (together with a, whose wishes for nodes are others; n3 still holds)",)
+    assert kept.suspended == (
+        "b (together with a, whose wishes for nodes are others; n3 still holds)",
+    )
     two = [Pin("a", ("n1",), min_replicas=2), Pin("b", ("n3",), together=("a",))]
     assert possible(two, SITES, NODES).suspended == ()
 
@@ -138,11 +184,16 @@ def test_sites_apart_over_several_pins_need_a_node_each() -> None:
     pins = [Pin("a", apart=("b",)), Pin("b", apart=("c",)), Pin("c", apart=("a",))]
     kept = possible(pins, SITES, NODES)
     assert kept.pins == tuple(pins[:2])
-    assert kept.suspended == ("c (2 sites apart on 2 active nodes, beside others that are kept apart)",)
+    assert kept.suspended == (
+        "c (2 sites apart on 2 active nodes, beside others that are kept apart)",
+    )
     four = [Node(f"n{n}", (), 1) for n in range(4)]
     every = [Pin("a", apart=("b", "c", "d")), Pin("e", apart=("a", "b", "c"))]
     assert possible(every, set("abcde"), four).suspended == ()
-    assert len(possible([*every, Pin("d", apart=("e",))], set("abcde"), four).suspended) == 1
+    assert (
+        len(possible([*every, Pin("d", apart=("e",))], set("abcde"), four).suspended)
+        == 1
+    )
 
 
 def test_sites_apart_need_nodes_of_their_own_among_those_they_may_be_on() -> None:
@@ -151,7 +202,9 @@ def test_sites_apart_need_nodes_of_their_own_among_those_they_may_be_on() -> Non
     assert kept.suspended == ("a (2 sites apart on 2 active nodes)",)
     assert [pin.not_on for pin in kept.pins] == [("n3",), ("n3",)]
     same = [Pin("a", ("n1",), apart=("b",)), Pin("b", ("n1",))]
-    assert possible(same, SITES, NODES).suspended == ("a (2 sites apart on 2 active nodes; n1 still holds)",)
+    assert possible(same, SITES, NODES).suspended == (
+        "a (2 sites apart on 2 active nodes; n1 still holds)",
+    )
 
 
 def test_nobody_is_apart_from_whom_it_is_kept_together_with() -> None:
@@ -198,7 +251,9 @@ def test_a_step_is_against_a_wish_that_it_takes_farther_from_being_kept(
     assert against(pin, WAS, {**WAS, **step}) == is_against
 
 
-PLACES = st.dictionaries(st.sampled_from("abc"), st.sets(st.sampled_from(("n1", "n2", "n3"))))
+PLACES = st.dictionaries(
+    st.sampled_from("abc"), st.sets(st.sampled_from(("n1", "n2", "n3")))
+)
 NAMES = st.lists(st.sampled_from(("n1", "n2", "n3")), unique=True).map(tuple)
 OTHERS = st.sampled_from(((), ("b",), ("c",), ("b", "c")))
 
@@ -210,5 +265,7 @@ OTHERS = st.sampled_from(((), ("b",), ("c",), ("b", "c")))
     ),
     places=PLACES,
 )  # fmt: skip
-def test_whoever_stays_where_he_is_goes_against_nobodys_wish(pin: Pin, places: dict[str, set[str]]) -> None:
+def test_whoever_stays_where_he_is_goes_against_nobodys_wish(
+    pin: Pin, places: dict[str, set[str]]
+) -> None:
     assert not against(pin, places, places)

@@ -18,7 +18,11 @@ from flex_dns.wire.server import Server
 
 
 def main(url: str, port: str, key_file: str, plan_id: str) -> None:
-    target = Rfc2136Target(Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0), "flex", patience=20)
+    target = Rfc2136Target(
+        Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0),
+        "flex",
+        patience=20,
+    )
     with open_store(url) as store:
         zone_plans, journal = store.plan(plan_id).zone_plans, store.journal(plan_id)
         sys.stdout.write("go\n")

@@ -62,11 +62,21 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def named(key: Key, reader: Key) -> Iterator[PrivateNamed]:
     made = Path(tempfile.mkdtemp(prefix="flex-"))
-    lines = "".join(f"{name_and_type} {value}\n" for name_and_type, value in OTHERS.items())
+    lines = "".join(
+        f"{name_and_type} {value}\n" for name_and_type, value in OTHERS.items()
+    )
     records = dict.fromkeys(ZONES, lines)
     # A zone's transfer is one message: the relay that loses some counts on that.
     whole = "notify no;\ntransfer-message-size 65535;"
-    with PrivateNamed(made, ZONES, key, records=records, readers=[reader], options=whole, own_names=ZONES) as running:
+    with PrivateNamed(
+        made,
+        ZONES,
+        key,
+        records=records,
+        readers=[reader],
+        options=whole,
+        own_names=ZONES,
+    ) as running:
         yield running
     shutil.rmtree(made)
 
@@ -107,7 +117,9 @@ def target(request: pytest.FixtureRequest) -> DnsTarget:
 
 @pytest.fixture
 def edit(target: DnsTarget, zone: str, named_or_none: PrivateNamed | None) -> Edit:
-    """What somebody else does: one set holds these values from now on, with a TTL of 60, or is gone."""
+    """What somebody else does: one set holds these values from now on, with a TTL of 60, or is
+    gone.
+    """
     if isinstance(target, MemoryTarget):
         return lambda name, kind, values: target.edit(zone, name, kind, 60, values)
     assert named_or_none is not None
@@ -116,7 +128,9 @@ def edit(target: DnsTarget, zone: str, named_or_none: PrivateNamed | None) -> Ed
 
 
 @pytest.fixture
-def named_or_none(target: DnsTarget, request: pytest.FixtureRequest) -> PrivateNamed | None:
+def named_or_none(
+    target: DnsTarget, request: pytest.FixtureRequest
+) -> PrivateNamed | None:
     if isinstance(target, MemoryTarget):
         return None
     found: PrivateNamed = request.getfixturevalue("named")
@@ -133,7 +147,9 @@ def edit_real(named: PrivateNamed, zone: str) -> Edit:
     return lambda name, kind, values: _edit(named.server, zone, name, kind, values)
 
 
-def _edit(server: Server, zone: str, name: str, kind: str, values: Sequence[str]) -> None:
+def _edit(
+    server: Server, zone: str, name: str, kind: str, values: Sequence[str]
+) -> None:
     update = dns.update.UpdateMessage(zone)
     update.replace(name, 60, kind, *values) if values else update.delete(name, kind)
     with Session(server) as session:

@@ -1,4 +1,6 @@
-"""A secondary that missed its NOTIFY is told when somebody verifies, and nobody waits for one that cannot be told."""
+"""A secondary that missed its NOTIFY is told when somebody verifies, and nobody waits for one that
+cannot be told.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def deaf(folder: Path, key: Key) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_a_secondary_that_is_behind_is_told_and_follows(deaf: tuple[PrivateNamed, PrivateNamed], several: bool) -> None:
+def test_a_secondary_that_is_behind_is_told_and_follows(
+    deaf: tuple[PrivateNamed, PrivateNamed], several: bool
+) -> None:
     made, wanted = many(3)
     target = target_of(*deaf)
     target.apply(made)
@@ -39,7 +43,9 @@ def test_a_secondary_that_is_behind_is_told_and_follows(deaf: tuple[PrivateNamed
     assert all(verdict.agrees for verdict in target.verify(ZONE, wanted))
 
 
-def test_what_somebody_edited_on_the_primary_keeps_nobody_waiting(deaf: tuple[PrivateNamed, PrivateNamed]) -> None:
+def test_what_somebody_edited_on_the_primary_keeps_nobody_waiting(
+    deaf: tuple[PrivateNamed, PrivateNamed],
+) -> None:
     """It differs on both, and no serial is behind once the secondary follows."""
     made, wanted = many(3)
     target = target_of(*deaf)
@@ -55,19 +61,25 @@ def test_what_somebody_edited_on_the_primary_keeps_nobody_waiting(deaf: tuple[Pr
     assert verify.behind(verdicts) == {}
 
 
-def test_a_secondary_that_is_silent_is_not_waited_for(deaf: tuple[PrivateNamed, PrivateNamed]) -> None:
+def test_a_secondary_that_is_silent_is_not_waited_for(
+    deaf: tuple[PrivateNamed, PrivateNamed],
+) -> None:
     """Its one answer is: the time of a question is much less than what it would have to follow."""
     target = target_of(*deaf)
     made, _ = many(3)
     target.apply(made)
     quick = Rfc2136Target(
-        type(target.server)(*target.server.address, target.server.key, 0.3), "flex", target.verify_servers
+        type(target.server)(*target.server.address, target.server.key, 0.3),
+        "flex",
+        target.verify_servers,
     )
     with stopped(deaf[1]):
         quick.catch_up(ZONE, 3600)
 
 
-def test_a_server_that_takes_no_notice_is_named_with_what_to_run(folder: Path, key: Key) -> None:
+def test_a_server_that_takes_no_notice_is_named_with_what_to_run(
+    folder: Path, key: Key
+) -> None:
     made, wanted = many(3)
     with strangers(folder, key) as servers:
         target = target_of(*servers)
@@ -83,6 +95,6 @@ def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
     other = Verdict("c", 1, 7, wrong, zone="other.example.")
     silent = Verdict("d", 0, None, (), "no answer", zone=ZONE)
     agreeing = Verdict("e", 1, 1, zone=ZONE)
-    assert verify.behind((Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)) == {
-        ("b", ZONE): verify.Behind("b", ZONE, 2**32 - 2, 3)
-    }
+    assert verify.behind(
+        (Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)
+    ) == {("b", ZONE): verify.Behind("b", ZONE, 2**32 - 2, 3)}

@@ -1,5 +1,5 @@
-"""FLEX among others: a provider's zone that customers point into, a name server that keeps less than it was given, and
-somebody who goes on changing names while a plan is sent.
+"""FLEX among others: a provider's zone that customers point into, a name server that keeps less
+than it was given, and somebody who goes on changing names while a plan is sent.
 """
 
 from __future__ import annotations
@@ -35,19 +35,27 @@ OURS, THEIRS = "sites.hosting.example.", "customer.example."
 SITE = f"c17.{OURS}"
 
 
-def test_a_customers_alias_follows_the_site_and_the_customers_zone_stays_as_it_was(folder: Path, key: Key) -> None:
-    with PrivateNamed(folder, [OURS, THEIRS], key, records={THEIRS: f"www 86400 CNAME {SITE}\n"}) as named:
+def test_a_customers_alias_follows_the_site_and_the_customers_zone_stays_as_it_was(
+    folder: Path, key: Key
+) -> None:
+    with PrivateNamed(
+        folder, [OURS, THEIRS], key, records={THEIRS: f"www 86400 CNAME {SITE}\n"}
+    ) as named:
         target = Rfc2136Target(named.server, OWNER)
         before = target.read(THEIRS, []).serial
         target.apply(ZonePlan(OURS, placed(OURS, SITE, "192.0.2.1")))
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.1"]
         home = Rrset(SITE, "A", 60, ("192.0.2.1",))
-        target.apply(ZonePlan(OURS, (Change(home, replace(home, values=("192.0.2.2",))),)))
+        target.apply(
+            ZonePlan(OURS, (Change(home, replace(home, values=("192.0.2.2",))),))
+        )
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.2"]
         assert target.read(THEIRS, []).serial == before
 
 
-def test_addresses_that_a_name_server_drops_and_calls_success_are_found(folder: Path, key: Key) -> None:
+def test_addresses_that_a_name_server_drops_and_calls_success_are_found(
+    folder: Path, key: Key
+) -> None:
     limits = f"grant {key.name} zonesub A(3) AAAA; grant {key.name} subdomain _flex.{OURS} TXT;"
     clause = f"type primary;\nupdate-policy {{ {limits} }};\n"
     with PrivateNamed(folder, [OURS], key, clause=clause) as named:
@@ -68,19 +76,32 @@ def test_a_loop_that_changes_one_name_in_a_hundred_keeps_them_and_we_get_all_oth
     real.apply(many(zone, 300))
     theirs = names[50::100]
     with _changing(named, zone, theirs):
-        assert any(not _planned(real, zone, names, theirs) for _ in range(ROUNDS)), "each plan met foreign edits"
+        assert any(not _planned(real, zone, names, theirs) for _ in range(ROUNDS)), (
+            "each plan met foreign edits"
+        )
     found = real.read(zone, names).records.set_index("name")["value"]
     assert all(found[name] == "192.0.2.2" for name in names if name not in theirs)
     assert all(found[name].startswith("198.51.100.") for name in theirs)
 
 
-def _planned(target: Rfc2136Target, zone: str, names: list[str], theirs: list[str]) -> bool:
-    """Plan from what is there and apply it; whether it is to be done again. Names that others changed are theirs."""
+def _planned(
+    target: Rfc2136Target, zone: str, names: list[str], theirs: list[str]
+) -> bool:
+    """Plan from what is there and apply it; whether it is to be done again. Names that others
+    changed are theirs.
+    """
     state = target.read(zone, names)
-    changed = state.records[~state.records["value"].isin(["192.0.2.1", "192.0.2.2"])]["name"]
+    changed = state.records[~state.records["value"].isin(["192.0.2.1", "192.0.2.2"])][
+        "name"
+    ]
     wanted = _records({name: ["192.0.2.2"] for name in names})
     made = zone_changes.diff(
-        zone, wanted, state, owner=OWNER, ttl=60, left_alone=dict.fromkeys(changed, "not as we left it")
+        zone,
+        wanted,
+        state,
+        owner=OWNER,
+        ttl=60,
+        left_alone=dict.fromkeys(changed, "not as we left it"),
     )
     try:
         target.apply(made)
@@ -102,7 +123,10 @@ def _changing(named: PrivateNamed, zone: str, names: list[str]) -> Iterator[None
                 for name in names:
                     update = dns.update.UpdateMessage(zone)
                     update.replace(name, 60, "A", f"198.51.100.{turn}")
-                    assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
+                    assert (
+                        session.ask(update, "a foreign edit").rcode()
+                        == dns.rcode.NOERROR
+                    )
 
     thread = threading.Thread(target=change)
     thread.start()
@@ -114,13 +138,17 @@ def _changing(named: PrivateNamed, zone: str, names: list[str]) -> Iterator[None
 
 
 def _records(values: dict[str, list[str]]) -> pd.DataFrame:
-    rows = [(name, "A", 60, value) for name, of_name in values.items() for value in of_name]
+    rows = [
+        (name, "A", 60, value) for name, of_name in values.items() for value in of_name
+    ]
     return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
 def _seen(named: PrivateNamed, name: str) -> list[str]:
     """The addresses a resolver would find, which follows aliases from one zone into another."""
-    answer = dns.query.udp(dns.message.make_query(name, "A"), "127.0.0.1", 5, named.port)
+    answer = dns.query.udp(
+        dns.message.make_query(name, "A"), "127.0.0.1", 5, named.port
+    )
     alias = [str(rrset[0]) for rrset in answer.answer if rrset.rdtype.name == "CNAME"]
     if alias:
         return _seen(named, alias[0])

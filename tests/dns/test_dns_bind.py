@@ -70,7 +70,11 @@ def _accept(listening: socket.socket, server: Server, rule: Rule) -> None:
             client, _ = listening.accept()
         except OSError:
             return
-        with client, suppress(ConnectionError), socket.create_connection(server.address, timeout=120) as upstream:
+        with (
+            client,
+            suppress(ConnectionError),
+            socket.create_connection(server.address, timeout=120) as upstream,
+        ):
             _pass_on(client, upstream, rule)
 
 
@@ -102,7 +106,9 @@ def losing(which: int, *, forth: bool) -> Rule:
 
 @pytest.mark.parametrize("forth", [True, False], ids=["answer lost", "update lost"])
 @pytest.mark.parametrize("which", [1, 2])
-def test_a_plan_is_finished_though_a_message_was_lost(named: PrivateNamed, zone: str, forth: bool, which: int) -> None:
+def test_a_plan_is_finished_though_a_message_was_lost(
+    named: PrivateNamed, zone: str, forth: bool, which: int
+) -> None:
     with relay(named.server, losing(which, forth=forth)) as server:
         target = Rfc2136Target(server, OWNER, patience=3)
         before = target.read(zone, []).serial
@@ -113,7 +119,9 @@ def test_a_plan_is_finished_though_a_message_was_lost(named: PrivateNamed, zone:
     assert after == before + len(list(update.messages(zone, many(zone, 290).changes)))
 
 
-def test_a_foreign_edit_behind_a_lost_message_survives(named: PrivateNamed, zone: str, edit_real: Edit) -> None:
+def test_a_foreign_edit_behind_a_lost_message_survives(
+    named: PrivateNamed, zone: str, edit_real: Edit
+) -> None:
     lost = losing(1, forth=False)
 
     def rule(wire: bytes) -> tuple[bool, bool]:
@@ -122,7 +130,10 @@ def test_a_foreign_edit_behind_a_lost_message_survives(named: PrivateNamed, zone
             edit_real(f"s7.{zone}", "A", ["192.0.2.99"])
         return forth, back
 
-    with relay(named.server, rule) as server, pytest.raises(Stale, match=rf"s7\.{zone} A: expected nothing"):
+    with (
+        relay(named.server, rule) as server,
+        pytest.raises(Stale, match=rf"s7\.{zone} A: expected nothing"),
+    ):
         Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 20))
     assert owned(Rfc2136Target(named.server, OWNER), zone, 20) == 0
 
@@ -147,7 +158,9 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
     www = f"www.{zone}"
-    Rfc2136Target(named.server, OWNER).apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
+    Rfc2136Target(named.server, OWNER).apply(
+        ZonePlan(zone, placed(zone, www, "192.0.2.1"))
+    )
     seen = 0
 
     def rule(wire: bytes) -> tuple[bool, bool]:
@@ -157,8 +170,13 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
             edit_real(www, "A", ["192.0.2.1", "192.0.2.99"])
         return True, True
 
-    move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
-    with relay(named.server, rule) as server, pytest.raises(Stale, match=r"found 60 192\.0\.2\.1 192\.0\.2\.99"):
+    move = Change(
+        Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",))
+    )
+    with (
+        relay(named.server, rule) as server,
+        pytest.raises(Stale, match=r"found 60 192\.0\.2\.1 192\.0\.2\.99"),
+    ):
         Rfc2136Target(server, OWNER, patience=3).apply(ZonePlan(zone, (move,)))
     found = Rfc2136Target(named.server, OWNER).read(zone, [www])
     assert found.records["value"].tolist() == ["192.0.2.1", "192.0.2.99"]
@@ -181,9 +199,17 @@ def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself
             edit_real(marker_name(names[2], zone), "TXT", marked)
         return True, True
 
-    moves = tuple(Change(Rrset(n, "A", 60, ("192.0.2.1",)), Rrset(n, "A", 60, ("192.0.2.2",))) for n in names)
-    with relay(named.server, rule) as server, pytest.raises(Stale, match=f"{names[2]} A: .* marker"):
-        Rfc2136Target(server, OWNER, patience=3, controller="us").apply(ZonePlan(zone, moves))
+    moves = tuple(
+        Change(Rrset(n, "A", 60, ("192.0.2.1",)), Rrset(n, "A", 60, ("192.0.2.2",)))
+        for n in names
+    )
+    with (
+        relay(named.server, rule) as server,
+        pytest.raises(Stale, match=f"{names[2]} A: .* marker"),
+    ):
+        Rfc2136Target(server, OWNER, patience=3, controller="us").apply(
+            ZonePlan(zone, moves)
+        )
     assert set(ours.read(zone, names).records["value"]) == {"192.0.2.1"}
 
 
@@ -201,7 +227,9 @@ def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
 
     with (
         relay(named.server, rule) as server,
-        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s449\.{zone}") as partly,
+        pytest.raises(
+            PartlyApplied, match=rf"1 are no longer .*s449\.{zone}"
+        ) as partly,
     ):
         Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 450))
     # Nor does the name that is somebody else's now get our marker.
@@ -211,7 +239,9 @@ def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
     assert found.records["value"].tolist() == ["192.0.2.99"]
 
 
-def test_a_server_that_went_away_for_good_leaves_the_plan_open(named: PrivateNamed, zone: str) -> None:
+def test_a_server_that_went_away_for_good_leaves_the_plan_open(
+    named: PrivateNamed, zone: str
+) -> None:
     gone = threading.Event()
 
     def rule(wire: bytes) -> tuple[bool, bool]:
@@ -221,11 +251,15 @@ def test_a_server_that_went_away_for_good_leaves_the_plan_open(named: PrivateNam
 
     with relay(named.server, rule) as server, pytest.raises(PartlyApplied) as partly:
         Rfc2136Target(server, OWNER, patience=0.3).apply(many(zone, 5))
-    assert partly.value.kept == "whether the last 10 record sets were changed is not known"
+    assert (
+        partly.value.kept == "whether the last 10 record sets were changed is not known"
+    )
     assert "--resume" in partly.value.advice
 
 
-def test_a_server_that_was_killed_in_the_middle_is_waited_for(folder: Path, key: Key) -> None:
+def test_a_server_that_was_killed_in_the_middle_is_waited_for(
+    folder: Path, key: Key
+) -> None:
     zone, killed = "hosting.example.", threading.Event()
     with PrivateNamed(folder, [zone], key) as own:
 
@@ -237,7 +271,9 @@ def test_a_server_that_was_killed_in_the_middle_is_waited_for(folder: Path, key:
             return True, True
 
         with relay(own.server, rule) as server:
-            applying = threading.Thread(target=Rfc2136Target(server, OWNER).apply, args=[many(zone, 20)])
+            applying = threading.Thread(
+                target=Rfc2136Target(server, OWNER).apply, args=[many(zone, 20)]
+            )
             applying.start()
             assert killed.wait(120), "no update came to be lost"
             own.start()
@@ -245,7 +281,9 @@ def test_a_server_that_was_killed_in_the_middle_is_waited_for(folder: Path, key:
         assert owned(Rfc2136Target(own.server, OWNER), zone, 20) == 20
 
 
-def test_three_thousand_names_are_placed_and_placed_again_for_nothing(named: PrivateNamed, zone: str) -> None:
+def test_three_thousand_names_are_placed_and_placed_again_for_nothing(
+    named: PrivateNamed, zone: str
+) -> None:
     target = Rfc2136Target(named.server, OWNER)
     target.apply(many(zone, 3000))
     assert owned(target, zone, 3000) == 3000
@@ -254,7 +292,9 @@ def test_three_thousand_names_are_placed_and_placed_again_for_nothing(named: Pri
     assert target.read(zone, []).serial == serial
 
 
-def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone: str) -> None:
+def test_two_controllers_at_once_place_each_name_once(
+    named: PrivateNamed, zone: str
+) -> None:
     """Whoever comes second is refused by the server itself, however close they are."""
     zone_plan, outcomes = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")), []
     other = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.2"))
@@ -274,14 +314,29 @@ def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone:
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["applied", "refused"]
-    assert len(Rfc2136Target(named.server, OWNER).read(zone, [f"www.{zone}"]).records) == 1
+    assert (
+        len(Rfc2136Target(named.server, OWNER).read(zone, [f"www.{zone}"]).records) == 1
+    )
 
 
-def test_without_transfers_the_same_is_read_name_by_name(folder: Path, key: Key) -> None:
+def test_without_transfers_the_same_is_read_name_by_name(
+    folder: Path, key: Key
+) -> None:
     zone = "hosting.example."
     records = "alias CNAME ns1\nUPPER A 192.0.2.7\nsub NS ns.example.org.\n"
-    names = [f"{name}.{zone}" for name in ("alias", "upper", "below.sub", "free", *(f"s{n}" for n in range(40)))]
-    with PrivateNamed(folder, [zone], key, records={zone: records}, transfers=False) as closed:
+    names = [
+        f"{name}.{zone}"
+        for name in (
+            "alias",
+            "upper",
+            "below.sub",
+            "free",
+            *(f"s{n}" for n in range(40)),
+        )
+    ]
+    with PrivateNamed(
+        folder, [zone], key, records={zone: records}, transfers=False
+    ) as closed:
         target = Rfc2136Target(closed.server, OWNER)
         target.apply(many(zone, 40))
         singly = target.read(zone, names)
@@ -300,11 +355,17 @@ def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
         target = Rfc2136Target(own.server, OWNER)
         assert target.read(zone, [f"www.{zone}"]).records.empty
         target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
-        assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == ["192.0.2.1"]
+        assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == [
+            "192.0.2.1"
+        ]
 
 
-def test_the_policy_grants_addresses_and_markers_and_nothing_else(named: PrivateNamed, zone: str) -> None:
-    """The very lines that operators are given: BIND loaded them, and this is what they let our key do."""
+def test_the_policy_grants_addresses_and_markers_and_nothing_else(
+    named: PrivateNamed, zone: str
+) -> None:
+    """The very lines that operators are given: BIND loaded them, and this is what they let our key
+    do.
+    """
     allowed = [
         ("www", "A", "192.0.2.1"),
         ("www", "AAAA", "2001:db8::1"),
@@ -330,15 +391,24 @@ def test_the_policy_grants_addresses_and_markers_and_nothing_else(named: Private
             message = dns.update.UpdateMessage(zone)
             message.add(name, 60, kind, value)
             with Session(named.server) as session:
-                assert (name, kind, session.ask(message, "try").rcode()) == (name, kind, expected)
+                assert (name, kind, session.ask(message, "try").rcode()) == (
+                    name,
+                    kind,
+                    expected,
+                )
 
 
-def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(named: PrivateNamed, zone: str) -> None:
+def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(
+    named: PrivateNamed, zone: str
+) -> None:
     target = Rfc2136Target(named.server, OWNER)
     target.apply(ZonePlan(zone, placed(zone, zone, "192.0.2.1")))
     for kind in ("SOA", "NS", "ANY"):
         message = dns.update.UpdateMessage(zone)
         message.delete(zone) if kind == "ANY" else message.delete(zone, kind)
         with Session(named.server) as session:
-            assert (kind, session.ask(message, "try").rcode()) == (kind, dns.rcode.REFUSED)
+            assert (kind, session.ask(message, "try").rcode()) == (
+                kind,
+                dns.rcode.REFUSED,
+            )
     assert target.read(zone, [zone]).records["value"].tolist() == ["192.0.2.1"]

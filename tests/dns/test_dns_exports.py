@@ -27,15 +27,24 @@ OWNER = "flex-eu1"
 def example(zone: str) -> Wanted:
     """One name that is new, of two types, and the apex, which moved."""
     www = f"www.{zone}"
-    rows = [(www, "A", 60, "192.0.2.1"), (www, "AAAA", 60, "2001:db8::1"), (zone, "A", 60, "192.0.2.2")]
+    rows = [
+        (www, "A", 60, "192.0.2.1"),
+        (www, "AAAA", 60, "2001:db8::1"),
+        (zone, "A", 60, "192.0.2.2"),
+    ]
     changes = (
         Change(None, Rrset(www, "A", 60, ("192.0.2.1",))),
         Change(None, Rrset(www, "AAAA", 60, ("2001:db8::1",))),
         Change(None, Rrset(marker_name(www, zone), "TXT", 60, (marker_text(OWNER),))),
-        Change(Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))),
+        Change(
+            Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))
+        ),
     )
     return wanted_zone(
-        ZonePlan(zone, changes), RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))), Claim(OWNER), 60
+        ZonePlan(zone, changes),
+        RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns))),
+        Claim(OWNER),
+        60,
     )
 
 
@@ -55,15 +64,28 @@ def test_nsupdate_does_what_we_would_and_refuses_what_we_would(
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("www._flex.", marker_text("somebody-else")), ("_controller._flex.", fence.fence_text("somebody else"))],
+    [
+        ("www._flex.", marker_text("somebody-else")),
+        ("_controller._flex.", fence.fence_text("somebody else")),
+    ],
     ids=["name", "zone"],
 )
 def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
-    named: PrivateNamed, real: Rfc2136Target, zone: str, tmp_path: Path, edit_real: Edit, name: str, text: str
+    named: PrivateNamed,
+    real: Rfc2136Target,
+    zone: str,
+    tmp_path: Path,
+    edit_real: Edit,
+    name: str,
+    text: str,
 ) -> None:
     www, claim = f"www.{zone}", Claim(OWNER, "us")
-    move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
-    first = wanted_zone(ZonePlan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
+    move = Change(
+        Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",))
+    )
+    first = wanted_zone(
+        ZonePlan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60
+    )
     then = wanted_zone(ZonePlan(zone, (move,)), RECORDS.empty(), claim, 60)
     script = nsupdate(named, tmp_path, replace(first, is_free=True))
     assert (script.returncode, set(real.read(zone, [www]).owned)) == (0, {www})
@@ -72,13 +94,19 @@ def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
     assert real.read(zone, [www]).records["value"].tolist() == ["192.0.2.1"]
 
 
-def nsupdate(named: PrivateNamed, folder: Path, of: Wanted) -> subprocess.CompletedProcess[str]:
+def nsupdate(
+    named: PrivateNamed, folder: Path, of: Wanted
+) -> subprocess.CompletedProcess[str]:
     script, key = folder / "script", folder / "key"
     key.touch(mode=0o600)
     key.write_text(named.key.clause())
     script.write_text(f"server 127.0.0.1 {named.port}\n{EXPORTS['nsupdate']([of])}")
     return subprocess.run(
-        ["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True, timeout=300
+        ["nsupdate", "-k", str(key), str(script)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -92,23 +120,43 @@ def test_zone_lines_are_those_of_a_zone_file() -> None:
         "www 60 IN AAAA 2001:db8::1",
         'www._flex 60 IN TXT "flex owner=flex-eu1"',
     ]
-    assert "; - hosting.example. 60 A 192.0.2.1\n; + hosting.example. 60 A 192.0.2.2\n" in text
+    assert (
+        "; - hosting.example. 60 A 192.0.2.1\n; + hosting.example. 60 A 192.0.2.2\n"
+        in text
+    )
 
 
 def test_octodns_has_names_below_the_zone_with_their_types() -> None:
     text = EXPORTS["octodns"]([example("hosting.example.")])
-    assert text.startswith('---\n# hosting.example.\n"":\n  - ttl: 60\n    type: A\n    values:\n      - "192.0.2.2"\n')
-    assert '"www":\n  - ttl: 60\n    type: A\n    values:\n      - "192.0.2.1"\n  - ttl: 60\n    type: AAAA\n' in text
+    assert text.startswith(
+        '---\n# hosting.example.\n"":\n  - ttl: 60\n    type: A\n    values:\n      - "192.0.2.2"\n'
+    )
+    assert (
+        '"www":\n  - ttl: 60\n    type: A\n    values:\n      - "192.0.2.1"\n  - '
+        "ttl: 60\n    type: AAAA\n" in text
+    )
 
 
 def test_octodns_has_keys_in_the_order_that_it_enforces() -> None:
     """The natural one of names, the plain one of what is below them."""
     zone = "hosting.example."
-    rows = [(f"{name}.{zone}", "A", 60, "192.0.2.1") for name in ("site10", "site2", "b.1a", "10", "2", "*.x")]
+    rows = [
+        (f"{name}.{zone}", "A", 60, "192.0.2.1")
+        for name in ("site10", "site2", "b.1a", "10", "2", "*.x")
+    ]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    text = EXPORTS["octodns"]([wanted_zone(ZonePlan(zone, ()), records, Claim(OWNER), 60)])
+    text = EXPORTS["octodns"](
+        [wanted_zone(ZonePlan(zone, ()), records, Claim(OWNER), 60)]
+    )
     keys = [line.strip('":') for line in text.splitlines() if line.startswith('"')]
-    assert [key for key in keys if "_flex" not in key] == ["2", "10", "*.x", "b.1a", "site2", "site10"]
+    assert [key for key in keys if "_flex" not in key] == [
+        "2",
+        "10",
+        "*.x",
+        "b.1a",
+        "site2",
+        "site10",
+    ]
 
 
 def test_dnscontrol_extends_the_domain() -> None:
@@ -126,5 +174,6 @@ def test_dnscontrol_extends_the_domain() -> None:
 
 def test_hosts_have_addresses_and_names() -> None:
     assert EXPORTS["hosts"]([example("hosting.example.")]) == (
-        "192.0.2.2 hosting.example\n192.0.2.1 www.hosting.example\n2001:db8::1 www.hosting.example\n"
+        "192.0.2.2 hosting.example\n192.0.2.1 www.hosting.example\n2001:db8::1 "
+        "www.hosting.example\n"
     )

@@ -1,4 +1,6 @@
-"""Two controllers never change one zone, whatever they believe: the name server keeps the second one out."""
+"""Two controllers never change one zone, whatever they believe: the name server keeps the second
+one out.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_who_comes_first_holds_the_zone_and_the_second_changes_nothing(
 def test_the_text_of_a_wildcard_is_no_controller(folder: Path, key: Key) -> None:
     """It stands for every name that there is not, that of the record that is asked for among them."""
     zone = "wild.example."
-    with PrivateNamed(folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}) as named:
+    with PrivateNamed(
+        folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}
+    ) as named:
         target = Rfc2136Target(named.server, "flex", controller=ONE)
         target.apply(many(zone, 2))
         with Session(named.server) as session:
@@ -81,15 +85,24 @@ def test_a_controller_that_was_replaced_while_it_sent_is_refused_by_the_server_i
     edit_real(fence_name(zone), "TXT", [f'"{fence_text(OTHER)}"'])
     changes = many(zone, 2).changes
     rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
-    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[zone]
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[
+        zone
+    ]
     assert OTHER in str(tally.trouble)
     assert (tally.done, owned(one, zone, 2)) == (0, 0)
 
 
-def test_a_record_that_somebody_took_away_holds_nothing_any_more(named: PrivateNamed, zone: str) -> None:
+def test_a_record_that_somebody_took_away_holds_nothing_any_more(
+    named: PrivateNamed, zone: str
+) -> None:
     changes = many(zone, 1).changes
     tally = carry(
-        named.server, [(JournalRow(0, zone, (0, 1)), changes)], Unkept(), time.time, 3.0, Claim(controller=ONE)
+        named.server,
+        [(JournalRow(0, zone, (0, 1)), changes)],
+        Unkept(),
+        time.time,
+        3.0,
+        Claim(controller=ONE),
     )[zone]
     assert "somebody took our record away" in str(tally.trouble)
 
@@ -98,18 +111,26 @@ def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
     (whole,) = update.messages(zone, many(zone, 4).changes)
     fenced = replace(whole, claim=Claim(controller=ONE))
     required = messages.rdata_bytes("TXT", fence_text(ONE))
-    assert all(required in part.wire() for part in (fenced, *update.halves(fenced), fenced.only(fenced.changes[:1])))
+    assert all(
+        required in part.wire()
+        for part in (fenced, *update.halves(fenced), fenced.only(fenced.changes[:1]))
+    )
 
 
 def test_the_preflight_says_who_holds_the_zone(one: Rfc2136Target, zone: str) -> None:
     assert _controller(one, zone, OTHER).state == "ok"
     one.apply(many(zone, 1))
-    assert [_controller(one, zone, name).state for name in (ONE, OTHER)] == ["ok", "fail"]
+    assert [_controller(one, zone, name).state for name in (ONE, OTHER)] == [
+        "ok",
+        "fail",
+    ]
 
 
 def _controller(target: Rfc2136Target, zone: str, name: str) -> Check:
     (found,) = (
-        check for check in preflight(target.server, zone, wanted=Wanted(controller=name)) if check.name == "controller"
+        check
+        for check in preflight(target.server, zone, wanted=Wanted(controller=name))
+        if check.name == "controller"
     )
     return found
 
@@ -121,7 +142,9 @@ def test_what_an_earlier_run_sent_is_refused_by_the_server_once_its_plan_is_bein
     late = update.Message(zone, many(zone, 3).changes[2:], claim=Claim(controller=ONE))
     one.refuse_late(zone)
     with Session(named.server) as session:
-        (answer,) = [sent for _, sent in deliver(named.server, [late], time.time, lambda _: None)]
+        (answer,) = [
+            sent for _, sent in deliver(named.server, [late], time.time, lambda _: None)
+        ]
         assert answer == dns.rcode.NXRRSET
         assert holders(session, named.server, [zone]) == {zone: ONE}
         one.refuse_late(zone)
@@ -136,7 +159,9 @@ def test_a_run_that_goes_on_while_its_plan_is_being_ended_stops(
     one.refuse_late(zone)
     changes = many(zone, 3).changes[2:]
     rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
-    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[zone]
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[
+        zone
+    ]
     assert "another run of this controller" in str(tally.trouble)
     assert (tally.done, owned(one, zone, 3)) == (0, 1)
 

@@ -60,14 +60,18 @@ def home(target: DnsTarget, zone: str) -> str:
     return zone
 
 
-def test_a_move_waits_a_ttl_with_both_nodes_in_dns(target: DnsTarget, home: str) -> None:
+def test_a_move_waits_a_ttl_with_both_nodes_in_dns(
+    target: DnsTarget, home: str
+) -> None:
     watched = Watched(target, home)
     watched.apply(move(home, *NEW))
     assert watched.seen == [(60.0, list(BOTH))]
     assert addresses(target, home) == list(NEW)
 
 
-def test_what_only_comes_or_only_goes_waits_for_nothing(target: DnsTarget, home: str) -> None:
+def test_what_only_comes_or_only_goes_waits_for_nothing(
+    target: DnsTarget, home: str
+) -> None:
     watched = Watched(target, home)
     watched.apply(ZonePlan(home, placed(home, f"new.{home}", *NEW)))
     watched.apply(move(home, *BOTH))
@@ -95,21 +99,29 @@ def test_a_run_that_was_killed_while_it_waited_waits_again_and_takes_the_old_nod
     assert {row.state for row in journal.rows()} <= {"done", "refused"}
 
 
-def test_a_run_that_was_killed_while_it_waited_is_taken_back(target: DnsTarget, home: str) -> None:
+def test_a_run_that_was_killed_while_it_waited_is_taken_back(
+    target: DnsTarget, home: str
+) -> None:
     killed_in_between(target, home, MemoryJournal())
     made = move(home, *NEW)
-    target.apply(zone_changes.undoing(made, target.read(home, zone_changes.touched(made))))
+    target.apply(
+        zone_changes.undoing(made, target.read(home, zone_changes.touched(made)))
+    )
     assert addresses(target, home) == list(OLD)
 
 
-def test_what_somebody_writes_while_it_waits_stays(target: DnsTarget, home: str, edit: Edit) -> None:
+def test_what_somebody_writes_while_it_waits_stays(
+    target: DnsTarget, home: str, edit: Edit
+) -> None:
     watched = Watched(target, home, lambda: edit(f"www.{home}", "A", ["198.51.100.1"]))
     with pytest.raises(PartlyApplied):
         watched.apply(move(home, *NEW))
     assert addresses(target, home) == ["198.51.100.1"]
 
 
-def test_a_plan_that_is_outdated_is_refused_before_anything_is_added(target: DnsTarget, home: str, edit: Edit) -> None:
+def test_a_plan_that_is_outdated_is_refused_before_anything_is_added(
+    target: DnsTarget, home: str, edit: Edit
+) -> None:
     edit(f"www.{home}", "A", ["198.51.100.1"])
     watched = Watched(target, home)
     with pytest.raises(Stale):
@@ -121,9 +133,13 @@ def ttls(target: DnsTarget, zone: str) -> set[int]:
     return set(target.read(zone, [f"www.{zone}"]).records["ttl"])
 
 
-def test_a_ttl_is_lowered_one_old_ttl_ahead_and_restored_by_the_last_step(target: DnsTarget, home: str) -> None:
+def test_a_ttl_is_lowered_one_old_ttl_ahead_and_restored_by_the_last_step(
+    target: DnsTarget, home: str
+) -> None:
     on_the_way: list[set[int]] = []
-    watched = Watched(target, home, lambda: on_the_way.append(ttls(target, home)), ttl=5)
+    watched = Watched(
+        target, home, lambda: on_the_way.append(ttls(target, home)), ttl=5
+    )
     watched.apply(move(home, *NEW))
     assert watched.seen == [(60.0, list(OLD)), (5.0, list(BOTH))]
     assert on_the_way == [{5}, {5}]
@@ -146,8 +162,13 @@ def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
     if goes_on:
         Watched(target, home, ttl=5).apply(made, begun(journal, home))
     else:
-        target.apply(zone_changes.undoing(made, target.read(home, zone_changes.touched(made)), 5))
-    assert (addresses(target, home), ttls(target, home)) == (list(NEW if goes_on else OLD), {60})
+        target.apply(
+            zone_changes.undoing(made, target.read(home, zone_changes.touched(made)), 5)
+        )
+    assert (addresses(target, home), ttls(target, home)) == (
+        list(NEW if goes_on else OLD),
+        {60},
+    )
 
 
 SITES = 20
@@ -156,7 +177,9 @@ SHARES = (0.05, 0.2)
 
 @dataclass
 class InWaves:
-    """Twenty sites that move in waves of one, four and all others; `events` is what happened, in order."""
+    """Twenty sites that move in waves of one, four and all others; `events` is what happened, in
+    order.
+    """
 
     target: DnsTarget
     zone: str
@@ -171,7 +194,11 @@ class InWaves:
     def made(self) -> ZonePlan:
         sites = [f"s{number}.{self.zone}" for number in range(SITES)]
         return ZonePlan(
-            self.zone, tuple(Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW)) for name in sites)
+            self.zone,
+            tuple(
+                Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW))
+                for name in sites
+            ),
         )
 
     def apply(self, journal: MemoryJournal | None = None) -> None:
@@ -180,13 +207,19 @@ class InWaves:
         gentle.apply(self.made, journal=journal)
 
     def take_back(self) -> None:
-        self.target.apply(zone_changes.undoing(self.made, self.target.read(self.zone, zone_changes.touched(self.made))))
+        self.target.apply(
+            zone_changes.undoing(
+                self.made, self.target.read(self.zone, zone_changes.touched(self.made))
+            )
+        )
 
     @property
     def homes(self) -> tuple[int, int, int]:
         """How many sites are on the old node alone, on both, on the new one alone."""
         found = (
-            self.target.read(self.zone, zone_changes.touched(self.made)).records.groupby("name")["value"].apply(tuple)
+            self.target.read(self.zone, zone_changes.touched(self.made))
+            .records.groupby("name")["value"]
+            .apply(tuple)
         )
         said = [tuple(sorted(values)) for values in found]
         return said.count(OLD), said.count(BOTH), said.count(NEW)
@@ -200,7 +233,9 @@ class InWaves:
 
     def _warm(self, coming: Coming, wave: int, waves: int) -> None:
         addresses = {address for each in coming.values() for address in each}
-        self.events.append(f"warm {len(coming)} at {addresses}, {wave} of {waves} {self.homes}")
+        self.events.append(
+            f"warm {len(coming)} at {addresses}, {wave} of {waves} {self.homes}"
+        )
 
     def _well(self, addresses: Collection[str]) -> None:
         assert set(addresses) == set(NEW)
@@ -212,11 +247,20 @@ class InWaves:
 
 @pytest.fixture
 def many(target: DnsTarget, zone: str) -> InWaves:
-    target.apply(ZonePlan(zone, tuple(one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD))))
+    target.apply(
+        ZonePlan(
+            zone,
+            tuple(
+                one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD)
+            ),
+        )
+    )
     return InWaves(target, zone)
 
 
-def test_sites_move_in_waves_and_each_begins_when_the_one_before_is_over_and_well(many: InWaves) -> None:
+def test_sites_move_in_waves_and_each_begins_when_the_one_before_is_over_and_well(
+    many: InWaves,
+) -> None:
     many.apply()
     assert many.events == [
         "well?", "warm 1 at {'192.0.2.2'}, 1 of 3 (20, 0, 0)", "wait (19, 1, 0)",
@@ -230,18 +274,27 @@ def test_sites_move_in_waves_and_each_begins_when_the_one_before_is_over_and_wel
 
 
 @pytest.mark.parametrize("sick_at", range(6))
-def test_a_node_that_is_not_well_ends_it_and_all_of_it_can_be_taken_back(many: InWaves, sick_at: int) -> None:
+def test_a_node_that_is_not_well_ends_it_and_all_of_it_can_be_taken_back(
+    many: InWaves, sick_at: int
+) -> None:
     many.sick_at = sick_at
     with pytest.raises(Unwell):
         many.apply()
-    assert many.homes == [(20, 0, 0), (19, 1, 0), (19, 0, 1), (15, 4, 1), (15, 0, 5), (0, 15, 5)][sick_at]
+    assert (
+        many.homes
+        == [(20, 0, 0), (19, 1, 0), (19, 0, 1), (15, 4, 1), (15, 0, 5), (0, 15, 5)][
+            sick_at
+        ]
+    )
     many.take_back()
     assert many.homes == (20, 0, 0)
 
 
 @pytest.mark.parametrize("killed_at", range(5))
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_killed_in_any_wave_it_goes_on_or_back(many: InWaves, killed_at: int, goes_on: bool) -> None:
+def test_killed_in_any_wave_it_goes_on_or_back(
+    many: InWaves, killed_at: int, goes_on: bool
+) -> None:
     journal, many.killed_at = MemoryJournal(), killed_at
     with pytest.raises(Killed):
         many.apply(journal)
@@ -256,7 +309,9 @@ def test_killed_in_any_wave_it_goes_on_or_back(many: InWaves, killed_at: int, go
     assert many.homes == ((0, 0, 20) if goes_on else (20, 0, 0))
 
 
-def test_a_record_of_the_last_wave_that_somebody_changed_is_found_before_the_first(many: InWaves, edit: Edit) -> None:
+def test_a_record_of_the_last_wave_that_somebody_changed_is_found_before_the_first(
+    many: InWaves, edit: Edit
+) -> None:
     for number in range(SITES):
         edit(f"s{number}.{many.zone}", "A", ["198.51.100.1"])
     with pytest.raises(Stale):
@@ -274,7 +329,9 @@ def test_a_name_that_somebody_changes_on_the_way_is_left_to_him_and_all_others_m
     wave_of, journal = rollout.waves([many.made], SHARES), MemoryJournal()
     theirs = max(zone_changes.touched(many.made), key=lambda name: wave_of[name])
     many.meanwhile = lambda waits: edit(theirs, "A", [FOREIGN]) if waits == at else None
-    with pytest.raises(PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"):
+    with pytest.raises(
+        PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"
+    ):
         many.apply(journal)
     assert (many.homes, addresses_at(many, theirs)) == ((0, 0, SITES - 1), [FOREIGN])
     many.meanwhile, waited = (lambda _: None), len(many.events)

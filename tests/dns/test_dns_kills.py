@@ -1,7 +1,9 @@
-"""Client and name server are killed anywhere while somebody else writes: nothing is lost and nothing overwritten.
+"""Client and name server are killed anywhere while somebody else writes: nothing is lost and
+nothing overwritten.
 
-Each plan moves names of ours, brings new ones and takes some over. Somebody else edits names of ours meanwhile, also
-AAAA alone, puts a marker at them, and takes names of the other two kinds before we come, by whatever type of record.
+Each plan moves names of ours, brings new ones and takes some over. Somebody else edits names of
+ours meanwhile, also AAAA alone, puts a marker at them, and takes names of the other two kinds
+before we come, by whatever type of record.
 """
 
 from __future__ import annotations
@@ -44,15 +46,16 @@ THEIRS = 6
 # Of each kind so many in each round.
 NEW, ADOPTED = 90, 90
 FORMER = "203.0.113.1"
-# Mostly, kills wait until the first message may have left, and then so many seconds at most: plans take longer.
+# Mostly, kills wait until the first message may have left, and then so many seconds at most: plans
+# take longer.
 SENDING, LONGEST = 0.999, 0.3
 ROUNDS = int(os.environ.get("ROUNDS", "100"))
 
 
 @dataclass(frozen=True)
 class Act:
-    """One record set that somebody writes. Who `takes` a name does it only where it carries no marker yet, and what
-    was there goes.
+    """One record set that somebody writes. Who `takes` a name does it only where it carries no
+    marker yet, and what was there goes.
     """
 
     name: str
@@ -73,13 +76,20 @@ class Act:
 def acts(rng: random.Random, number: int) -> list[Act]:
     address, six = f"198.51.100.{number % 250 + 1}", f"2001:db8:9::{number % 250 + 1:x}"
     marker = f'"{marker_text("somebody-else")}"'
-    of_types = [("A", address), ("AAAA", six), ("CNAME", "www.example.org."), ("TXT", marker)]
+    of_types = [
+        ("A", address),
+        ("AAAA", six),
+        ("CNAME", "www.example.org."),
+        ("TXT", marker),
+    ]
     names = rng.sample(NAMES, 2 * THEIRS + 1)
     edits = [Act(name, "A", address) for name in names[:THEIRS]]
     edits += [Act(name, "AAAA", six) for name in names[THEIRS:-1]]
     edits.append(Act(names[-1], "TXT", marker))
     for some in (new(number), adopted(number)):
-        for name, (kind, value) in zip(rng.sample(some, len(of_types)), of_types, strict=True):
+        for name, (kind, value) in zip(
+            rng.sample(some, len(of_types)), of_types, strict=True
+        ):
             edits.append(Act(name, kind, value, takes=True))
     rng.shuffle(edits)
     return edits
@@ -97,7 +107,9 @@ def adopted(number: int) -> list[str]:
 
 @dataclass
 class Stranger:
-    """Somebody else with the right to write: what of it was acknowledged, and of which names nobody knows."""
+    """Somebody else with the right to write: what of it was acknowledged, and of which names nobody
+    knows.
+    """
 
     server: PrivateNamed
     todo: list[Act]
@@ -107,7 +119,10 @@ class Stranger:
     def write(self) -> None:
         for act in self.todo:
             self.unsure.add(act.name)
-            with suppress(DnsError), Session(replace(self.server.server, timeout=1.0)) as session:
+            with (
+                suppress(DnsError),
+                Session(replace(self.server.server, timeout=1.0)) as session,
+            ):
                 rcode = session.ask(act.update(), "a foreign edit").rcode()
                 if rcode == dns.rcode.NOERROR:
                     self.wrote.append(act)
@@ -125,7 +140,9 @@ class Yard:
 
     @property
     def target(self) -> Rfc2136Target:
-        return Rfc2136Target(replace(self.named.server, timeout=2.0), "flex", patience=20)
+        return Rfc2136Target(
+            replace(self.named.server, timeout=2.0), "flex", patience=20
+        )
 
     def said(self, number: int) -> ZoneState:
         return self.target.read(ZONE, [*NAMES, *new(number), *adopted(number)])
@@ -136,21 +153,34 @@ class Yard:
         for name in adopted(number):
             update.replace(name, 60, "A", FORMER)
         with Session(self.named.server) as session:
-            assert session.ask(update, "names to be adopted").rcode() == dns.rcode.NOERROR
+            assert (
+                session.ask(update, "names to be adopted").rcode() == dns.rcode.NOERROR
+            )
 
     def propose(self, number: int) -> Plan:
         """Every name of ours goes from what it says to this round's address; others become ours."""
         self.prepare(number)
         after, state = f"192.0.2.{number % 250 + 1}", self.said(number)
         stays = set(adopted(number)[: ADOPTED // 2])
-        names = [name for name in (*NAMES, *new(number), *adopted(number)) if name not in state.blocked]
+        names = [
+            name
+            for name in (*NAMES, *new(number), *adopted(number))
+            if name not in state.blocked
+        ]
         rows = [(name, "A", 60, FORMER if name in stays else after) for name in names]
         # What somebody wrote beside our addresses is no matter of the plan's.
         have = by_name(state.records)
-        rows += [(name, kind, 60, values[0]) for (name, kind), (_, values) in have.items() if kind == "AAAA"]
+        rows += [
+            (name, kind, 60, values[0])
+            for (name, kind), (_, values) in have.items()
+            if kind == "AAAA"
+        ]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-        made = zone_changes.diff(ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked)
-        # With the zone's serial it is not read again before the first message, and the server alone sees to it.
+        made = zone_changes.diff(
+            ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked
+        )
+        # With the zone's serial it is not read again before the first message, and the server alone
+        # sees to it.
         made = replace(made, serial=made.serial * self.rng.randrange(2))
         return self._kept(number, made)
 
@@ -158,20 +188,43 @@ class Yard:
         now = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=number)
         balance = Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0)
         quality, day = Proven("none", 0, True), Period.days_before(now, 1)
-        made = Plan(f"round-{number:04}-", now, day, "", "", quality, (), 0, 0, None, balance, (), (plan_of_zone,))
+        made = Plan(
+            f"round-{number:04}-",
+            now,
+            day,
+            "",
+            "",
+            quality,
+            (),
+            0,
+            0,
+            None,
+            balance,
+            (),
+            (plan_of_zone,),
+        )
         self.store.propose(made, PLACEMENT.empty())
         return made
 
     def client(self, plan: Plan) -> subprocess.Popen[str]:
         script = Path(__file__).with_name("client.py")
-        command = [sys.executable, str(script), self.url, str(self.named.port), str(self.key_file), plan.id]
+        command = [
+            sys.executable,
+            str(script),
+            self.url,
+            str(self.named.port),
+            str(self.key_file),
+            plan.id,
+        ]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
 def yard(folder: Path, key: Key) -> Iterator[Yard]:
     ours = f'60 TXT "{marker_text("flex")}"'
-    lines = "".join(f"{name} 60 A 192.0.2.250\n{marker_name(name, ZONE)} {ours}\n" for name in NAMES)
+    lines = "".join(
+        f"{name} 60 A 192.0.2.250\n{marker_name(name, ZONE)} {ours}\n" for name in NAMES
+    )
     url = f"sqlite:///{folder}/flex.db"
     migrate.upgrade(url)
     key_file = folder / "key"
@@ -182,7 +235,14 @@ def yard(folder: Path, key: Key) -> Iterator[Yard]:
     # It is started again many times: a long journal takes it longer than we wait.
     options = "notify no;\nmax-journal-size 8m;"
     with (
-        PrivateNamed(folder / "named", [ZONE], key, records={ZONE: lines}, clause=clause, options=options) as named,
+        PrivateNamed(
+            folder / "named",
+            [ZONE],
+            key,
+            records={ZONE: lines},
+            clause=clause,
+            options=options,
+        ) as named,
         open_store(url) as store,
     ):
         yield Yard(named, url, key_file, store, random.Random(5))
@@ -197,8 +257,13 @@ def one_round(yard: Yard, number: int) -> str:
     assert client.stdout is not None
     assert client.stdout.readline() == "go\n"
     writing = threading.Thread(target=stranger.write)
-    # Whoever is there before the first message has the plan refused whole; mostly, it is on its way by then.
-    while yard.rng.random() < SENDING and not states(yard, plan)["sent"] and client.poll() is None:
+    # Whoever is there before the first message has the plan refused whole; mostly, it is on its way
+    # by then.
+    while (
+        yard.rng.random() < SENDING
+        and not states(yard, plan)["sent"]
+        and client.poll() is None
+    ):
         time.sleep(0.001)
     writing.start()
     time.sleep(yard.rng.uniform(0, LONGEST))
@@ -218,12 +283,20 @@ def one_round(yard: Yard, number: int) -> str:
 
 def share_made(yard: Yard, made: ZonePlan, number: int) -> float:
     said = addresses(yard.said(number))
-    wanted = [(change.name, change.after.values) for change in made.changes if change.after and change.type == "A"]
-    return sum(said.get((name, "A")) == values for name, values in wanted) / max(len(wanted), 1)
+    wanted = [
+        (change.name, change.after.values)
+        for change in made.changes
+        if change.after and change.type == "A"
+    ]
+    return sum(said.get((name, "A")) == values for name, values in wanted) / max(
+        len(wanted), 1
+    )
 
 
 def addresses(state: ZoneState) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {question: values for question, (_, values) in by_name(state.records).items()}
+    return {
+        question: values for question, (_, values) in by_name(state.records).items()
+    }
 
 
 def finish(yard: Yard, plan: Plan) -> None:
@@ -241,37 +314,60 @@ def states(yard: Yard, plan: Plan) -> Counter[str]:
     return Counter(row.state for row in yard.store.journal(plan.id).rows())
 
 
-def check(yard: Yard, plan: Plan, made: ZonePlan, stranger: Stranger, number: int) -> None:
+def check(
+    yard: Yard, plan: Plan, made: ZonePlan, stranger: Stranger, number: int
+) -> None:
     assert not {"planned", "sent"} & states(yard, plan).keys()
     state = yard.said(number)
     said = addresses(state)
     for act in stranger.wrote:
         check_theirs(act, state, said)
-    touched = {act.name for act in stranger.wrote if act.takes or act.kind != "AAAA"} | stranger.unsure
-    ours = [change for change in made.changes if change.type == "A" and change.name not in touched]
+    touched = {
+        act.name for act in stranger.wrote if act.takes or act.kind != "AAAA"
+    } | stranger.unsure
+    ours = [
+        change
+        for change in made.changes
+        if change.type == "A" and change.name not in touched
+    ]
     wanted = {change.name: change.after.values for change in ours if change.after}
-    before = {change.name: change.before.values if change.before else None for change in ours}
+    before = {
+        change.name: change.before.values if change.before else None for change in ours
+    }
     whole = all(said.get((name, "A")) == values for name, values in wanted.items())
-    # A plan that somebody overtook before its first message was refused whole: then nothing of it is there.
+    # A plan that somebody overtook before its first message was refused whole: then nothing of it
+    # is there.
     untouched = all(said.get((name, "A")) == values for name, values in before.items())
     assert whole or untouched
     for row in yard.store.journal(plan.id).rows():
         if row.state == "done":
             names = {made.changes[place].name for place in row.changes} & wanted.keys()
-            assert all(said[name, "A"] == wanted[name] for name in names), "what was acknowledged is lost"
+            assert all(said[name, "A"] == wanted[name] for name in names), (
+                "what was acknowledged is lost"
+            )
 
 
-def check_theirs(act: Act, state: ZoneState, said: Mapping[tuple[str, str], tuple[str, ...]]) -> None:
+def check_theirs(
+    act: Act, state: ZoneState, said: Mapping[tuple[str, str], tuple[str, ...]]
+) -> None:
     """It is as they wrote it; what they took is not ours, and has nothing else."""
     if act.kind in ("A", "AAAA"):
-        assert said[act.name, act.kind] == (act.value,), f"what somebody else wrote at {act.name} was overwritten"
+        assert said[act.name, act.kind] == (act.value,), (
+            f"what somebody else wrote at {act.name} was overwritten"
+        )
     else:
         reason = "has a CNAME to" if act.kind == "CNAME" else "another owner"
-        assert reason in state.blocked[act.name], f"what somebody else wrote at {act.name} was overwritten"
+        assert reason in state.blocked[act.name], (
+            f"what somebody else wrote at {act.name} was overwritten"
+        )
     if act.takes:
-        assert act.name not in state.owned, f"{act.name} was taken by somebody else, by {act.kind}, and became ours"
+        assert act.name not in state.owned, (
+            f"{act.name} was taken by somebody else, by {act.kind}, and became ours"
+        )
         others = {kind for name, kind in said if name == act.name} - {act.kind}
-        assert not others, f"{act.name} was taken by somebody else, by {act.kind}, and got {others}"
+        assert not others, (
+            f"{act.name} was taken by somebody else, by {act.kind}, and got {others}"
+        )
 
 
 def test_a_round_of_kills_ends_in_a_state_that_is_right(yard: Yard) -> None:

@@ -1,4 +1,6 @@
-"""The private name server: found free ports, nobody disturbed, gone with its block and with its parent."""
+"""The private name server: found free ports, nobody disturbed, gone with its block and with its
+parent.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def wait_for_end(pid: int) -> None:
 
 
 def place(server: PrivateNamed, address: str) -> None:
-    Rfc2136Target(server.server, "flex").apply(ZonePlan(ZONE, given.placed(ZONE, f"www.{ZONE}", address, owner="flex")))
+    Rfc2136Target(server.server, "flex").apply(
+        ZonePlan(ZONE, given.placed(ZONE, f"www.{ZONE}", address, owner="flex"))
+    )
 
 
 def placed(server: PrivateNamed) -> list[str]:
@@ -74,8 +78,12 @@ def test_two_servers_do_not_disturb_each_other(folder: Path) -> None:
         assert (placed(one), placed(two)) == (["192.0.2.1"], ["192.0.2.2"])
 
 
-@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM], ids=["TCP", "UDP"])
-def test_a_port_that_is_taken_on_either_transport_is_not_used(kind: socket.SocketKind) -> None:
+@pytest.mark.parametrize(
+    "kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM], ids=["TCP", "UDP"]
+)
+def test_a_port_that_is_taken_on_either_transport_is_not_used(
+    kind: socket.SocketKind,
+) -> None:
     with socket.socket(type=kind) as taken, ExitStack() as held:
         taken.bind(("127.0.0.1", 0))
         if kind == socket.SOCK_STREAM:
@@ -83,7 +91,10 @@ def test_a_port_that_is_taken_on_either_transport_is_not_used(kind: socket.Socke
         assert reserve_port(held, taken.getsockname()[1]) == 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the name that reserves a port is one that only Linux has")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="the name that reserves a port is one that only Linux has",
+)
 def test_a_port_that_another_private_server_is_about_to_use_is_not_used() -> None:
     with ExitStack() as ours, ExitStack() as theirs:
         port = next(one for one in PORTS if reserve_port(ours, one))
@@ -93,7 +104,9 @@ def test_a_port_that_another_private_server_is_about_to_use_is_not_used() -> Non
         assert reserve_port(theirs, port) == port
 
 
-def test_it_ends_with_its_block_and_leaves_files_that_can_be_deleted(folder: Path, key: Key) -> None:
+def test_it_ends_with_its_block_and_leaves_files_that_can_be_deleted(
+    folder: Path, key: Key
+) -> None:
     with PrivateNamed(folder / "made", [ZONE], key) as own:
         pid = own.pid
         place(own, "192.0.2.1")
@@ -123,7 +136,10 @@ def test_it_ends_when_the_block_raises(folder: Path, key: Key) -> None:
     assert gone(pids[0])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell a child of its parent's death")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="other systems do not tell a child of its parent's death",
+)
 def test_it_ends_when_its_parent_is_killed(folder: Path) -> None:
     script = f"""\
 import sys
@@ -135,7 +151,10 @@ with PrivateNamed(Path({str(folder)!r}), [{ZONE!r}], make_key("flex")) as own:
     sys.stdin.read()
 """
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
@@ -149,7 +168,9 @@ def test_it_gives_up_being_root(folder: Path, key: Key) -> None:
         assert Path(f"/proc/{own.pid}").stat().st_uid != 0
 
 
-def test_a_directory_that_its_user_cannot_reach_is_replaced(folder: Path, key: Key) -> None:
+def test_a_directory_that_its_user_cannot_reach_is_replaced(
+    folder: Path, key: Key
+) -> None:
     folder.chmod(0o700)
     with PrivateNamed(folder / "inside", [ZONE], key) as own:
         used = own.directory
@@ -205,10 +226,14 @@ def test_servers_started_at_the_same_time_find_ports_of_their_own(folder: Path) 
     assert len(set(ports)) == 3
 
 
-def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(folder: Path, key: Key) -> None:
+def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(
+    folder: Path, key: Key
+) -> None:
     own = PrivateNamed(folder, [ZONE], key)
     with own:
-        assert update_policy(ZONE, key.name) in (own.directory / "named.conf").read_text()
+        assert (
+            update_policy(ZONE, key.name) in (own.directory / "named.conf").read_text()
+        )
     snippet = bind_snippet(ZONE, key.name, "reader")
     assert indent(update_policy(ZONE, key.name), "  ") in snippet
     assert indent(update_logging(), "//   ") in snippet

@@ -1,4 +1,6 @@
-"""Where names lead that nobody places: the double in memory and a real BIND say the same, with transfers or without."""
+"""Where names lead that nobody places: the double in memory and a real BIND say the same, with
+transfers or without.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,19 @@ from tests.dns.conftest import OWNER, TARGETS, Edit
 Sets = dict[tuple[str, str], list[str]]
 
 HERE, THERE, SIX = "192.0.2.1", "192.0.2.2", "2001:db8::1"
-# What stands in the zone, beside the site itself at HERE, and what becomes of who asks for www. @ is the zone.
+# What stands in the zone, beside the site itself at HERE, and what becomes of who asks for www. @
+# is the zone.
 CASES: list[tuple[str, Sets, Answer]] = [
     ("nothing", {}, Answer()),
     ("one address", {("www", "A"): [THERE]}, Answer((THERE,))),
     ("all nodes", {("www", "A"): [THERE, HERE]}, Answer((HERE, THERE))),
     ("only AAAA", {("www", "AAAA"): [SIX]}, Answer((SIX,))),
     ("both", {("www", "A"): [HERE], ("www", "AAAA"): [SIX]}, Answer((HERE, SIX))),
-    ("a CNAME to the site", {("www", "CNAME"): ["site.@"]}, Answer((HERE,), ("site.@",))),
+    (
+        "a CNAME to the site",
+        {("www", "CNAME"): ["site.@"]},
+        Answer((HERE,), ("site.@",)),
+    ),
     (
         "a chain to the site",
         {("www", "CNAME"): ["one.@"], ("one", "CNAME"): ["site.@"]},
@@ -41,13 +48,33 @@ CASES: list[tuple[str, Sets, Answer]] = [
         {("www", "CNAME"): ["cdn.@"], ("cdn", "A"): [THERE]},
         Answer((THERE,), ("cdn.@",)),
     ),
-    ("a CNAME that leaves", {("www", "CNAME"): ["cdn.example.org."]}, Answer((), ("cdn.example.org.",))),
+    (
+        "a CNAME that leaves",
+        {("www", "CNAME"): ["cdn.example.org."]},
+        Answer((), ("cdn.example.org.",)),
+    ),
     ("a CNAME to nothing", {("www", "CNAME"): ["gone.@"]}, Answer((), ("gone.@",))),
     ("a wildcard", {("*", "A"): [THERE]}, Answer((THERE,))),
-    ("a wildcard that is an alias", {("*", "CNAME"): ["site.@"]}, Answer((HERE,), ("site.@",))),
-    ("a wildcard and an address", {("*", "A"): [THERE], ("www", "A"): [HERE]}, Answer((HERE,))),
-    ("a wildcard behind a name that is there", {("*", "A"): [THERE], ("www", "TXT"): ["x"]}, Answer()),
-    ("a wildcard behind a name below", {("*", "A"): [THERE], ("a.www", "A"): [HERE]}, Answer()),
+    (
+        "a wildcard that is an alias",
+        {("*", "CNAME"): ["site.@"]},
+        Answer((HERE,), ("site.@",)),
+    ),
+    (
+        "a wildcard and an address",
+        {("*", "A"): [THERE], ("www", "A"): [HERE]},
+        Answer((HERE,)),
+    ),
+    (
+        "a wildcard behind a name that is there",
+        {("*", "A"): [THERE], ("www", "TXT"): ["x"]},
+        Answer(),
+    ),
+    (
+        "a wildcard behind a name below",
+        {("*", "A"): [THERE], ("a.www", "A"): [HERE]},
+        Answer(),
+    ),
 ]
 
 
@@ -81,7 +108,9 @@ def in_memory(case: int) -> MemoryTarget:
     zone, (_, sets, _) = zone_of(case), CASES[case]
     target = MemoryTarget([zone], OWNER)
     for (name, kind), values in {("site", "A"): [HERE], **sets}.items():
-        target.edit(zone, f"{name}.{zone}", kind, 60, [_in(zone, value) for value in values])
+        target.edit(
+            zone, f"{name}.{zone}", kind, 60, [_in(zone, value) for value in values]
+        )
     return target
 
 
@@ -91,24 +120,40 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
     kind: str, case: int, request: pytest.FixtureRequest
 ) -> None:
     zone, said = zone_of(case), CASES[case][2]
-    www, wanted = f"www.{zone}", Answer(said.addresses, tuple(_in(zone, name) for name in said.chain))
+    www, wanted = (
+        f"www.{zone}",
+        Answer(said.addresses, tuple(_in(zone, name) for name in said.chain)),
+    )
     if kind == "memory":
-        assert in_memory(case).read(zone, [f"site.{zone}"], [www]).answers == {www: wanted}
+        assert in_memory(case).read(zone, [f"site.{zone}"], [www]).answers == {
+            www: wanted
+        }
         return
     server = request.getfixturevalue("loaded").server
-    assert Rfc2136Target(server, OWNER).read(zone, [f"site.{zone}"], [www]).answers == {www: wanted}
+    assert Rfc2136Target(server, OWNER).read(zone, [f"site.{zone}"], [www]).answers == {
+        www: wanted
+    }
     with Session(server) as session:
         untransferred = by_queries(session, server, zone, [])
-        assert where_names_lead.answers(session, zone, [www], untransferred) == {www: wanted}
+        assert where_names_lead.answers(session, zone, [www], untransferred) == {
+            www: wanted
+        }
 
 
-def test_what_is_delegated_leads_nobody_knows_where(target: DnsTarget, zone: str) -> None:
+def test_what_is_delegated_leads_nobody_knows_where(
+    target: DnsTarget, zone: str
+) -> None:
     name = f"www.sub.{zone}"
     found = target.read(zone, [], [name]).answers[name]
-    assert (found.addresses, found.unknown) == ((), "is delegated to other name servers")
+    assert (found.addresses, found.unknown) == (
+        (),
+        "is delegated to other name servers",
+    )
 
 
-def test_names_that_are_only_asked_for_are_none_of_ours(target: DnsTarget, zone: str, edit: Edit) -> None:
+def test_names_that_are_only_asked_for_are_none_of_ours(
+    target: DnsTarget, zone: str, edit: Edit
+) -> None:
     edit(f"www.{zone}", "A", [THERE])
     state = target.read(zone, [f"site.{zone}"], [f"www.{zone}"])
     assert (len(state.records), state.owned, state.blocked) == (0, frozenset(), {})

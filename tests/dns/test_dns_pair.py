@@ -1,4 +1,6 @@
-"""Secondaries of many zones that change at once: nothing of theirs gets lost on the way to the primary."""
+"""Secondaries of many zones that change at once: nothing of theirs gets lost on the way to the
+primary.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def connected(port: int, count: int, seconds: float) -> int:
         return len(there)
 
 
-def test_a_busy_primary_lets_all_transfers_of_a_secondary_wait_for_it(folder: Path, key: Key) -> None:
+def test_a_busy_primary_lets_all_transfers_of_a_secondary_wait_for_it(
+    folder: Path, key: Key
+) -> None:
     with pair(folder, [ZONE], key) as (primary, _):
         os.kill(primary.pid, signal.SIGSTOP)
         try:
@@ -52,10 +56,20 @@ def test_a_busy_primary_lets_all_transfers_of_a_secondary_wait_for_it(folder: Pa
 
 
 def test_a_secondary_asks_for_serials_by_tcp(folder: Path, key: Key) -> None:
-    with PrivateNamed(folder / "primary", [ZONE], key, options="notify no;\nquerylog yes;") as primary:
-        follows = f"type secondary;\nprimaries {{ {LOOPBACK} port {primary.port} key {key.name}; }};\n"
+    with PrivateNamed(
+        folder / "primary", [ZONE], key, options="notify no;\nquerylog yes;"
+    ) as primary:
+        follows = (
+            f"type secondary;\nprimaries {{ {LOOPBACK} port {primary.port} key "
+            f"{key.name}; }};\n"
+        )
         with PrivateNamed(
-            folder / "secondary", [ZONE], key, options="notify no;", beside=asked_by_tcp(LOOPBACK), clause=follows
+            folder / "secondary",
+            [ZONE],
+            key,
+            options="notify no;",
+            beside=asked_by_tcp(LOOPBACK),
+            clause=follows,
         ):
             flags = re.findall(r"query: hosting\.example IN SOA \S*S\S*", primary.log())
     assert flags

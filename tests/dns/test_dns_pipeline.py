@@ -1,5 +1,6 @@
-"""Updates on their way: there are always some, but now and then a server gets a rest to tell its secondaries, and of
-many zones there are no more than those can follow."""
+"""Updates on their way: there are always some, but now and then a server gets a rest to tell its
+secondaries, and of many zones there are no more than those can follow.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ RESTING = 0.1
 
 @dataclass
 class Busy:
-    """Answers a message when the next one has come, so that it is never without work; or when none comes.
+    """Answers a message when the next one has come, so that it is never without work; or when none
+    comes.
 
     `rests` are after how many messages none came.
     """
@@ -81,7 +83,9 @@ class Busy:
         if self._held:
             line, wire = self._held
             signer = self.key.signer()
-            answer = dns.message.make_response(dns.message.from_wire(wire, keyring={signer.name: signer}))
+            answer = dns.message.make_response(
+                dns.message.from_wire(wire, keyring={signer.name: signer})
+            )
             said = answer.to_wire()
             line.sendall(len(said).to_bytes(2) + said)
             self._held = None
@@ -106,15 +110,21 @@ def rests(key: Key, zones: Sequence[str], count: int) -> list[int]:
     return server.rests
 
 
-def deliver(server: Busy, zones: Sequence[str], count: int, *secondaries: Address) -> None:
+def deliver(
+    server: Busy, zones: Sequence[str], count: int, *secondaries: Address
+) -> None:
     messages = [
-        Message(zone, (Change(None, Rrset(f"s{number}.{zone}", "A", 60, ("192.0.2.1",))),))
+        Message(
+            zone, (Change(None, Rrset(f"s{number}.{zone}", "A", 60, ("192.0.2.1",))),)
+        )
         for number in range(count // len(zones))
         for zone in zones
     ]
     announced: list[Message] = []
     target = Server("127.0.0.1", server.listening.getsockname()[1], server.key)
-    for message, outcome in pipeline.deliver(target, messages, time.time, announced.extend, secondaries):
+    for message, outcome in pipeline.deliver(
+        target, messages, time.time, announced.extend, secondaries
+    ):
         assert outcome == dns.rcode.NOERROR
         assert message in announced
     assert announced == messages
@@ -151,7 +161,9 @@ def behind(question: bytes) -> bytes:
 
 def level(question: bytes) -> bytes:
     answer = dns.message.make_response(dns.message.from_wire(question))
-    answer.answer.append(dns.rrset.from_text(answer.question[0].name, 60, "IN", "A", "192.0.2.1"))
+    answer.answer.append(
+        dns.rrset.from_text(answer.question[0].name, 60, "IN", "A", "192.0.2.1")
+    )
     return answer.to_wire()
 
 
@@ -166,13 +178,17 @@ def babbling(question: bytes) -> bytes:
 MANY = [f"z{number}.example." for number in range(6 * AHEAD)]
 
 
-def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(key: Key) -> None:
+def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(
+    key: Key,
+) -> None:
     found = rests(key, ["big.example."], 2 * pipeline.BREATH + 40)
     assert {pipeline.BREATH, 2 * pipeline.BREATH} <= set(found)
 
 
 def test_many_zones_never_rest_for_that(key: Key) -> None:
-    assert pipeline.BREATH not in rests(key, [f"z{number}.example." for number in range(32)], 2 * pipeline.BREATH)
+    assert pipeline.BREATH not in rests(
+        key, [f"z{number}.example." for number in range(32)], 2 * pipeline.BREATH
+    )
 
 
 def test_no_more_is_sent_than_a_secondary_can_follow(key: Key) -> None:
@@ -184,13 +200,16 @@ def test_no_more_is_sent_than_a_secondary_can_follow(key: Key) -> None:
 
     with busy(key) as server, secondary(looked) as address:
         deliver(server, MANY, len(MANY), address)
-    # It asked as long as it was patient with a secondary that never follows, and then sent the rest.
+    # It asked as long as it was patient with a secondary that never follows, and then sent the
+    # rest.
     assert AHEAD < taken[-1] <= AHEAD + pipeline.LINES * pipeline.DEEPEST + 1
     assert server.taken == len(MANY)
 
 
 @pytest.mark.parametrize("answer", [silent, babbling])
-def test_a_secondary_that_says_nothing_is_waited_for_once(key: Key, answer: Callable[[bytes], bytes]) -> None:
+def test_a_secondary_that_says_nothing_is_waited_for_once(
+    key: Key, answer: Callable[[bytes], bytes]
+) -> None:
     asked: list[bytes] = []
 
     def counting(question: bytes) -> bytes:
@@ -217,7 +236,9 @@ def test_of_few_zones_no_secondary_is_asked(key: Key) -> None:
 
 
 @pytest.mark.real
-def test_an_apply_looks_at_the_secondaries_that_are_listed(folder: Path, key: Key) -> None:
+def test_an_apply_looks_at_the_secondaries_that_are_listed(
+    folder: Path, key: Key
+) -> None:
     zones, asked = MANY[: AHEAD + STEP], list[bytes]()
 
     def counting(question: bytes) -> bytes:
@@ -226,18 +247,27 @@ def test_an_apply_looks_at_the_secondaries_that_are_listed(folder: Path, key: Ke
 
     with PrivateNamed(folder, zones, key) as named, secondary(counting) as address:
         target = Rfc2136Target(named.server, "flex", (named.server.address, address))
-        target.apply(*(ZonePlan(zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex"))) for zone in zones))
+        target.apply(
+            *(
+                ZonePlan(
+                    zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex"))
+                )
+                for zone in zones
+            )
+        )
     assert asked
 
 
 @contextmanager
 def pace_of(address: Address) -> Iterator[Pace]:
-    """One that was told of more than the secondary can be asked for at once. Its clock stands still: what it says does
-    not depend on how soon the secondary gets a turn of the processor.
+    """One that was told of more than the secondary can be asked for at once. Its clock stands
+    still: what it says does not depend on how soon the secondary gets a turn of the processor.
     """
     pace = Pace(address, clock=lambda: 0.0)
     for zone in MANY[: 2 * AHEAD]:
-        pace.note_acknowledged(Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),)))
+        pace.note_acknowledged(
+            Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),))
+        )
     with closing(pace):
         yield pace
 
@@ -246,7 +276,9 @@ def hears(pace: Pace) -> bool:
     """Asks and hears once; whether it still holds."""
     pace.question()
     if pace.is_asked:
-        assert select.select([pace], [], [], 60)[0], "nothing came, an answer or a refusal"
+        assert select.select([pace], [], [], 60)[0], (
+            "nothing came, an answer or a refusal"
+        )
         pace.hear()
     return pace.holds
 
@@ -254,7 +286,9 @@ def hears(pace: Pace) -> bool:
 def test_a_secondary_that_follows_is_not_waited_for_any_longer() -> None:
     with secondary(level) as address, pace_of(address) as pace:
         assert pace.holds
-        assert [hears(pace) for _ in range(2 * AHEAD // STEP)].count(False) == AHEAD // STEP + 1
+        assert [hears(pace) for _ in range(2 * AHEAD // STEP)].count(
+            False
+        ) == AHEAD // STEP + 1
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "name.invalid"])

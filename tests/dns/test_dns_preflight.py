@@ -40,15 +40,23 @@ ALL_GOOD = dict.fromkeys(
 )
 
 
-def test_a_good_server_passes_and_stays_as_it_was(real: Rfc2136Target, zone: str) -> None:
-    assert states(preflight(real.server, zone, wanted=Wanted(own_name=True))) == ALL_GOOD
+def test_a_good_server_passes_and_stays_as_it_was(
+    real: Rfc2136Target, zone: str
+) -> None:
+    assert (
+        states(preflight(real.server, zone, wanted=Wanted(own_name=True))) == ALL_GOOD
+    )
     assert real.read(zone, []).serial == 1
 
 
-def test_a_key_without_rights_is_found(real: Rfc2136Target, zone: str, reader: Key) -> None:
+def test_a_key_without_rights_is_found(
+    real: Rfc2136Target, zone: str, reader: Key
+) -> None:
     checks = preflight(replace(real.server, key=reader), zone)
     assert states(checks) == {**ALL_GOOD, "addresses": "fail", "markers": "fail"}
-    assert "grant reader zonesub A AAAA;" in next(check.advice for check in checks if check.name == "markers")
+    assert "grant reader zonesub A AAAA;" in next(
+        check.advice for check in checks if check.name == "markers"
+    )
 
 
 def test_a_server_without_transfers_is_a_warning(folder: Path, key: Key) -> None:
@@ -57,15 +65,24 @@ def test_a_server_without_transfers_is_a_warning(folder: Path, key: Key) -> None
     assert states(checks) == {**ALL_GOOD, "transfer": "warn"}
 
 
-def test_clocks_that_drift_are_a_warning_and_clocks_far_apart_a_failure(real: Rfc2136Target, zone: str) -> None:
-    assert states(preflight(real.server, zone, lambda: time.time() + 100))["clock"] == "warn"
+def test_clocks_that_drift_are_a_warning_and_clocks_far_apart_a_failure(
+    real: Rfc2136Target, zone: str
+) -> None:
+    assert (
+        states(preflight(real.server, zone, lambda: time.time() + 100))["clock"]
+        == "warn"
+    )
     far = preflight(real.server, zone, lambda: time.time() + 1000)
     assert far[-1].name == "key"
     assert "its clock is" in far[-1].detail
 
 
-def test_nothing_is_checked_behind_a_closed_port(real: Rfc2136Target, zone: str, free_port: int) -> None:
-    assert states(preflight(replace(real.server, port=free_port), zone)) == {"TCP": "fail"}
+def test_nothing_is_checked_behind_a_closed_port(
+    real: Rfc2136Target, zone: str, free_port: int
+) -> None:
+    assert states(preflight(replace(real.server, port=free_port), zone)) == {
+        "TCP": "fail"
+    }
 
 
 def test_an_unknown_key_is_found(real: Rfc2136Target, zone: str) -> None:
@@ -81,7 +98,9 @@ SIGNED = "type primary;\ndnssec-policy default;\ninline-signing {};\n"
 
 
 @pytest.mark.parametrize(("inline", "state"), [("no", "ok"), ("yes", "fail")])
-def test_a_zone_that_is_signed_beside_itself_is_found(folder: Path, key: Key, inline: str, state: str) -> None:
+def test_a_zone_that_is_signed_beside_itself_is_found(
+    folder: Path, key: Key, inline: str, state: str
+) -> None:
     """It can serve old records for minutes after many changes at once."""
     zone = "hosting.example."
     clause = SIGNED.format(inline) + update_policy(zone, key.name)
@@ -89,7 +108,11 @@ def test_a_zone_that_is_signed_beside_itself_is_found(folder: Path, key: Key, in
         checks = until_signed(own, zone)
     assert states(checks) == {**ALL_GOOD, "signing": state}
     said = next(check for check in checks if check.name == "signing")
-    assert "in place" in said.detail if inline == "no" else "inline-signing no;" in said.advice
+    assert (
+        "in place" in said.detail
+        if inline == "no"
+        else "inline-signing no;" in said.advice
+    )
 
 
 def until_signed(own: PrivateNamed, zone: str) -> tuple[Check, ...]:
@@ -102,30 +125,59 @@ def until_signed(own: PrivateNamed, zone: str) -> tuple[Check, ...]:
     return pytest.fail(f"the server never signed {zone}")
 
 
-def test_a_secondary_that_is_there_and_one_that_is_not(folder: Path, key: Key, free_port: int) -> None:
+def test_a_secondary_that_is_there_and_one_that_is_not(
+    folder: Path, key: Key, free_port: int
+) -> None:
     zone = "hosting.example."
     with pair(folder, [zone], key) as (primary, secondary):
-        others = (primary.server.address, secondary.server.address, ("127.0.0.1", free_port))
-        checks = preflight(replace(primary.server, timeout=5), zone, wanted=Wanted(others))
-    assert [check.state for check in checks if check.name.startswith("server ")] == ["ok", "fail"]
+        others = (
+            primary.server.address,
+            secondary.server.address,
+            ("127.0.0.1", free_port),
+        )
+        checks = preflight(
+            replace(primary.server, timeout=5), zone, wanted=Wanted(others)
+        )
+    assert [check.state for check in checks if check.name.startswith("server ")] == [
+        "ok",
+        "fail",
+    ]
 
 
-def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(folder: Path, key: Key) -> None:
+def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
+    folder: Path, key: Key
+) -> None:
     """Nothing is changed by it: what is taken away is not there."""
-    zone, lines = "hosting.example.", "@ NS dns.hosting.example.\ndns A 127.0.0.1\n@ A 192.0.2.7\n"
+    zone, lines = (
+        "hosting.example.",
+        "@ NS dns.hosting.example.\ndns A 127.0.0.1\n@ A 192.0.2.7\n",
+    )
     wide = f"type primary;\nupdate-policy {{ grant {key.name} zonesub ANY; }};\n"
-    with PrivateNamed(folder / "wide", [zone], key, records={zone: lines}, clause=wide) as own:
+    with PrivateNamed(
+        folder / "wide", [zone], key, records={zone: lines}, clause=wide
+    ) as own:
         found = {check.name: check for check in preflight(own.server, zone)}
         target = Rfc2136Target(own.server, "flex")
         assert (target.read(zone, []).serial, found["own name"].state) == (1, "fail")
         limits = found["limits of the key"]
-        for said in (f"NS of {zone}", f"MX of {zone}", "CNAME of any name", f"A of dns.{zone}", f"AAAA of ns1.{zone}"):
+        for said in (
+            f"NS of {zone}",
+            f"MX of {zone}",
+            "CNAME of any name",
+            f"A of dns.{zone}",
+            f"AAAA of ns1.{zone}",
+        ):
             assert said in limits.detail
     mended = f"type primary;\n{limits.advice.partition(chr(10))[2]}"
-    with PrivateNamed(folder / "mended", [zone], key, records={zone: lines}, clause=mended) as own:
+    with PrivateNamed(
+        folder / "mended", [zone], key, records={zone: lines}, clause=mended
+    ) as own:
         states_of = states(preflight(own.server, zone))
         assert (states_of["limits of the key"], states_of["own name"]) == ("ok", "ok")
-        called_so = {check.name: check for check in preflight(own.server, zone, wanted=Wanted(own_name=True))}
+        called_so = {
+            check.name: check
+            for check in preflight(own.server, zone, wanted=Wanted(own_name=True))
+        }
         assert called_so["own name"].state == "fail"
         assert "take `deny" in called_so["own name"].advice
 
@@ -133,20 +185,38 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(folder: Path, k
 NOBODY_THERE = "@ NS ns2\nns2 A 127.0.0.9\n"
 
 
-def test_a_name_server_of_the_zone_that_does_not_answer_or_is_not_asked_is_told(folder: Path, key: Key) -> None:
+def test_a_name_server_of_the_zone_that_does_not_answer_or_is_not_asked_is_told(
+    folder: Path, key: Key
+) -> None:
     zone = "hosting.example."
     with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
         server = replace(own.server, timeout=5)
-        silent = {check.name: check for check in preflight(server, zone)}[f"name server ns2.{zone}"]
-        assert (silent.state, "dns.verify_ns = false" in silent.advice) == ("warn", True)
+        silent = {check.name: check for check in preflight(server, zone)}[
+            f"name server ns2.{zone}"
+        ]
+        assert (silent.state, "dns.verify_ns = false" in silent.advice) == (
+            "warn",
+            True,
+        )
         named = Wanted(verified=[server.address])
-        unasked = {check.name: check for check in preflight(server, zone, wanted=named)}[f"name server ns2.{zone}"]
-        assert (unasked.state, f"127.0.0.9:{own.port}" in unasked.advice) == ("warn", True)
+        unasked = {
+            check.name: check for check in preflight(server, zone, wanted=named)
+        }[f"name server ns2.{zone}"]
+        assert (unasked.state, f"127.0.0.9:{own.port}" in unasked.advice) == (
+            "warn",
+            True,
+        )
 
 
-def test_every_name_server_of_the_zone_is_verified_where_none_are_named(folder: Path, key: Key) -> None:
+def test_every_name_server_of_the_zone_is_verified_where_none_are_named(
+    folder: Path, key: Key
+) -> None:
     zone = "hosting.example."
-    wanted = RECORDS.make(pd.DataFrame([(f"ns2.{zone}", "A", 60, "127.0.0.9")], columns=list(RECORDS.columns)))
+    wanted = RECORDS.make(
+        pd.DataFrame(
+            [(f"ns2.{zone}", "A", 60, "127.0.0.9")], columns=list(RECORDS.columns)
+        )
+    )
     with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
         target = Rfc2136Target(replace(own.server, timeout=5), "flex", verify_ns=True)
         here, there = target.verify(zone, wanted)
@@ -162,13 +232,19 @@ def test_a_secondary_that_the_zone_names_is_asked_too(folder: Path, key: Key) ->
     zone = "hosting.example."
     lines = {zone: "@ NS ns2\nns2 A 127.0.0.2\nwww A 192.0.2.1\n"}
     behind = {zone: "@ NS ns2\nns2 A 127.0.0.2\nwww A 192.0.2.9\n"}
-    wanted = RECORDS.make(pd.DataFrame([(f"www.{zone}", "A", 60, "192.0.2.1")], columns=list(RECORDS.columns)))
+    wanted = RECORDS.make(
+        pd.DataFrame(
+            [(f"www.{zone}", "A", 60, "192.0.2.1")], columns=list(RECORDS.columns)
+        )
+    )
     with (
         PrivateNamed(folder / "1", [zone], key, records=lines) as one,
         PrivateNamed(folder / "2", [zone], key, records=behind) as other,
         passing_on(("127.0.0.2", one.port), other.server.address),
     ):
-        here, there = Rfc2136Target(one.server, "flex", verify_ns=True).verify(zone, wanted)
+        here, there = Rfc2136Target(one.server, "flex", verify_ns=True).verify(
+            zone, wanted
+        )
     assert (here.agrees, there.agrees, there.error) == (True, False, "")
     assert [change.name for change in there.wrong] == [f"www.{zone}"]
 
@@ -176,7 +252,10 @@ def test_a_secondary_that_the_zone_names_is_asked_too(folder: Path, key: Key) ->
 @contextmanager
 def passing_on(at: tuple[str, int], to: tuple[str, int]) -> Iterator[None]:
     """Questions by UDP at one address, answered from another."""
-    with socket.socket(type=socket.SOCK_DGRAM) as asked, socket.socket(type=socket.SOCK_DGRAM) as answering:
+    with (
+        socket.socket(type=socket.SOCK_DGRAM) as asked,
+        socket.socket(type=socket.SOCK_DGRAM) as answering,
+    ):
         asked.bind(at)
         answering.connect(to)
         thread = threading.Thread(target=_pass_on, args=(asked, answering))
@@ -198,16 +277,26 @@ def _pass_on(asked: socket.socket, answering: socket.socket) -> None:
         asked.sendto(answering.recv(65535), peer)
 
 
-def test_while_keys_change_the_one_that_the_server_knows_is_used(real: Rfc2136Target, zone: str) -> None:
-    old, new = (replace(real.server, key=one) for one in (real.server.key, make_key("flex-2027")))
+def test_while_keys_change_the_one_that_the_server_knows_is_used(
+    real: Rfc2136Target, zone: str
+) -> None:
+    old, new = (
+        replace(real.server, key=one)
+        for one in (real.server.key, make_key("flex-2027"))
+    )
     assert choose_key([new, old], [zone]) == old
     assert choose_key([old, new], [zone]) == old
     # With none of them the first one's trouble is what is told.
     assert choose_key([new, new], [zone]) == new
 
 
-def test_whatever_fails_has_advice_and_shows_no_secret(real: Rfc2136Target, zone: str, free_port: int) -> None:
-    for server in (replace(real.server, key=make_key("flex")), replace(real.server, port=free_port)):
+def test_whatever_fails_has_advice_and_shows_no_secret(
+    real: Rfc2136Target, zone: str, free_port: int
+) -> None:
+    for server in (
+        replace(real.server, key=make_key("flex")),
+        replace(real.server, port=free_port),
+    ):
         for check in preflight(server, zone):
             assert (check.state == "ok") == (not check.advice)
             assert server.key.secret not in repr(check)

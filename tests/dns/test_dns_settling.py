@@ -35,13 +35,22 @@ def servers(folder: Path, key: Key) -> Iterator[tuple[PrivateNamed, PrivateNamed
 
 
 def target_of(primary: PrivateNamed, secondary: PrivateNamed) -> Rfc2136Target:
-    return Rfc2136Target(primary.server, "flex", (primary.server.address, secondary.server.address))
+    return Rfc2136Target(
+        primary.server, "flex", (primary.server.address, secondary.server.address)
+    )
 
 
 def many(count: int) -> tuple[ZonePlan, pd.DataFrame]:
     names = [f"s{number}.{ZONE}" for number in range(count)]
     rows = [(name, "A", 60, "192.0.2.1") for name in names]
-    zone_plan = ZonePlan(ZONE, tuple(one for name in names for one in placed(ZONE, name, "192.0.2.1", owner="flex")))
+    zone_plan = ZonePlan(
+        ZONE,
+        tuple(
+            one
+            for name in names
+            for one in placed(ZONE, name, "192.0.2.1", owner="flex")
+        ),
+    )
     return zone_plan, RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
@@ -66,7 +75,9 @@ def stopped(server: PrivateNamed) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("count", [3, 1000], ids=["name by name", "by transfer"])
-def test_a_secondary_is_waited_for_and_its_lag_is_said(servers: tuple[PrivateNamed, PrivateNamed], count: int) -> None:
+def test_a_secondary_is_waited_for_and_its_lag_is_said(
+    servers: tuple[PrivateNamed, PrivateNamed], count: int
+) -> None:
     target, (zone_plan, wanted) = target_of(*servers), many(count)
     target.apply(zone_plan)
     verdicts = target.verify(ZONE, wanted, patience=20)
@@ -105,7 +116,9 @@ def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
     assert "no answer in time" in second.error
 
 
-def test_a_secondary_known_by_its_host_name_is_told_by_us(folder: Path, key: Key) -> None:
+def test_a_secondary_known_by_its_host_name_is_told_by_us(
+    folder: Path, key: Key
+) -> None:
     with pair(folder, [ZONE], key, primary="notify no;") as (_, secondary):
         assert nudged(("localhost", secondary.port), ZONE, key, 5)
         assert not nudged(("localhost", secondary.port), ZONE, make_key("other"), 5)
@@ -121,7 +134,9 @@ def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> 
     assert (len(second.wrong), second.error) == (300, "")
 
 
-def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key) -> None:
+def test_a_secondary_that_was_not_notified_is_told_by_us(
+    folder: Path, key: Key
+) -> None:
     zone_plan, wanted = many(3)
     with pair(folder, [ZONE], key, primary="notify no;") as (primary, secondary):
         target = target_of(primary, secondary)
@@ -132,7 +147,9 @@ def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key)
     assert second.lag >= UNHEARD
 
 
-def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: Key) -> None:
+def test_a_server_that_takes_no_notice_from_us_is_told_once(
+    folder: Path, key: Key
+) -> None:
     """It logs each NOTIFY that it refuses."""
     zone_plan, wanted = many(3)
     with strangers(folder, key) as servers:
@@ -143,7 +160,9 @@ def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: K
     assert (folder / "2" / "named.log").read_text(encoding="utf-8").count("BADKEY") == 1
 
 
-def test_a_server_that_gives_our_key_no_transfers_is_asked_name_by_name(folder: Path, key: Key) -> None:
+def test_a_server_that_gives_our_key_no_transfers_is_asked_name_by_name(
+    folder: Path, key: Key
+) -> None:
     zone_plan, wanted = many(250)
     with strangers(folder, key) as servers:
         target = target_of(*servers)

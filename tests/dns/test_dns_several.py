@@ -36,25 +36,38 @@ def primaries(folder: Path) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
 @pytest.fixture
 def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralTargets:
     found = zip(ZONES, primaries, strict=True)
-    return SeveralTargets({zone: Rfc2136Target(named.server, "flex", patience=1) for zone, named in found})
+    return SeveralTargets(
+        {zone: Rfc2136Target(named.server, "flex", patience=1) for zone, named in found}
+    )
 
 
 def zone_plans(address: str = "192.0.2.1") -> list[ZonePlan]:
-    return [ZonePlan(zone, placed(zone, f"www.{zone}", address, owner="flex")) for zone in ZONES]
+    return [
+        ZonePlan(zone, placed(zone, f"www.{zone}", address, owner="flex"))
+        for zone in ZONES
+    ]
 
 
 def said(several: SeveralTargets) -> list[str]:
-    return [value for zone in ZONES for value in several.read(zone, [f"www.{zone}"]).records["value"]]
+    return [
+        value
+        for zone in ZONES
+        for value in several.read(zone, [f"www.{zone}"]).records["value"]
+    ]
 
 
 def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralTargets) -> None:
     journal = MemoryJournal()
     several.apply(*zone_plans(), journal=journal)
     assert said(several) == ["192.0.2.1", "192.0.2.1"]
-    assert Counter((row.zone, row.state) for row in journal.rows()) == {(zone, "done"): 1 for zone in ZONES}
+    assert Counter((row.zone, row.state) for row in journal.rows()) == {
+        (zone, "done"): 1 for zone in ZONES
+    }
 
 
-def test_what_is_outdated_on_one_of_them_is_sent_to_none(several: SeveralTargets) -> None:
+def test_what_is_outdated_on_one_of_them_is_sent_to_none(
+    several: SeveralTargets,
+) -> None:
     somebody = replace(several.of_zone[ZONES[1]], owner="")
     somebody.apply(ZonePlan(ZONES[1], zone_plans("192.0.2.9")[1].changes[:1]))
     with pytest.raises(Stale):
@@ -62,7 +75,9 @@ def test_what_is_outdated_on_one_of_them_is_sent_to_none(several: SeveralTargets
     assert said(several) == ["192.0.2.9"]
 
 
-def test_one_that_is_away_stops_all_before_anything_is_sent(several: SeveralTargets, free_port: int) -> None:
+def test_one_that_is_away_stops_all_before_anything_is_sent(
+    several: SeveralTargets, free_port: int
+) -> None:
     with pytest.raises(DnsError) as refused:
         without(several, free_port).apply(*zone_plans())
     assert refused.value.kept == "nothing was changed"
@@ -82,15 +97,21 @@ def test_one_that_goes_away_in_between_leaves_a_plan_that_can_be_finished(
     assert {row.state for row in journal.rows()} == {"done"}
 
 
-@pytest.mark.parametrize("clause", ["allow-update { none; };", "update-policy { deny * wildcard *; };"])
+@pytest.mark.parametrize(
+    "clause", ["allow-update { none; };", "update-policy { deny * wildcard *; };"]
+)
 def test_one_that_takes_no_updates_stops_all_before_anything_is_sent(
     several: SeveralTargets, folder: Path, clause: str
 ) -> None:
     closed = f"type primary;\n{clause}\n"
-    with PrivateNamed(folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed) as other:
+    with PrivateNamed(
+        folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed
+    ) as other:
         second = Rfc2136Target(other.server, "flex", patience=1)
         with pytest.raises(DnsError, match="REFUSED") as refused:
-            SeveralTargets({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}).apply(*zone_plans())
+            SeveralTargets(
+                {ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}
+            ).apply(*zone_plans())
     assert refused.value.kept == "nothing was changed"
     assert said(several) == []
 

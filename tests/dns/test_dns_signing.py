@@ -1,4 +1,6 @@
-"""An answer is believed when our key has signed it now, to the question that was asked, however that is checked."""
+"""An answer is believed when our key has signed it now, to the question that was asked, however
+that is checked.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,14 @@ SIGNER = KEY.signer()
 SERVER = Server("127.0.0.1", 53, KEY)
 QUERY = dns.message.make_query(ZONE, "SOA", flags=0, id=7)
 _, MAC = sign(QUERY.to_wire(), SIGNER, int(time.time()))
-RCODES = st.sampled_from([dns.rcode.NOERROR, dns.rcode.NXRRSET, dns.rcode.REFUSED, dns.rcode.SERVFAIL])
+RCODES = st.sampled_from(
+    [dns.rcode.NOERROR, dns.rcode.NXRRSET, dns.rcode.REFUSED, dns.rcode.SERVFAIL]
+)
 
 
-def answered(rcode: dns.rcode.Rcode, *, question: bool = True, mac: bytes = MAC) -> bytes:
+def answered(
+    rcode: dns.rcode.Rcode, *, question: bool = True, mac: bytes = MAC
+) -> bytes:
     """As a server says it that signs by dnspython's hands."""
     answer = dns.message.make_response(QUERY)
     answer.set_rcode(rcode)
@@ -44,19 +50,27 @@ def told(wire: bytes, *, by_hand: bool) -> dns.rcode.Rcode | None:
     with suppress(*MEANINGS):
         if by_hand:
             return rcode_of(wire, MAC, SIGNER, SERVER, int(time.time()), "update")
-        return verify_answer(wire, MAC, SIGNER, SERVER, int(time.time()), "update").rcode()
+        return verify_answer(
+            wire, MAC, SIGNER, SERVER, int(time.time()), "update"
+        ).rcode()
     return None
 
 
 @given(rcode=RCODES, question=st.booleans())
-def test_an_answer_is_checked_by_hand(rcode: dns.rcode.Rcode, *, question: bool) -> None:
+def test_an_answer_is_checked_by_hand(
+    rcode: dns.rcode.Rcode, *, question: bool
+) -> None:
     wire = answered(rcode, question=question)
-    with patch.object(signing, "verified", side_effect=AssertionError("left to dnspython")):
+    with patch.object(
+        signing, "verified", side_effect=AssertionError("left to dnspython")
+    ):
         assert told(wire, by_hand=True) == rcode
 
 
 @given(rcode=RCODES, question=st.booleans(), data=st.data())
-def test_what_was_tampered_with_is_not_believed(rcode: dns.rcode.Rcode, data: st.DataObject, *, question: bool) -> None:
+def test_what_was_tampered_with_is_not_believed(
+    rcode: dns.rcode.Rcode, data: st.DataObject, *, question: bool
+) -> None:
     wire = bytearray(answered(rcode, question=question))
     wire[data.draw(st.integers(0, len(wire) - 1))] ^= data.draw(st.integers(1, 255))
     cut = data.draw(st.integers(0, len(wire) - 12))
@@ -75,8 +89,12 @@ def test_an_answer_to_another_question_is_not_believed() -> None:
     assert told(answered(dns.rcode.NOERROR, mac=bytes(len(MAC))), by_hand=True) is None
 
 
-@pytest.mark.parametrize(("apart", "believed"), [(-301, False), (-299, True), (299, True), (301, False)])
-def test_an_answer_of_another_time_is_not_believed(apart: int, *, believed: bool) -> None:
+@pytest.mark.parametrize(
+    ("apart", "believed"), [(-301, False), (-299, True), (299, True), (301, False)]
+)
+def test_an_answer_of_another_time_is_not_believed(
+    apart: int, *, believed: bool
+) -> None:
     now = time.time()
     with patch("time.time", return_value=now + apart):
         wire = answered(dns.rcode.NOERROR)

@@ -1,7 +1,8 @@
-"""What somebody took between a plan and its application stays theirs, whatever type of record they took it with.
+"""What somebody took between a plan and its application stays theirs, whatever type of record they
+took it with.
 
-Every way to apply a plan is tried with every kind of change and every kind of edit. The server lets its key write all
-types, as an operator's own key may.
+Every way to apply a plan is tried with every kind of change and every kind of edit. The server lets
+its key write all types, as an operator's own key may.
 """
 
 from __future__ import annotations
@@ -40,14 +41,19 @@ OLD, NEW, THEIRS = "192.0.2.1", "192.0.2.2", "198.51.100.9"
 OLD_SIX, NEW_SIX, THEIR_SIX = "2001:db8::1", "2001:db8::2", "2001:db8:9::9"
 TTL = 60
 
-# By its kind, what a name has when the plan is made, whether it is ours by then, and what it is to have.
+# By its kind, what a name has when the plan is made, whether it is ours by then, and what it is to
+# have.
 Held = dict[str, list[str]]
 KINDS: dict[str, tuple[Held, bool, Held]] = {
     "new": ({}, False, {"A": [NEW]}),
     "new, both families": ({}, False, {"A": [NEW], "AAAA": [NEW_SIX]}),
     "new, AAAA alone": ({}, False, {"AAAA": [NEW_SIX]}),
     "adopted in place": ({"A": [OLD]}, False, {"A": [OLD]}),
-    "adopted in place, both families": ({"A": [OLD], "AAAA": [OLD_SIX]}, False, {"A": [OLD], "AAAA": [OLD_SIX]}),
+    "adopted in place, both families": (
+        {"A": [OLD], "AAAA": [OLD_SIX]},
+        False,
+        {"A": [OLD], "AAAA": [OLD_SIX]},
+    ),
     "adopted and moved": ({"A": [OLD]}, False, {"A": [NEW]}),
     "adopted, a replica added": ({"A": [OLD]}, False, {"A": [OLD, NEW]}),
     "adopted, a replica taken away": ({"A": [OLD, NEW]}, False, {"A": [OLD]}),
@@ -68,7 +74,9 @@ EDITS: dict[str, Held] = {
     "MX": {"MX": ["10 mx.example.org."]},
 }
 WAYS = ("memory", "plain", "late", "gentle", "gentle with a TTL", "several", "nsupdate")
-ZONES = tuple(f"t{number}.example." for number in range(len(WAYS) * len(KINDS) * len(EDITS) + 40))
+ZONES = tuple(
+    f"t{number}.example." for number in range(len(WAYS) * len(KINDS) * len(EDITS) + 40)
+)
 
 
 @pytest.fixture(scope="module")
@@ -106,32 +114,49 @@ class Site:
             if isinstance(self.target, MemoryTarget):
                 self.target.edit(self.zone, name, kind, TTL, values)
             else:
-                self._send(name, kind, [f'"{one}"' for one in values] if kind == "TXT" else values)
+                self._send(
+                    name,
+                    kind,
+                    [f'"{one}"' for one in values] if kind == "TXT" else values,
+                )
 
     def _send(self, name: str, kind: str, values: Sequence[str]) -> None:
         assert self.named is not None
         update = dns.update.UpdateMessage(self.zone)
-        update.replace(name, TTL, kind, *values) if values else update.delete(name, kind)
+        update.replace(name, TTL, kind, *values) if values else update.delete(
+            name, kind
+        )
         with Session(self.named.server) as session:
             assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
     def planned(self, want: Held) -> ZonePlan:
-        rows = [(self.name, kind, TTL, value) for kind, values in want.items() for value in values]
+        rows = [
+            (self.name, kind, TTL, value)
+            for kind, values in want.items()
+            for value in values
+        ]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
         state = self.target.read(self.zone, [self.name])
-        return zone_changes.diff(self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={})
+        return zone_changes.diff(
+            self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={}
+        )
 
     def apply(self, made: ZonePlan) -> None:
         if self.way == "nsupdate":
             self._nsupdate(made)
         elif self.way.startswith("gentle"):
-            GentleTarget(self.target, lambda _: None, ttl=5 if "TTL" in self.way else 0).apply(made)
+            GentleTarget(
+                self.target, lambda _: None, ttl=5 if "TTL" in self.way else 0
+            ).apply(made)
         elif self.way == "several":
             assert isinstance(self.target, Rfc2136Target)
             SeveralTargets({self.zone: self.target}).apply(made)
         elif self.way == "late":
-            # As if it were edited between the last look and the message: the server itself has to refuse it.
-            self.target.apply(replace(made, serial=self.target.read(self.zone, []).serial))
+            # As if it were edited between the last look and the message: the server itself has to
+            # refuse it.
+            self.target.apply(
+                replace(made, serial=self.target.read(self.zone, []).serial)
+            )
         else:
             self.target.apply(made)
 
@@ -140,10 +165,16 @@ class Site:
         script, key = self.folder / "script", self.folder / "key"
         key.touch(mode=0o600)
         key.write_text(self.named.key.clause())
-        text = EXPORTS["nsupdate"]([wanted_zone(made, RECORDS.empty(), Claim(OWNER), TTL)])
+        text = EXPORTS["nsupdate"](
+            [wanted_zone(made, RECORDS.empty(), Claim(OWNER), TTL)]
+        )
         script.write_text(f"server 127.0.0.1 {self.named.port}\n{text}")
         done = subprocess.run(
-            ["nsupdate", "-k", str(key), str(script)], check=False, capture_output=True, text=True, timeout=300
+            ["nsupdate", "-k", str(key), str(script)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         if done.returncode:
             assert "RRSET" in done.stderr, done.stderr
@@ -153,7 +184,9 @@ class Site:
         """Its addresses, and its marker."""
         state = self.target.read(self.zone, [self.name])
         found: Held = {}
-        for kind, value in zip(state.records["type"], state.records["value"], strict=True):
+        for kind, value in zip(
+            state.records["type"], state.records["value"], strict=True
+        ):
             found.setdefault(kind, []).append(value)
         return found, sorted(state.owned)
 
@@ -165,7 +198,9 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Site
             return Site(way, ZONES[0], MemoryTarget([ZONES[0]], OWNER), None, tmp_path)
         named: PrivateNamed = request.getfixturevalue("open_named")
         zone = next(request.getfixturevalue("free_zones"))
-        return Site(way, zone, Rfc2136Target(named.server, OWNER, patience=3), named, tmp_path)
+        return Site(
+            way, zone, Rfc2136Target(named.server, OWNER, patience=3), named, tmp_path
+        )
 
     return made
 
@@ -180,13 +215,15 @@ def begun(site: Site, kind: str) -> ZonePlan:
 
 
 def is_a_case(kind: str, edit: str) -> bool:
-    """It changes something, and is not what the plan was to do to a name of ours. What such a name has behind a
-    delegation nobody sees any more.
+    """It changes something, and is not what the plan was to do to a name of ours. What such a name
+    has behind a delegation nobody sees any more.
     """
     had, is_ours, want = KINDS[kind]
     if is_ours and (edit == "NS" or EDITS[edit] == want):
         return False
-    return any(had.get(kind_of, []) != values for kind_of, values in EDITS[edit].items())
+    return any(
+        had.get(kind_of, []) != values for kind_of, values in EDITS[edit].items()
+    )
 
 
 def is_theirs(kind: str, edit: str) -> bool:
@@ -198,7 +235,13 @@ def is_theirs(kind: str, edit: str) -> bool:
 CASES = [(kind, edit) for kind, edit in product(KINDS, EDITS) if is_a_case(kind, edit)]
 
 
-@pytest.mark.parametrize("way", [way if way == "memory" else pytest.param(way, marks=pytest.mark.real) for way in WAYS])
+@pytest.mark.parametrize(
+    "way",
+    [
+        way if way == "memory" else pytest.param(way, marks=pytest.mark.real)
+        for way in WAYS
+    ],
+)
 @pytest.mark.parametrize(("kind", "edit"), CASES)
 def test_what_somebody_took_before_we_came_stays_theirs(
     site: Callable[[str], Site], way: str, kind: str, edit: str

@@ -20,11 +20,15 @@ Edit = Callable[[str, str, Sequence[str]], None]
 Serial = Callable[[], int]
 
 
-def rrset(name: str, *values: str, kind: RecordType = "A", ttl: int = 60) -> Rrset | None:
+def rrset(
+    name: str, *values: str, kind: RecordType = "A", ttl: int = 60
+) -> Rrset | None:
     return Rrset(name, kind, ttl, values) if values else None
 
 
-def placed(zone: str, name: str, *values: str, kind: RecordType = "A") -> tuple[Change, Change]:
+def placed(
+    zone: str, name: str, *values: str, kind: RecordType = "A"
+) -> tuple[Change, Change]:
     """A name that nobody had: its addresses and our marker."""
     marker = Rrset(marker_name(name, zone), "TXT", 60, (marker_text(OWNER),))
     return Change(None, rrset(name, *values, kind=kind)), Change(None, marker)
@@ -46,7 +50,11 @@ def records(*rows: tuple[str, str, int, str]) -> pd.DataFrame:
 def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
     www = f"www.{zone}"
     addresses = placed(zone, www, "192.0.2.1", "192.0.2.2")
-    target.apply(ZonePlan(zone, (*addresses, Change(None, rrset(www, "2001:db8::1", kind="AAAA")))))
+    target.apply(
+        ZonePlan(
+            zone, (*addresses, Change(None, rrset(www, "2001:db8::1", kind="AAAA")))
+        )
+    )
     state = target.read(zone, [www])
     assert state.records.to_numpy().tolist() == [
         [www, "A", 60, "192.0.2.1"],
@@ -57,7 +65,9 @@ def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
     assert state.blocked == {}
 
 
-def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(target: DnsTarget, zone: str) -> None:
+def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(
+    target: DnsTarget, zone: str
+) -> None:
     free = target.read(zone, [zone])
     assert (free.records.empty, free.owned, free.blocked) == (True, frozenset(), {})
     target.apply(ZonePlan(zone, placed(zone, zone, "192.0.2.1")))
@@ -65,7 +75,10 @@ def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(ta
     state = target.read(zone, [zone, f"www.{zone}"])
     assert state.records.to_numpy().tolist() == [[zone, "A", 60, "192.0.2.2"]]
     assert state.owned == {zone}
-    assert all(verdict.agrees for verdict in target.verify(zone, records((zone, "A", 60, "192.0.2.2"))))
+    assert all(
+        verdict.agrees
+        for verdict in target.verify(zone, records((zone, "A", 60, "192.0.2.2")))
+    )
 
 
 def test_a_name_nobody_has_is_read_as_free(target: DnsTarget, zone: str) -> None:
@@ -73,7 +86,9 @@ def test_a_name_nobody_has_is_read_as_free(target: DnsTarget, zone: str) -> None
     assert (len(state.records), state.owned, state.blocked) == (0, frozenset(), {})
 
 
-def test_a_second_apply_sends_nothing(target: DnsTarget, zone: str, serial: Serial) -> None:
+def test_a_second_apply_sends_nothing(
+    target: DnsTarget, zone: str, serial: Serial
+) -> None:
     zone_plan = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1"))
     target.apply(zone_plan)
     once = serial()
@@ -81,7 +96,9 @@ def test_a_second_apply_sends_nothing(target: DnsTarget, zone: str, serial: Seri
     assert serial() == once
 
 
-def test_a_plan_without_changes_changes_nothing(target: DnsTarget, zone: str, serial: Serial) -> None:
+def test_a_plan_without_changes_changes_nothing(
+    target: DnsTarget, zone: str, serial: Serial
+) -> None:
     before = serial()
     target.apply(ZonePlan(zone, ()))
     assert serial() == before
@@ -92,27 +109,52 @@ def test_a_set_can_move_change_its_ttl_and_go(target: DnsTarget, zone: str) -> N
     target.apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
     target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.2"]}
-    target.apply(ZonePlan(zone, (Change(rrset(www, "192.0.2.2"), rrset(www, "192.0.2.2", ttl=300)),)))
+    target.apply(
+        ZonePlan(
+            zone, (Change(rrset(www, "192.0.2.2"), rrset(www, "192.0.2.2", ttl=300)),)
+        )
+    )
     assert target.read(zone, [www]).records["ttl"].tolist() == [300]
     target.apply(ZonePlan(zone, (Change(rrset(www, "192.0.2.2", ttl=300), None),)))
     assert said(target, zone, www) == {www: []}
 
 
-def test_an_outdated_plan_is_refused_whole(target: DnsTarget, zone: str, edit: Edit, serial: Serial) -> None:
-    target.apply(ZonePlan(zone, (*placed(zone, f"a.{zone}", "192.0.2.1"), *placed(zone, f"b.{zone}", "192.0.2.1"))))
+def test_an_outdated_plan_is_refused_whole(
+    target: DnsTarget, zone: str, edit: Edit, serial: Serial
+) -> None:
+    target.apply(
+        ZonePlan(
+            zone,
+            (
+                *placed(zone, f"a.{zone}", "192.0.2.1"),
+                *placed(zone, f"b.{zone}", "192.0.2.1"),
+            ),
+        )
+    )
     edit(f"b.{zone}", "A", ["192.0.2.9"])
     before = serial()
     zone_plan = ZonePlan(
-        zone, (moved(f"a.{zone}", "192.0.2.1", "192.0.2.2"), moved(f"b.{zone}", "192.0.2.1", "192.0.2.2"))
+        zone,
+        (
+            moved(f"a.{zone}", "192.0.2.1", "192.0.2.2"),
+            moved(f"b.{zone}", "192.0.2.1", "192.0.2.2"),
+        ),
     )
-    with pytest.raises(Stale, match=f"b.{zone} A: expected 60 192.0.2.1, found 60 192.0.2.9") as refused:
+    with pytest.raises(
+        Stale, match=f"b.{zone} A: expected 60 192.0.2.1, found 60 192.0.2.9"
+    ) as refused:
         target.apply(zone_plan)
     assert refused.value.kept == "nothing was changed"
     assert serial() == before
-    assert said(target, zone, f"a.{zone}", f"b.{zone}") == {f"a.{zone}": ["192.0.2.1"], f"b.{zone}": ["192.0.2.9"]}
+    assert said(target, zone, f"a.{zone}", f"b.{zone}") == {
+        f"a.{zone}": ["192.0.2.1"],
+        f"b.{zone}": ["192.0.2.9"],
+    }
 
 
-def test_a_name_somebody_else_took_meanwhile_stays_theirs(target: DnsTarget, zone: str, edit: Edit) -> None:
+def test_a_name_somebody_else_took_meanwhile_stays_theirs(
+    target: DnsTarget, zone: str, edit: Edit
+) -> None:
     edit(f"new.{zone}", "A", ["192.0.2.50"])
     with pytest.raises(Stale, match=r"expected nothing, found 60 192\.0\.2\.50"):
         target.apply(ZonePlan(zone, placed(zone, f"new.{zone}", "192.0.2.1")))
@@ -135,13 +177,19 @@ def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_their
     www = f"www.{zone}"
     target.apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
     # A real server wants the quotes of a zone file.
-    edit(marker_name(www, zone), "TXT", theirs if isinstance(target, MemoryTarget) else [f'"{one}"' for one in theirs])
+    edit(
+        marker_name(www, zone),
+        "TXT",
+        theirs if isinstance(target, MemoryTarget) else [f'"{one}"' for one in theirs],
+    )
     with pytest.raises(Stale, match=said_of_it):
         target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.1"]}
 
 
-def test_somebody_elses_extra_address_is_not_overwritten(target: DnsTarget, zone: str, edit: Edit) -> None:
+def test_somebody_elses_extra_address_is_not_overwritten(
+    target: DnsTarget, zone: str, edit: Edit
+) -> None:
     www = f"www.{zone}"
     edit(www, "A", ["192.0.2.1", "192.0.2.99"])
     with pytest.raises(Stale):
@@ -149,15 +197,28 @@ def test_somebody_elses_extra_address_is_not_overwritten(target: DnsTarget, zone
     assert said(target, zone, www) == {www: ["192.0.2.1", "192.0.2.99"]}
 
 
-def test_a_half_applied_plan_is_finished_by_applying_it_again(target: DnsTarget, zone: str) -> None:
-    first, second = placed(zone, f"a.{zone}", "192.0.2.1"), placed(zone, f"b.{zone}", "192.0.2.2")
+def test_a_half_applied_plan_is_finished_by_applying_it_again(
+    target: DnsTarget, zone: str
+) -> None:
+    first, second = (
+        placed(zone, f"a.{zone}", "192.0.2.1"),
+        placed(zone, f"b.{zone}", "192.0.2.2"),
+    )
     target.apply(ZonePlan(zone, first))
     target.apply(ZonePlan(zone, (*first, *second)))
-    assert target.read(zone, [f"a.{zone}", f"b.{zone}"]).owned == {f"a.{zone}", f"b.{zone}"}
+    assert target.read(zone, [f"a.{zone}", f"b.{zone}"]).owned == {
+        f"a.{zone}",
+        f"b.{zone}",
+    }
 
 
-def test_a_half_applied_plan_that_is_overtaken_says_so(target: DnsTarget, zone: str, edit: Edit) -> None:
-    first, second = placed(zone, f"a.{zone}", "192.0.2.1"), placed(zone, f"b.{zone}", "192.0.2.2")
+def test_a_half_applied_plan_that_is_overtaken_says_so(
+    target: DnsTarget, zone: str, edit: Edit
+) -> None:
+    first, second = (
+        placed(zone, f"a.{zone}", "192.0.2.1"),
+        placed(zone, f"b.{zone}", "192.0.2.2"),
+    )
     target.apply(ZonePlan(zone, first))
     edit(f"b.{zone}", "A", ["192.0.2.50"])
     with pytest.raises(PartlyApplied, match=f"1 are no longer .*b.{zone}") as partly:
@@ -172,12 +233,33 @@ def test_an_address_beside_an_alias_is_a_conflict(target: DnsTarget, zone: str) 
 
 def test_many_conflicts_are_named_ten_at_most(target: DnsTarget, zone: str) -> None:
     with pytest.raises(Stale, match=r"14 are no longer .*and 4 more$") as refused:
-        target.apply(ZonePlan(zone, tuple(moved(f"s{n}.{zone}", "192.0.2.1", "192.0.2.2") for n in range(14))))
+        target.apply(
+            ZonePlan(
+                zone,
+                tuple(
+                    moved(f"s{n}.{zone}", "192.0.2.1", "192.0.2.2") for n in range(14)
+                ),
+            )
+        )
     assert str(refused.value).count("expected") == 10
 
 
-def test_names_that_cannot_be_ours_are_blocked_with_the_reason(target: DnsTarget, zone: str) -> None:
-    names = [f"{name}.{zone}" for name in ("alias", "theirs", "odd", "below.sub", "a b", "a_b", "x._flex", "x" * 64)]
+def test_names_that_cannot_be_ours_are_blocked_with_the_reason(
+    target: DnsTarget, zone: str
+) -> None:
+    names = [
+        f"{name}.{zone}"
+        for name in (
+            "alias",
+            "theirs",
+            "odd",
+            "below.sub",
+            "a b",
+            "a_b",
+            "x._flex",
+            "x" * 64,
+        )
+    ]
     blocked = target.read(zone, [*names, "www.example.org."]).blocked
     assert list(blocked) == [*names, "www.example.org."]
     for name, reason in {
@@ -193,31 +275,46 @@ def test_names_that_cannot_be_ours_are_blocked_with_the_reason(target: DnsTarget
         assert reason in blocked[name]
 
 
-def test_names_are_the_same_in_upper_and_lower_case(target: DnsTarget, zone: str) -> None:
+def test_names_are_the_same_in_upper_and_lower_case(
+    target: DnsTarget, zone: str
+) -> None:
     assert said(target, zone, f"upper.{zone}") == {f"upper.{zone}": ["192.0.2.77"]}
-    assert target.read(zone, [f"Upper.{zone.upper()}"]).records["name"].tolist() == [f"upper.{zone}"]
+    assert target.read(zone, [f"Upper.{zone.upper()}"]).records["name"].tolist() == [
+        f"upper.{zone}"
+    ]
 
 
 def test_what_others_keep_beside_us_survives(target: DnsTarget, zone: str) -> None:
     mail = f"mail.{zone}"
     target.apply(ZonePlan(zone, placed(zone, mail, "192.0.2.1")))
     target.apply(ZonePlan(zone, (moved(mail, "192.0.2.1", "192.0.2.2"),)))
-    assert said(target, zone, mail, f"upper.{zone}") == {mail: ["192.0.2.2"], f"upper.{zone}": ["192.0.2.77"]}
+    assert said(target, zone, mail, f"upper.{zone}") == {
+        mail: ["192.0.2.2"],
+        f"upper.{zone}": ["192.0.2.77"],
+    }
 
 
-def test_verification_agrees_with_what_was_applied(target: DnsTarget, zone: str, serial: Serial) -> None:
+def test_verification_agrees_with_what_was_applied(
+    target: DnsTarget, zone: str, serial: Serial
+) -> None:
     target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
     (verdict,) = target.verify(zone, records((f"www.{zone}", "A", 60, "192.0.2.1")))
     assert verdict.agrees
     assert (verdict.checked, verdict.serial) == (2, serial())
 
 
-def test_verification_names_every_set_that_differs(target: DnsTarget, zone: str, edit: Edit) -> None:
+def test_verification_names_every_set_that_differs(
+    target: DnsTarget, zone: str, edit: Edit
+) -> None:
     www, ttl, gone = f"www.{zone}", f"ttl.{zone}", f"gone.{zone}"
     edit(www, "A", ["192.0.2.1", "192.0.2.2"])
     edit(www, "AAAA", ["2001:db8::1"])
     edit(ttl, "A", ["192.0.2.1"])
-    wanted = records((www, "A", 60, "192.0.2.1"), (ttl, "A", 300, "192.0.2.1"), (gone, "A", 60, "192.0.2.1"))
+    wanted = records(
+        (www, "A", 60, "192.0.2.1"),
+        (ttl, "A", 300, "192.0.2.1"),
+        (gone, "A", 60, "192.0.2.1"),
+    )
     (verdict,) = target.verify(zone, wanted)
     assert set(verdict.wrong) == {
         Change(rrset(www, "192.0.2.1", "192.0.2.2"), rrset(www, "192.0.2.1")),
@@ -228,7 +325,9 @@ def test_verification_names_every_set_that_differs(target: DnsTarget, zone: str,
     assert not verdict.agrees
 
 
-def test_a_zone_that_is_not_served_is_an_error_and_not_an_empty_zone(target: DnsTarget, zone: str) -> None:
+def test_a_zone_that_is_not_served_is_an_error_and_not_an_empty_zone(
+    target: DnsTarget, zone: str
+) -> None:
     with pytest.raises(DnsError) as refused:
         target.read("unknown.example.", ["www.unknown.example."])
     assert refused.value.kept == "nothing was changed"

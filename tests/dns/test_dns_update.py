@@ -1,4 +1,6 @@
-"""How a plan becomes messages: by bytes, never one name in two, and just as dnspython would write them."""
+"""How a plan becomes messages: by bytes, never one name in two, and just as dnspython would write
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ from flex_dns.wire import messages as wire
 from flex_dns.wire.messages import Part, Unfit
 
 ZONE = "hosting.example."
-FORMS: dict[RecordType, str] = {"A": "192.0.2.{}", "AAAA": "2001:db8::{}", "TXT": "flex owner={}"}
+FORMS: dict[RecordType, str] = {
+    "A": "192.0.2.{}",
+    "AAAA": "2001:db8::{}",
+    "TXT": "flex owner={}",
+}
 
 labels = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=63)
 hosts = st.lists(labels, max_size=3).map(lambda above: ".".join([*above, ZONE]))
@@ -37,9 +43,16 @@ def rrset(name: str, kind: RecordType, count: int, ttl: int = 60) -> Rrset | Non
 
 
 changes = (
-    st.tuples(hosts, kinds, st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**31 - 1))
+    st.tuples(
+        hosts, kinds, st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**31 - 1)
+    )
     .filter(lambda given: bool(given[2] or given[3]))
-    .map(lambda given: Change(rrset(given[0], given[1], given[2]), rrset(given[0], given[1], given[3], given[4])))
+    .map(
+        lambda given: Change(
+            rrset(given[0], given[1], given[2]),
+            rrset(given[0], given[1], given[3], given[4]),
+        )
+    )
 )
 
 
@@ -65,7 +78,8 @@ def as_dnspython_has_it(wanted: Iterable[Change]) -> dns.update.UpdateMessage:
     made = dns.update.UpdateMessage(ZONE, id=0)
     for change in wanted:
         if change.before:
-            # As rdata and not as a set: a set would bring its TTL, and a prerequisite with a TTL is malformed.
+            # As rdata and not as a set: a set would bring its TTL, and a prerequisite with a TTL is
+            # malformed.
             made.present(change.name, *rdata(change.before))
         else:
             made.absent(change.name, change.type)
@@ -81,17 +95,30 @@ def as_dnspython_has_it(wanted: Iterable[Change]) -> dns.update.UpdateMessage:
 
 def rdata(found: Rrset) -> list[dns.rdata.Rdata]:
     if found.type == "TXT":
-        return [TXT(dns.rdataclass.IN, dns.rdatatype.TXT, [value.encode()]) for value in found.values]
-    return [dns.rdata.from_text(dns.rdataclass.IN, found.type, value) for value in found.values]
+        return [
+            TXT(dns.rdataclass.IN, dns.rdatatype.TXT, [value.encode()])
+            for value in found.values
+        ]
+    return [
+        dns.rdata.from_text(dns.rdataclass.IN, found.type, value)
+        for value in found.values
+    ]
 
 
 @settings(max_examples=60)
 @example([Change(rrset(f"www.{ZONE}", "AAAA", 100), rrset(f"www.{ZONE}", "AAAA", 99))])
-@given(st.lists(changes, max_size=5, unique_by=lambda change: (change.name, change.type)))
+@given(
+    st.lists(changes, max_size=5, unique_by=lambda change: (change.name, change.type))
+)
 def test_a_message_is_what_dnspython_would_send(wanted: list[Change]) -> None:
     message = Message(ZONE, tuple(wanted))
-    assert read_back(message.wire()) == read_back(as_dnspython_has_it(wanted).to_wire(max_size=65535))
-    ours, theirs = (one.to_text() for one in (read_back(message.wire()), as_dnspython_has_it(wanted)))
+    assert read_back(message.wire()) == read_back(
+        as_dnspython_has_it(wanted).to_wire(max_size=65535)
+    )
+    ours, theirs = (
+        one.to_text()
+        for one in (read_back(message.wire()), as_dnspython_has_it(wanted))
+    )
     assert ours == theirs
 
 
@@ -106,11 +133,20 @@ ODD_NAMES = [
     f"x{ZONE}",
 ]
 ODD_NAMES += [f"{'a.' * 119}{ZONE}", f"{'a.' * 120}{ZONE}", "www", ""]
-ODD_VALUES = ["192.0.2.1", "192.0.2.01", "2001:db8::1", "::ffff:192.0.2.1", "x" * 256, "", "\xe9"]
+ODD_VALUES = [
+    "192.0.2.1",
+    "192.0.2.01",
+    "2001:db8::1",
+    "::ffff:192.0.2.1",
+    "x" * 256,
+    "",
+    "\xe9",
+]
 odd_sets = st.lists(st.sampled_from(ODD_VALUES), min_size=1, max_size=2).map(tuple)
 odd_changes = st.builds(
     lambda name, kind, before, after, ttl: Change(
-        before and Rrset(name, kind, 60, before), Rrset(name, kind, ttl, after or ()) if after or not before else None
+        before and Rrset(name, kind, 60, before),
+        Rrset(name, kind, ttl, after or ()) if after or not before else None,
     ),
     st.one_of(st.sampled_from(ODD_NAMES), hosts),
     kinds,
@@ -120,7 +156,9 @@ odd_changes = st.builds(
 )
 
 
-def spelled(loop: Callable[[str, Sequence[Change]], Part], wanted: Sequence[Change]) -> object:
+def spelled(
+    loop: Callable[[str, Sequence[Change]], Part], wanted: Sequence[Change]
+) -> object:
     try:
         return tuple(loop(ZONE, wanted))
     except (Unfit, ValueError, struct.error, dns.exception.DNSException) as error:
@@ -144,7 +182,9 @@ def test_a_change_takes_as_many_bytes_as_it_is_counted_for(change: Change) -> No
 def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
     wanted = zone_plan(3000)
     messages = list(update.messages(ZONE, wanted))
-    assert max(len(message.wire()) for message in messages) <= update.MESSAGE_BYTES + 100
+    assert (
+        max(len(message.wire()) for message in messages) <= update.MESSAGE_BYTES + 100
+    )
     # Half-empty messages would cost round trips.
     assert len(messages) < 30
     sent = [change.name for message in messages for change in message.changes]
@@ -152,9 +192,14 @@ def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
 
 
 @given(st.integers(0, 40), st.integers(1, 20), st.integers(100, 3000))
-def test_a_name_and_its_marker_are_in_one_message(names: int, values: int, limit: int) -> None:
+def test_a_name_and_its_marker_are_in_one_message(
+    names: int, values: int, limit: int
+) -> None:
     messages = list(update.messages(ZONE, zone_plan(names, values), limit))
-    in_each = [{site_name(ZONE, change.name) for change in message.changes} for message in messages]
+    in_each = [
+        {site_name(ZONE, change.name) for change in message.changes}
+        for message in messages
+    ]
     assert sum(len(found) for found in in_each) == names
     assert sum(len(message.changes) for message in messages) == 2 * names
 
@@ -172,13 +217,17 @@ def test_halves_hold_what_the_whole_held_and_no_name_is_halved(names: int) -> No
 
 @pytest.mark.parametrize("before", [0, 2])
 def test_prerequisites_carry_no_ttl(before: int) -> None:
-    change = Change(rrset(f"a.{ZONE}", "A", before, 300), rrset(f"a.{ZONE}", "A", 3, 300))
+    change = Change(
+        rrset(f"a.{ZONE}", "A", before, 300), rrset(f"a.{ZONE}", "A", 3, 300)
+    )
     required = read_back(Message(ZONE, (change,)).wire()).prerequisite
     assert [rrset.ttl for rrset in required] == [0] * len(required)
 
 
 def test_a_new_address_asks_for_the_absence_of_an_alias() -> None:
-    required = read_back(Message(ZONE, tuple(placed(f"a.{ZONE}")[:1])).wire()).prerequisite
+    required = read_back(
+        Message(ZONE, tuple(placed(f"a.{ZONE}")[:1])).wire()
+    ).prerequisite
     assert [(rrset.rdtype.name, rrset.deleting) for rrset in required] == [
         ("A", dns.rdataclass.NONE),
         ("CNAME", dns.rdataclass.NONE),

@@ -47,9 +47,14 @@ def right(query: dns.message.Message) -> dns.message.Message:
     answer = dns.message.make_response(query)
     answer.flags |= dns.flags.AA
     kind = query.question[0].rdtype.name
-    data = {"SOA": "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30", "A": "192.0.2.1"}
+    data = {
+        "SOA": "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30",
+        "A": "192.0.2.1",
+    }
     if kind in data:
-        answer.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", kind, data[kind]))
+        answer.answer.append(
+            dns.rrset.from_text(query.question[0].name, 60, "IN", kind, data[kind])
+        )
     return answer
 
 
@@ -107,7 +112,9 @@ def test_a_server_that_says_what_is_wanted_agrees() -> None:
 
 
 @pytest.mark.parametrize("rcode", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
-def test_a_server_that_fails_is_an_error_and_not_an_absence(rcode: dns.rcode.Rcode) -> None:
+def test_a_server_that_fails_is_an_error_and_not_an_absence(
+    rcode: dns.rcode.Rcode,
+) -> None:
     found = asked(with_rcode(rcode))
     assert dns.rcode.to_text(rcode) in found.error
     assert found.wrong == ()
@@ -115,14 +122,18 @@ def test_a_server_that_fails_is_an_error_and_not_an_absence(rcode: dns.rcode.Rco
 
 
 def test_a_name_that_is_not_there_is_named() -> None:
-    assert asked(with_rcode(dns.rcode.NXDOMAIN)).wrong == (Change(None, Rrset(WWW, "A", 60, ("192.0.2.1",))),)
+    assert asked(with_rcode(dns.rcode.NXDOMAIN)).wrong == (
+        Change(None, Rrset(WWW, "A", 60, ("192.0.2.1",))),
+    )
 
 
 def test_an_answer_without_authority_is_an_error() -> None:
     assert "without authority" in asked(without_authority).error
 
 
-@pytest.mark.parametrize("packets", [[], [b""], [b"noise" * 20]], ids=["silence", "empty", "noise"])
+@pytest.mark.parametrize(
+    "packets", [[], [b""], [b"noise" * 20]], ids=["silence", "empty", "noise"]
+)
 def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> None:
     found = asked(lambda _: packets, timeout=0.3)
     assert "no answer in time" in found.error
@@ -130,11 +141,17 @@ def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> 
 
 
 def test_a_closed_port_is_an_error(free_port: int) -> None:
-    assert "connection was refused" in verdict(("127.0.0.1", free_port), ZONE, Wanted.of(WANTED), 1.0).error
+    assert (
+        "connection was refused"
+        in verdict(("127.0.0.1", free_port), ZONE, Wanted.of(WANTED), 1.0).error
+    )
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
-    assert "no address" in verdict(("name-server.invalid", 53), ZONE, Wanted.of(WANTED), 1.0).error
+    assert (
+        "no address"
+        in verdict(("name-server.invalid", 53), ZONE, Wanted.of(WANTED), 1.0).error
+    )
 
 
 def forged(query: dns.message.Message) -> Sequence[bytes]:
@@ -168,36 +185,52 @@ def test_a_set_too_large_for_a_packet_is_fetched_by_tcp(folder: Path, key: Key) 
     lines = "".join(f"www AAAA {value}\n" for value in values)
     with PrivateNamed(folder, [ZONE], key, records={ZONE: lines}) as own:
         target = Rfc2136Target(own.server, "flex")
-        (found,) = target.verify(ZONE, records(*((WWW, "AAAA", 60, value) for value in values)))
+        (found,) = target.verify(
+            ZONE, records(*((WWW, "AAAA", 60, value) for value in values))
+        )
     assert found.agrees
 
 
 def test_an_address_is_the_same_however_it_is_written(folder: Path, key: Key) -> None:
-    with PrivateNamed(folder, [ZONE], key, records={ZONE: "www AAAA 2001:db8::1"}) as own:
-        (found,) = Rfc2136Target(own.server, "flex").verify(ZONE, records((WWW, "AAAA", 60, "2001:DB8:0::1")))
+    with PrivateNamed(
+        folder, [ZONE], key, records={ZONE: "www AAAA 2001:db8::1"}
+    ) as own:
+        (found,) = Rfc2136Target(own.server, "flex").verify(
+            ZONE, records((WWW, "AAAA", 60, "2001:DB8:0::1"))
+        )
     assert found.agrees
 
 
 def test_each_server_has_a_verdict_of_its_own(folder: Path, key: Key) -> None:
     """One is right, one is behind, one has stopped."""
     with (
-        PrivateNamed(folder / "1", [ZONE], key, records={ZONE: "www A 192.0.2.1"}) as good,
-        PrivateNamed(folder / "2", [ZONE], key, records={ZONE: "www A 192.0.2.2"}) as behind,
+        PrivateNamed(
+            folder / "1", [ZONE], key, records={ZONE: "www A 192.0.2.1"}
+        ) as good,
+        PrivateNamed(
+            folder / "2", [ZONE], key, records={ZONE: "www A 192.0.2.2"}
+        ) as behind,
         PrivateNamed(folder / "3", [ZONE], key) as stopped,
     ):
         os.kill(stopped.pid, signal.SIGSTOP)
         os.waitpid(stopped.pid, os.WUNTRACED)
         servers = tuple(one.server.address for one in (good, behind, stopped))
         try:
-            verdicts = Rfc2136Target(replace(good.server, timeout=5), "flex", servers).verify(ZONE, WANTED)
+            verdicts = Rfc2136Target(
+                replace(good.server, timeout=5), "flex", servers
+            ).verify(ZONE, WANTED)
         finally:
             os.kill(stopped.pid, signal.SIGCONT)
-    assert [one.server for one in verdicts] == [address_text(address) for address in servers]
+    assert [one.server for one in verdicts] == [
+        address_text(address) for address in servers
+    ]
     assert [one.agrees for one in verdicts] == [True, False, False]
     assert verdicts[1].wrong[0].before == Rrset(WWW, "A", 60, ("192.0.2.2",))
     assert "no answer in time" in verdicts[2].error
 
 
 def test_a_zone_that_a_server_does_not_have_is_an_error(real: Rfc2136Target) -> None:
-    (found,) = real.verify("unknown.example.", records(("www.unknown.example.", "A", 60, "192.0.2.1")))
+    (found,) = real.verify(
+        "unknown.example.", records(("www.unknown.example.", "A", 60, "192.0.2.1"))
+    )
     assert "REFUSED" in found.error

@@ -18,12 +18,17 @@ NOON = 1_700_049_600  # 2023-11-15T12:00:00Z
 
 def access(target: str, time: int = NOON, sent: int = 100, status: int = 200) -> bytes:
     at = datetime.fromtimestamp(time, UTC)
-    return f'192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} HTTP/1.1" {status} {sent} "-" "-"\n'.encode()
+    return (
+        f'192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} HTTP/1.1" '
+        f'{status} {sent} "-" "-"\n'
+    ).encode()
 
 
 @pytest.fixture
 def line() -> Callable[..., bytes]:
-    """One line of a combined log: its target, and where it matters the time, the bytes sent and the status."""
+    """One line of a combined log: its target, and where it matters the time, the bytes sent and the
+    status.
+    """
     return access
 
 
@@ -51,17 +56,23 @@ def source(logs: Path) -> Source:
 
 
 @pytest.fixture
-def read(source: Source, store: MemoryStore, counts: Path) -> Callable[[], dict[str, FileReport]]:
+def read(
+    source: Source, store: MemoryStore, counts: Path
+) -> Callable[[], dict[str, FileReport]]:
     """One run over that source: a report per file, by the file's name."""
 
     def run() -> dict[str, FileReport]:
-        return {Path(report.path).name: report for report in ingest([source], store, counts)}
+        return {
+            Path(report.path).name: report for report in ingest([source], store, counts)
+        }
 
     return run
 
 
 @pytest.fixture
-def read_as(logs: Path, store: MemoryStore, counts: Path) -> Callable[[str], dict[str, int]]:
+def read_as(
+    logs: Path, store: MemoryStore, counts: Path
+) -> Callable[[str], dict[str, int]]:
     """One run over the folder's logs in that format: the new lines by class."""
 
     def run(format_: str) -> dict[str, int]:

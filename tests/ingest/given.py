@@ -37,8 +37,12 @@ class DyingStore(MemoryStore):
             raise Killed
         return recorded
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
-        """What dies within takes all of them along; behind the last there is one more moment to die at."""
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
+        """What dies within takes all of them along; behind the last there is one more moment to die
+        at.
+        """
         known = super().record_all(readings)
         self.countdown -= 1
         if not self.countdown:

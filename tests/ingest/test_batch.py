@@ -1,4 +1,6 @@
-"""Small logs are recorded together: the same is counted as if each were recorded alone, whatever becomes of one."""
+"""Small logs are recorded together: the same is counted as if each were recorded alone, whatever
+becomes of one.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Counted(MemoryStore):
         super().__init__()
         self.sizes: list[int] = []
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
         self.sizes.append(len(readings))
         return super().record_all(readings)
 
@@ -46,7 +50,12 @@ class Overtaken(MemoryStore):
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         if segment.path.endswith(self.name):
-            raise Busy("counting it", "somebody else has read on", kept="nothing was counted", advice="try again")
+            raise Busy(
+                "counting it",
+                "somebody else has read on",
+                kept="nothing was counted",
+                advice="try again",
+            )
         return super().record(segment, stream, replaces)
 
 
@@ -66,16 +75,22 @@ class Twin(MemoryStore):
 @pytest.fixture
 def ten(logs: Path, line: Line) -> Path:
     for name in range(10):
-        (logs / f"{name}.log").write_bytes(b"".join(line(f"/{name}/{i}", NOON + 100 * name + i) for i in range(30)))
+        (logs / f"{name}.log").write_bytes(
+            b"".join(line(f"/{name}/{i}", NOON + 100 * name + i) for i in range(30))
+        )
     return logs
 
 
 def requests(store: MemoryStore, counts: Path) -> list[int]:
-    return [int(number) for number in file_table(store, counts, EVER).whole()["requests"]]
+    return [
+        int(number) for number in file_table(store, counts, EVER).whole()["requests"]
+    ]
 
 
 @pytest.mark.usefixtures("ten")
-@pytest.mark.parametrize(("together", "sizes"), [(1, [1] * 10), (3, [3, 3, 3, 1]), (10, [10]), (512, [10])])
+@pytest.mark.parametrize(
+    ("together", "sizes"), [(1, [1] * 10), (3, [3, 3, 3, 1]), (10, [10]), (512, [10])]
+)
 def test_so_many_are_recorded_together_and_all_of_them_count_once(
     together: int, sizes: list[int], source: Source, counts: Path
 ) -> None:
@@ -96,7 +111,9 @@ def test_equal_longer_cut_and_edited_logs_of_one_batch_count_once(
     (logs / "b.log").write_bytes(b"".join(lines))
     (logs / "longer.log").write_bytes(b"".join(lines) + line("/new", NOON + 30_000))
     (logs / "cut.log").write_bytes(b"".join(lines[:150]))
-    (logs / "masked.log").write_bytes(b"".join(lines).replace(b"192.0.2.1 ", b"0.0.0.0 "))
+    (logs / "masked.log").write_bytes(
+        b"".join(lines).replace(b"192.0.2.1 ", b"0.0.0.0 ")
+    )
     store = MemoryStore()
     found = ingest([source], store, counts, together=together, memory=memory)
     # Which of the two is read first is for chance to say.
@@ -120,7 +137,9 @@ def test_killed_between_the_files_and_the_store_or_behind_it_all_count_once(
 
 
 @pytest.mark.usefixtures("ten")
-def test_what_the_store_has_not_heard_of_is_not_there_although_its_files_are(source: Source, counts: Path) -> None:
+def test_what_the_store_has_not_heard_of_is_not_there_although_its_files_are(
+    source: Source, counts: Path
+) -> None:
     store = DyingStore()
     store.countdown = 5
     with suppress(Killed):
@@ -130,25 +149,38 @@ def test_what_the_store_has_not_heard_of_is_not_there_although_its_files_are(sou
 
 
 @pytest.mark.usefixtures("ten")
-def test_a_reading_that_is_refused_takes_none_before_it_along(source: Source, counts: Path) -> None:
+def test_a_reading_that_is_refused_takes_none_before_it_along(
+    source: Source, counts: Path
+) -> None:
     store = Overtaken("/7.log")
     with pytest.raises(Busy):
         ingest([source], store, counts, workers=1)
-    assert {Path(segment.path).name for segment in store.segments(0, 10**6)} == {f"{name}.log" for name in range(7)}
+    assert {Path(segment.path).name for segment in store.segments(0, 10**6)} == {
+        f"{name}.log" for name in range(7)
+    }
     store.name = "none"
     ingest([source], store, counts)
     assert requests(store, counts) == [1] * 300
 
 
 @pytest.mark.usefixtures("ten")
-def test_what_somebody_else_has_counted_meanwhile_is_a_copy_in_the_report(source: Source, counts: Path) -> None:
-    reports = {Path(report.path).name: report for report in ingest([source], Twin("/7.log"), counts)}
+def test_what_somebody_else_has_counted_meanwhile_is_a_copy_in_the_report(
+    source: Source, counts: Path
+) -> None:
+    reports = {
+        Path(report.path).name: report
+        for report in ingest([source], Twin("/7.log"), counts)
+    }
     assert reports["7.log"].outcome == "copy"
     assert sum_of(reports["7.log"]) == 0
-    assert {sum_of(report) for name, report in reports.items() if name != "7.log"} == {30}
+    assert {sum_of(report) for name, report in reports.items() if name != "7.log"} == {
+        30
+    }
 
 
-def test_a_log_that_cannot_be_read_takes_no_other_along(ten: Path, source: Source, counts: Path) -> None:
+def test_a_log_that_cannot_be_read_takes_no_other_along(
+    ten: Path, source: Source, counts: Path
+) -> None:
     (ten / "4.log").write_bytes(b"no log\n" * 30)
     (ten / "5.log.gz").write_bytes(b"\x1f\x8b broken")
     (ten / "6.log").unlink()
@@ -158,7 +190,9 @@ def test_a_log_that_cannot_be_read_takes_no_other_along(ten: Path, source: Sourc
     assert requests(store, counts) == [1] * 240
 
 
-def test_hours_of_readings_that_wait_take_little_memory(source: Source, ten: Path, tmp_path: Path) -> None:
+def test_hours_of_readings_that_wait_take_little_memory(
+    source: Source, ten: Path, tmp_path: Path
+) -> None:
     store = Counted()
     ingest([replace(source, globs=(f"{ten}/0.log",))], store, tmp_path / "one")
     (segment,) = store.segments(0, 10**6)
@@ -168,7 +202,9 @@ def test_hours_of_readings_that_wait_take_little_memory(source: Source, ten: Pat
 
     def wait() -> None:
         for number in range(batch.READINGS - 1):
-            waiting.add(replace(segment, id=f"{number:040x}", hours=hours), stream, None)
+            waiting.add(
+                replace(segment, id=f"{number:040x}", hours=hours), stream, None
+            )
 
     # There is no such directory: it is asked for long before so many wait.
     with pytest.raises(NotWritten):

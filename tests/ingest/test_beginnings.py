@@ -17,7 +17,8 @@ BEGINNINGS = {
     "a hole": bytes(1_000_000),
     "a hole with an odd end": bytes(3 * 2**18 + 17),
     "one endless line": b"x" * 300_000 + b"\n",
-    "many lines of nothing": b"\x16\x03\x01 hello, is there anybody there who speaks TLS with me\n" * 9_000,
+    "many lines of nothing": b"\x16\x03\x01 hello, is there anybody there who speaks TLS with me\n"
+    * 9_000,
 }
 
 
@@ -27,21 +28,29 @@ def test_lines_behind_any_beginning_are_counted(
     beginning: bytes, packed: bool, logs: Path, line: Line, read: Read
 ) -> None:
     whole = beginning + b"".join(line(f"/{number}") for number in range(30))
-    (logs / ("a.log.gz" if packed else "a.log")).write_bytes(gzip.compress(whole) if packed else whole)
+    (logs / ("a.log.gz" if packed else "a.log")).write_bytes(
+        gzip.compress(whole) if packed else whole
+    )
     (report,) = read().values()
     assert report.outcome == "read", report.note
     assert dict(report.lines)["counted"] == 30
 
 
-def test_a_log_that_was_truncated_under_its_writer_goes_on(logs: Path, line: Line, read: Read) -> None:
+def test_a_log_that_was_truncated_under_its_writer_goes_on(
+    logs: Path, line: Line, read: Read
+) -> None:
     log = logs / "a.log"
     log.write_bytes(b"".join(line(f"/{number}") for number in range(30)))
     assert dict(read()["a.log"].lines)["counted"] == 30
-    log.write_bytes(bytes(1_000_000) + b"".join(line(f"/{number}") for number in range(30, 59)))
+    log.write_bytes(
+        bytes(1_000_000) + b"".join(line(f"/{number}") for number in range(30, 59))
+    )
     assert dict(read()["a.log"].lines)["counted"] == 29
 
 
-def test_what_is_no_log_from_end_to_end_is_refused(logs: Path, line: Line, read: Read) -> None:
+def test_what_is_no_log_from_end_to_end_is_refused(
+    logs: Path, line: Line, read: Read
+) -> None:
     (logs / "good.log").write_bytes(line("/"))
     (logs / "prose.log").write_bytes(b"no log at all\n" * 200_000)
     (logs / "hole.log").write_bytes(bytes(1_000_000))

@@ -1,4 +1,6 @@
-"""The job of docs/cluster.md on PySpark in local mode: workers that are processes of their own, Spark's own engine."""
+"""The job of docs/cluster.md on PySpark in local mode: workers that are processes of their own,
+Spark's own engine.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,13 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 pytestmark = [
     pytest.mark.torture,
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
-    pytest.mark.skipif(not shutil.which("java"), reason="Spark needs a Java, and there is none on the PATH"),
     pytest.mark.skipif(
-        not importlib.util.find_spec("pyspark"), reason="pyspark is not installed: make torture does it"
+        not shutil.which("java"),
+        reason="Spark needs a Java, and there is none on the PATH",
+    ),
+    pytest.mark.skipif(
+        not importlib.util.find_spec("pyspark"),
+        reason="pyspark is not installed: make torture does it",
     ),
 ]
 
@@ -40,13 +46,27 @@ PERIOD = Period(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinf
 
 
 def job(*arguments: str | Path) -> str:
-    # One core of its own, so that its workers are not those of other tests; nothing listens but on loopback.
-    settings = ("spark.master=local[2]", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=4")
+    # One core of its own, so that its workers are not those of other tests; nothing listens but on
+    # loopback.
+    settings = (
+        "spark.master=local[2]",
+        "spark.ui.enabled=false",
+        "spark.sql.shuffle.partitions=4",
+    )
     options = [word for setting in settings for word in ("--conf", setting)]
     local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    submitted = {**os.environ, **local, "PYSPARK_SUBMIT_ARGS": " ".join([*options, "pyspark-shell"])}
+    submitted = {
+        **os.environ,
+        **local,
+        "PYSPARK_SUBMIT_ARGS": " ".join([*options, "pyspark-shell"]),
+    }
     done = subprocess.run(
-        [sys.executable, JOB, *arguments], env=submitted, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, JOB, *arguments],
+        env=submitted,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -67,15 +87,31 @@ def test_spark_counts_and_merges_as_this_machine_does(
     source: Source, store: MemoryStore, counts: Path, tmp_path: Path
 ) -> None:
     there, tables = tmp_path / "there", tmp_path / "tables"
-    said = job("read", "--source", "one", "--node", "node-1", "--to", f"file://{there}", *source.globs)
+    said = job(
+        "read",
+        "--source",
+        "one",
+        "--node",
+        "node-1",
+        "--to",
+        f"file://{there}",
+        *source.globs,
+    )
     assert said.count(": read: ") == 3
     assert "notes.txt: un" in said
     job("merge", "--first", "2026-11-20", "--days", "1", "--of", there, "--to", tables)
     ingest([source], store, counts)
-    local = merge_expression.files(merge_expression.on_duckdb(cluster.counts(str(there), "files")), PERIOD)
+    local = merge_expression.files(
+        merge_expression.on_duckdb(cluster.counts(str(there), "files")), PERIOD
+    )
     files = file_table(store, counts, PERIOD).whole()
     assert len(files) > 5_000
     pd.testing.assert_frame_equal(merge_expression.table(local, FILES), files)
-    pd.testing.assert_frame_equal(FILES.make(pq.read_table(tables / "files").to_pandas()), files)
+    pd.testing.assert_frame_equal(
+        FILES.make(pq.read_table(tables / "files").to_pandas()), files
+    )
     sites = merge_expression.SITES.make(pq.read_table(tables / "sites").to_pandas())
-    pd.testing.assert_frame_equal(sites, merge_expression.table(merge_expression.sites(local), merge_expression.SITES))
+    pd.testing.assert_frame_equal(
+        sites,
+        merge_expression.table(merge_expression.sites(local), merge_expression.SITES),
+    )

@@ -28,19 +28,27 @@ def three_days(logs: Path, line: Line, read: Read) -> None:
     """Each in a log of its own."""
     for day in range(TODAY - 2, TODAY + 1):
         at = day * DAY
-        (logs / f"{day}.log").write_bytes(line("/a", at, 100) + line("/b", at + 7200, day) + line("/a", at + 80_000, 7))
+        (logs / f"{day}.log").write_bytes(
+            line("/a", at, 100)
+            + line("/b", at + 7200, day)
+            + line("/a", at + 80_000, 7)
+        )
         read()
 
 
 def by_hours(store: MemoryStore, counts: Path, day: int) -> dict[str, int]:
     start = datetime.fromtimestamp(day * DAY, UTC)
-    hours = hours_and_sample.hours_of(store, counts, Period(start, start + timedelta(days=1)))
+    hours = hours_and_sample.hours_of(
+        store, counts, Period(start, start + timedelta(days=1))
+    )
     asked = hours.groupby("site")["bytes"].sum()
     return {str(site): int(sent) for site, sent in asked.items()}
 
 
 def kept(counts: Path) -> list[int]:
-    return sorted(int(path.name.partition("-")[0]) for path in counts.glob("*.sent.parquet"))
+    return sorted(
+        int(path.name.partition("-")[0]) for path in counts.glob("*.sent.parquet")
+    )
 
 
 def test_it_is_what_the_hours_say_also_of_lines_that_come_late(
@@ -48,12 +56,16 @@ def test_it_is_what_the_hours_say_also_of_lines_that_come_late(
 ) -> None:
     for _ in range(2):
         for day in range(TODAY - 3, TODAY + 2):
-            assert daily_sums.bytes_by_site(store, counts, day).to_dict() == by_hours(store, counts, day)
+            assert daily_sums.bytes_by_site(store, counts, day).to_dict() == by_hours(
+                store, counts, day
+            )
         (logs / "late.log").write_bytes(line("/late", NOON - DAY, 12_345))
         read()
 
 
-def test_what_was_added_up_once_is_there_after_its_counts_are_gone(store: MemoryStore, counts: Path) -> None:
+def test_what_was_added_up_once_is_there_after_its_counts_are_gone(
+    store: MemoryStore, counts: Path
+) -> None:
     before = daily_sums.bytes_by_site(store, counts, TODAY)
     for path in counts.glob("*.hours.parquet"):
         path.unlink()
@@ -62,7 +74,9 @@ def test_what_was_added_up_once_is_there_after_its_counts_are_gone(store: Memory
         daily_sums.bytes_by_site(store, counts, TODAY - 1)
 
 
-def test_what_cannot_be_read_or_kept_is_added_up_again(store: MemoryStore, counts: Path) -> None:
+def test_what_cannot_be_read_or_kept_is_added_up_again(
+    store: MemoryStore, counts: Path
+) -> None:
     before = daily_sums.bytes_by_site(store, counts, TODAY)
     (path,) = counts.glob("*.sent.parquet")
     path.write_bytes(path.read_bytes()[:50])
@@ -73,7 +87,9 @@ def test_what_cannot_be_read_or_kept_is_added_up_again(store: MemoryStore, count
     assert kept(counts) == []
 
 
-def test_days_that_are_too_old_are_deleted_with_their_counts(store: MemoryStore, counts: Path) -> None:
+def test_days_that_are_too_old_are_deleted_with_their_counts(
+    store: MemoryStore, counts: Path
+) -> None:
     for day in range(TODAY - 2, TODAY + 1):
         daily_sums.bytes_by_site(store, counts, day)
     tidy(store, counts, window_from=TODAY - 1, keep_from=TODAY - 1)

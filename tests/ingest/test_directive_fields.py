@@ -1,4 +1,6 @@
-"""Whatever of Apache's format strings or nginx's variables stands in a line, its needed fields are found or refused."""
+"""Whatever of Apache's format strings or nginx's variables stands in a line, its needed fields are
+found or refused.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,11 @@ import pytest
 from flex import engine
 from flex.errors import BadInput
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.formats.format_directive import from_apache, from_directive, from_nginx
+from flex_logs_ingest.formats.format_directive import (
+    from_apache,
+    from_directive,
+    from_nginx,
+)
 from flex_logs_ingest.lines.extract import Texts, extractor
 from flex_logs_ingest.lines.field_values import seconds
 from flex_logs_ingest.scan.python_loop import ReferenceScan
@@ -143,7 +149,12 @@ def counted(scan: type[ReferenceScan], directive: str, line: str) -> object:
     loop = scan(layout_of(directive), SiteRule(), 10)
     loop.feed(line.encode() + b"\n")
     found = loop.finish()
-    return found["lines"], found["sites"], found["first_time"], found["tables"].columns()["text"]
+    return (
+        found["lines"],
+        found["sites"],
+        found["first_time"],
+        found["tables"].columns()["text"],
+    )
 
 
 @pytest.mark.parametrize("written", APACHE)
@@ -155,7 +166,9 @@ def counted(scan: type[ReferenceScan], directive: str, line: str) -> object:
         ("%V,%t,%r,%>s,%O", f"example.org,[{TIME}],GET /a b HTTP/1.1,200,5"),
     ],
 )
-def test_every_format_string_of_apache_may_stand_before_what_is_needed(written: str, rest: str, line: str) -> None:
+def test_every_format_string_of_apache_may_stand_before_what_is_needed(
+    written: str, rest: str, line: str
+) -> None:
     parted = " " if "," not in line else ","
     directive, whole = f"{written}{parted}{rest}", f"{APACHE[written]}{parted}{line}"
     vhost, time, request, status, sent = read(directive, whole)
@@ -173,14 +186,19 @@ def test_every_format_string_of_apache_may_stand_before_what_is_needed(written: 
             "$host $time_iso8601 $request_method $uri $server_protocol $status $bytes_sent",
             "example.org 2000-10-10T13:55:36-07:00 GET /a b HTTP/1.1 200 5",
         ),
-        ("$host $time_local $request $status $bytes_sent", f"example.org {TIME} GET /a b HTTP/1.1 200 5"),
+        (
+            "$host $time_local $request $status $bytes_sent",
+            f"example.org {TIME} GET /a b HTTP/1.1 200 5",
+        ),
         (
             "$host [$time_local] $request_method $request_uri $status $bytes_sent",
             f"example.org [{TIME}] GET /a b 200 5",
         ),
     ],
 )
-def test_every_variable_of_nginx_may_stand_before_what_is_needed(name: str, rest: str, line: str) -> None:
+def test_every_variable_of_nginx_may_stand_before_what_is_needed(
+    name: str, rest: str, line: str
+) -> None:
     directive, whole = f"${name} {rest}", f"{NGINX[name]} {line}"
     vhost, time, request, status, sent = read(directive, whole)
     assert (vhost, status, sent) == (b"example.org", b"200", b"5")
@@ -192,15 +210,36 @@ def test_every_variable_of_nginx_may_stand_before_what_is_needed(name: str, rest
 @pytest.mark.parametrize(
     ("format_", "text"),
     [
-        *(("%d/%b/%Y:%H:%M:%S %z", TIME), ("%FT%T%z", "2000-10-10T13:55:36-0700"), ("%F %T", "2000-10-10 20:55:36")),
-        *(("%Y/%m/%d %T", "2000/10/10 20:55:36"), ("%d.%m.%Y %H:%M:%S", "10.10.2000 20:55:36")),
-        *(("%e-%h-%y %T %z", "10-Oct-00 13:55:36 -0700"), ("%a %b %e %T %Y", "Tue Oct 10 20:55:36 2000")),
-        *(("%c", "Tue Oct 10 20:55:36 2000"), ("%D %T", "10/10/00 20:55:36"), ("%Y%m%d%H%M%S", "20001010205536")),
-        *(("%s", "971211336"), ("sec", "971211336"), ("begin:%s", "971211336"), ("end:%F %T", "2000-10-10 20:55:36")),
+        *(
+            ("%d/%b/%Y:%H:%M:%S %z", TIME),
+            ("%FT%T%z", "2000-10-10T13:55:36-0700"),
+            ("%F %T", "2000-10-10 20:55:36"),
+        ),
+        *(
+            ("%Y/%m/%d %T", "2000/10/10 20:55:36"),
+            ("%d.%m.%Y %H:%M:%S", "10.10.2000 20:55:36"),
+        ),
+        *(
+            ("%e-%h-%y %T %z", "10-Oct-00 13:55:36 -0700"),
+            ("%a %b %e %T %Y", "Tue Oct 10 20:55:36 2000"),
+        ),
+        *(
+            ("%c", "Tue Oct 10 20:55:36 2000"),
+            ("%D %T", "10/10/00 20:55:36"),
+            ("%Y%m%d%H%M%S", "20001010205536"),
+        ),
+        *(
+            ("%s", "971211336"),
+            ("sec", "971211336"),
+            ("begin:%s", "971211336"),
+            ("end:%F %T", "2000-10-10 20:55:36"),
+        ),
     ],
 )
 @pytest.mark.parametrize("around", ["%{", "[%{"])
-def test_a_time_in_any_format_that_says_when_is_read(format_: str, text: str, around: str) -> None:
+def test_a_time_in_any_format_that_says_when_is_read(
+    format_: str, text: str, around: str
+) -> None:
     bracket = "]" * around.startswith("[")
     directive = f'%v {around}{format_}}}t{bracket} "%r" %>s %b'
     line = f'example.org {"[" * bool(bracket)}{text}{bracket} "GET / HTTP/1.1" 200 5'
@@ -209,13 +248,18 @@ def test_a_time_in_any_format_that_says_when_is_read(format_: str, text: str, ar
 
 
 def test_days_of_one_digit_may_begin_with_a_blank() -> None:
-    assert read('%{%c}t %v "%r" %s %b', 'Tue Oct  3 20:55:36 2000 a.example "-" 400 0')[1].startswith(b"03/Oct/2000:20")
+    assert read('%{%c}t %v "%r" %s %b', 'Tue Oct  3 20:55:36 2000 a.example "-" 400 0')[
+        1
+    ].startswith(b"03/Oct/2000:20")
 
 
 @pytest.mark.parametrize("unit", ["msec", "usec"])
 def test_times_may_be_in_parts_of_seconds(unit: str) -> None:
     digits = "1388002658123" + "456" * (unit == "usec")
-    assert seconds(read(f'%{{{unit}}}t %v "%r" %s %b', f'{digits} a.example "-" 400 0')[1]) == 1_388_002_658
+    assert (
+        seconds(read(f'%{{{unit}}}t %v "%r" %s %b', f'{digits} a.example "-" 400 0')[1])
+        == 1_388_002_658
+    )
 
 
 @pytest.mark.parametrize(
@@ -229,11 +273,16 @@ def test_times_may_be_in_parts_of_seconds(unit: str) -> None:
     ],
 )
 def test_a_time_may_be_in_pieces(pieces: str, text: str) -> None:
-    found = read(f'{pieces} %v "%r" %>s %b', f'{text} example.org "GET / HTTP/1.1" 200 5')
+    found = read(
+        f'{pieces} %v "%r" %>s %b', f'{text} example.org "GET / HTTP/1.1" 200 5'
+    )
     assert (found[0], seconds(found[1])) == (b"example.org", MOMENT)
 
 
-@pytest.mark.parametrize("format_", ["%T", "%F", "%d/%b %T", "%A %T", "%F %T %Z", "%F %I:%M:%S %p", "nonsense", ""])
+@pytest.mark.parametrize(
+    "format_",
+    ["%T", "%F", "%d/%b %T", "%A %T", "%F %T %Z", "%F %I:%M:%S %p", "nonsense", ""],
+)
 def test_a_time_that_does_not_say_when_is_refused(format_: str) -> None:
     with pytest.raises(BadInput, match="does not say the day"):
         from_apache(f'%v %{{{format_}}}t "%r" %>s %b')
@@ -242,8 +291,16 @@ def test_a_time_that_does_not_say_when_is_refused(format_: str) -> None:
 @pytest.mark.parametrize(
     ("directive", "line", "request_"),
     [
-        ("$scheme://$host$request_uri", "https://example.org/a?b", b"GET /a?b HTTP/1.1"),
-        ("$scheme://$http_host:$server_port$request_uri", "https://example.org:443/a", b"GET /a HTTP/1.1"),
+        (
+            "$scheme://$host$request_uri",
+            "https://example.org/a?b",
+            b"GET /a?b HTTP/1.1",
+        ),
+        (
+            "$scheme://$http_host:$server_port$request_uri",
+            "https://example.org:443/a",
+            b"GET /a HTTP/1.1",
+        ),
         (
             '"$request_method $scheme://$host$uri $server_protocol"',
             '"GET http://example.org/a b HTTP/1.1"',
@@ -251,25 +308,51 @@ def test_a_time_that_does_not_say_when_is_refused(format_: str) -> None:
         ),
         ("$scheme://$host$request_uri", "https://example.org*", b"GET * HTTP/1.1"),
         ("$scheme://$host$request_uri", "http://example.org", b"GET  HTTP/1.1"),
-        ("$request_method $host$uri?$args", "HEAD example.org/a?b", b"HEAD /a HTTP/1.1"),
+        (
+            "$request_method $host$uri?$args",
+            "HEAD example.org/a?b",
+            b"HEAD /a HTTP/1.1",
+        ),
         ("%m %v%U%q", "POST example.org/a?b", b"POST /a?b HTTP/1.1"),
     ],
 )
-def test_a_url_says_the_site_and_the_path(directive: str, line: str, request_: bytes) -> None:
+def test_a_url_says_the_site_and_the_path(
+    directive: str, line: str, request_: bytes
+) -> None:
     apache = "%" in directive
-    directive = f"{directive} %t %>s %O" if apache else f"{directive} [$time_local] $status $bytes_sent"
+    directive = (
+        f"{directive} %t %>s %O"
+        if apache
+        else f"{directive} [$time_local] $status $bytes_sent"
+    )
     vhost, _, request, status, sent = read(directive, f"{line} [{TIME}] 200 5")
-    assert (vhost.partition(b":")[0], request, status, sent) == (b"example.org", request_, b"200", b"5")
+    assert (vhost.partition(b":")[0], request, status, sent) == (
+        b"example.org",
+        request_,
+        b"200",
+        b"5",
+    )
     assert counted(NATIVE, directive, f"{line} [{TIME}] 200 5") == counted(
         ReferenceScan, directive, f"{line} [{TIME}] 200 5"
     )
 
 
 @pytest.mark.parametrize(
-    "request_", ["GET /a|b HTTP/1.1", "GET / 200 HTTP/1.1", "GET /a 5", "-", "", "\\x16\\x03 a b", "OPTIONS * HTTP/1.0"]
+    "request_",
+    [
+        "GET /a|b HTTP/1.1",
+        "GET / 200 HTTP/1.1",
+        "GET /a 5",
+        "-",
+        "",
+        "\\x16\\x03 a b",
+        "OPTIONS * HTTP/1.0",
+    ],
 )
 @pytest.mark.parametrize("parted", [" ", "|", ","])
-def test_a_request_without_quotation_marks_ends_where_the_status_is(request_: str, parted: str) -> None:
+def test_a_request_without_quotation_marks_ends_where_the_status_is(
+    request_: str, parted: str
+) -> None:
     directive = parted.join(["%v", "%t", "%r", "%>s", "%b"])
     line = parted.join(["example.org", f"[{TIME}]", request_, "404", "1234"])
     assert read(directive, line)[2:] == (request_.encode(), b"404", b"1234")
@@ -298,11 +381,25 @@ def test_a_text_of_which_nothing_tells_where_it_ends_is_refused(directive: str) 
 
 def test_a_line_with_thousands_of_ends_is_malformed_and_takes_no_longer() -> None:
     for line in ("a " * 2**19, "a, " * 2**18, "200 5 " * 2**17 + "x"):
-        directive = "$http_x_forwarded_for $time_local $host $request $status $bytes_sent"
-        assert counted(NATIVE, directive, line) == counted(ReferenceScan, directive, line)
+        directive = (
+            "$http_x_forwarded_for $time_local $host $request $status $bytes_sent"
+        )
+        assert counted(NATIVE, directive, line) == counted(
+            ReferenceScan, directive, line
+        )
         assert counted(ReferenceScan, directive, line)[0] == [0, 0, 0, 1]  # type: ignore[index] # of any object
 
 
 def test_what_stands_first_of_a_kind_is_the_field() -> None:
-    found = from_nginx("$msec $time_iso8601 $status $upstream_status $bytes_sent $body_bytes_sent $request")
-    assert [op.field for op in found.ops] == ["time", None, "status", None, "bytes", None, "request"]
+    found = from_nginx(
+        "$msec $time_iso8601 $status $upstream_status $bytes_sent $body_bytes_sent $request"
+    )
+    assert [op.field for op in found.ops] == [
+        "time",
+        None,
+        "status",
+        None,
+        "bytes",
+        None,
+        "request",
+    ]

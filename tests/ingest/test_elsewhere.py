@@ -26,7 +26,11 @@ def read(store: MemoryStore, counts: Path) -> Read:
 
     def run(*sources: Source) -> dict[tuple[str, str], int]:
         reports = ingest(sources, store, counts)
-        return {(report.source, Path(report.path).name): lines(report) for report in reports if lines(report)}
+        return {
+            (report.source, Path(report.path).name): lines(report)
+            for report in reports
+            if lines(report)
+        }
 
     return run
 
@@ -40,7 +44,9 @@ def of(name: str, glob: str) -> Source:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_log_that_rotates_into_another_source_counts_once(packed: bool, logs: Path, line: Line, read: Read) -> None:
+def test_a_log_that_rotates_into_another_source_counts_once(
+    packed: bool, logs: Path, line: Line, read: Read
+) -> None:
     sources = of("live", f"{logs}/access.log"), of("all", f"{logs}/access.log*")
     log = logs / "access.log"
     log.write_bytes(b"".join(line(f"/{i}") for i in range(50)))
@@ -60,11 +66,16 @@ def test_a_log_that_is_carried_into_another_folder_counts_once(
     packed: bool, lines_: int, logs: Path, tmp_path: Path, line: Line, read: Read
 ) -> None:
     """Also one that is shorter than what tells logs of several nodes apart."""
-    sources = of("live", f"{logs}/*"), replace(of("n1:a.example", f"{tmp_path}/old/*"), node="n1")
+    sources = (
+        of("live", f"{logs}/*"),
+        replace(of("n1:a.example", f"{tmp_path}/old/*"), node="n1"),
+    )
     log, old = logs / "access.log", tmp_path / "old"
     old.mkdir()
     log.write_bytes(b"".join(line(f"/{i}") for i in range(lines_)))
-    assert read(replace(sources[0], name="n1"), sources[1]) == {("n1", "access.log"): lines_}
+    assert read(replace(sources[0], name="n1"), sources[1]) == {
+        ("n1", "access.log"): lines_
+    }
     carried = old / ("access.log.1.gz" if packed else "access.log.1")
     carried.write_bytes(gzip.compress(log.read_bytes()) if packed else log.read_bytes())
     log.write_bytes(line("/new", 1_700_060_000) * 9)
@@ -84,12 +95,17 @@ def test_what_was_read_for_a_source_that_is_gone_or_comes_later_now_is_not_read_
     assert read(one, other) == {}
 
 
-def test_an_alias_decides_about_what_is_read_from_then_on(logs: Path, line: Line, read: Read) -> None:
+def test_an_alias_decides_about_what_is_read_from_then_on(
+    logs: Path, line: Line, read: Read
+) -> None:
     source = Source("n1", (f"{logs}/*",), "n1", SiteRule(pattern=PATTERN))
     log = logs / "shop.example.access.log"
     log.write_bytes(line("/x") * 20)
     assert read(source) == {("n1", log.name): 20}
-    renamed = replace(source, site=SiteRule(pattern=PATTERN, aliases={"shop.example": "store.example"}))
+    renamed = replace(
+        source,
+        site=SiteRule(pattern=PATTERN, aliases={"shop.example": "store.example"}),
+    )
     assert renamed.site.of_file(str(log)) != source.site.of_file(str(log))
     assert read(renamed) == {}
     with log.open("ab") as more:
@@ -97,14 +113,23 @@ def test_an_alias_decides_about_what_is_read_from_then_on(logs: Path, line: Line
     assert read(renamed) == {("n1", log.name): 3}
 
 
-def test_a_log_named_by_hand_is_the_one_that_the_glob_found(logs: Path, line: Line, read: Read) -> None:
+def test_a_log_named_by_hand_is_the_one_that_the_glob_found(
+    logs: Path, line: Line, read: Read
+) -> None:
     log = logs / "a.example.access.log"
     log.write_bytes(line("/x") * 20)
-    assert read(Source("n1", (f"{logs}/*",), "n1", SiteRule(pattern=PATTERN))) == {("n1", log.name): 20}
-    assert read(Source("n1", (), "n1", SiteRule(fixed="a.example"), files=(str(log),))) == {}
+    assert read(Source("n1", (f"{logs}/*",), "n1", SiteRule(pattern=PATTERN))) == {
+        ("n1", log.name): 20
+    }
+    assert (
+        read(Source("n1", (), "n1", SiteRule(fixed="a.example"), files=(str(log),)))
+        == {}
+    )
 
 
-def test_servers_that_heard_the_very_same_lines_have_a_log_each(logs: Path, line: Line, read: Read) -> None:
+def test_servers_that_heard_the_very_same_lines_have_a_log_each(
+    logs: Path, line: Line, read: Read
+) -> None:
     sources = [of(name, f"{logs}/{name}.log") for name in ("one", "other")]
     for source in sources:
         (logs / f"{source.name}.log").write_bytes(line("/monitor") * 60)

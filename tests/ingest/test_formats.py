@@ -1,4 +1,6 @@
-"""Log formats are data: known by name, found by looking, or compiled from the server's own directive."""
+"""Log formats are data: known by name, found by looking, or compiled from the server's own
+directive.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,20 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "formats.md"
-VHOST = b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "-"\n'
+VHOST = (
+    b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" '
+    b'200 5 "-" "-"\n'
+)
 COMBINED = VHOST.removeprefix(b"example.org:80 ")
 COMMON = COMBINED.removesuffix(b' "-" "-"\n') + b"\n"
 
 
 def scan(name: str, data: bytes) -> Counts:
-    scanner = new_scanner(FORMATS[name], SiteRule(aliases={"www.example.org": "example.org"}, fixed=fixed(name)), 1000)
+    scanner = new_scanner(
+        FORMATS[name],
+        SiteRule(aliases={"www.example.org": "example.org"}, fixed=fixed(name)),
+        1000,
+    )
     scanner.feed(data)
     return scanner.finish()
 
@@ -36,18 +45,28 @@ def fixed(name: str) -> str | None:
 
 
 def shown(counts: Counts) -> object:
-    tables = {name: rows(getattr(counts, name)) for name in ("partial", "hours", "sample")}
-    rest = {name: getattr(counts, name) for name in ("sample_level", "lines", "first_time", "last_time", "pending")}
+    tables = {
+        name: rows(getattr(counts, name)) for name in ("partial", "hours", "sample")
+    }
+    rest = {
+        name: getattr(counts, name)
+        for name in ("sample_level", "lines", "first_time", "last_time", "pending")
+    }
     bad = [f"byte {line.offset}: {line.text}" for line in counts.bad]
     return json.loads(json.dumps(tables | rest | {"bad": bad}))
 
 
 def rows(table: pd.DataFrame) -> list[str]:
-    return [" ".join(map(str, row)) for row in [tuple(table), *table.itertuples(index=False)]]
+    return [
+        " ".join(map(str, row))
+        for row in [tuple(table), *table.itertuples(index=False)]
+    ]
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_sample_of_every_format_is_recognised_and_counted_as_written_down(name: str) -> None:
+def test_a_sample_of_every_format_is_recognised_and_counted_as_written_down(
+    name: str,
+) -> None:
     data = (SAMPLES / f"{name}.log").read_bytes()
     assert detect(data).partition(" ")[0] == name
     golden, found = SAMPLES / f"{name}.json", shown(scan(name, data))
@@ -87,14 +106,19 @@ def test_user_names_with_a_space_do_not_make_sites_of_clients() -> None:
     assert detect(COMBINED.replace(b"- - ", b"- - - ")) == "combined"
 
 
-@pytest.mark.parametrize("more", [' "-"', ' "192.0.2.9, 192.0.2.8"', ' "-" 0.003 "x y"', ' 12 "a" "b"'])
+@pytest.mark.parametrize(
+    "more", [' "-"', ' "192.0.2.9, 192.0.2.8"', ' "-" 0.003 "x y"', ' 12 "a" "b"']
+)
 def test_combined_lines_with_more_behind_them_are_combined(more: str) -> None:
     assert detect(COMBINED.replace(b"\n", more.encode() + b"\n") * 3) == "combined"
     assert detect(VHOST.replace(b"\n", more.encode() + b"\n") * 3) == "vhost_combined"
 
 
 def test_a_few_strange_lines_do_not_hide_the_format() -> None:
-    assert detect(b"\0\0\0" + COMBINED + b"junk\n" * 8 + COMBINED.replace(b"\n", b"\r\n")) == "combined"
+    assert (
+        detect(b"\0\0\0" + COMBINED + b"junk\n" * 8 + COMBINED.replace(b"\n", b"\r\n"))
+        == "combined"
+    )
 
 
 def test_only_whole_lines_tell_the_format() -> None:
@@ -112,11 +136,15 @@ def test_an_empty_log_has_no_format_yet(head: bytes) -> None:
     [
         pytest.param(b"2000-10-10 13:55:36 /x 200 5\n", id="W3C without a heading"),
         pytest.param(bytes(range(1, 256)) * 20, id="binary"),
-        pytest.param(b'{"level": "info", "msg": "started"}\n', id="JSON of something else"),
+        pytest.param(
+            b'{"level": "info", "msg": "started"}\n', id="JSON of something else"
+        ),
         pytest.param(COMBINED + b"junk\n" * 10, id="hardly any line fits"),
     ],
 )
-def test_a_log_that_fits_no_format_is_refused_with_its_first_lines_and_what_was_tried(head: bytes) -> None:
+def test_a_log_that_fits_no_format_is_refused_with_its_first_lines_and_what_was_tried(
+    head: bytes,
+) -> None:
     with pytest.raises(BadInput) as refused:
         detect(head)
     assert all(name in refused.value.answer for name in FORMATS)
@@ -125,7 +153,9 @@ def test_a_log_that_fits_no_format_is_refused_with_its_first_lines_and_what_was_
 
 
 @pytest.mark.parametrize("name", ["haproxy", "haproxy_host"])
-def test_lines_of_haproxy_that_were_written_too_early_are_refused_with_what_to_change(name: str) -> None:
+def test_lines_of_haproxy_that_were_written_too_early_are_refused_with_what_to_change(
+    name: str,
+) -> None:
     sample = (SAMPLES / f"{name}.log").read_bytes()
     early = re.sub(rb"/(\d+) (\d{3}|-1) (\d+) ", rb"/+\1 \2 +\3 ", sample)
     with pytest.raises(BadInput, match="before it had sent") as refused:
@@ -136,7 +166,9 @@ def test_lines_of_haproxy_that_were_written_too_early_are_refused_with_what_to_c
 def texts(directive: str, line: bytes) -> dict[str, bytes]:
     found = extractor(from_apache(directive))(line)
     assert found is not None
-    return dict(zip(("vhost", "time", "request", "status", "bytes"), found, strict=True))
+    return dict(
+        zip(("vhost", "time", "request", "status", "bytes"), found, strict=True)
+    )
 
 
 CLF = b'192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5'
@@ -145,7 +177,13 @@ CLF = b'192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5'
 @pytest.mark.parametrize(
     ("directive", "line", "vhost", "request_"),
     [
-        pytest.param(r"%h %l %u %t \"%r\" %>s %b", CLF, b"", b"GET / HTTP/1.1", id="as in httpd.conf"),
+        pytest.param(
+            r"%h %l %u %t \"%r\" %>s %b",
+            CLF,
+            b"",
+            b"GET / HTTP/1.1",
+            id="as in httpd.conf",
+        ),
         pytest.param(
             '%t "%r" %s %B %v',
             b'[10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 example.org',
@@ -176,7 +214,9 @@ CLF = b'192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5'
         ),
     ],
 )
-def test_a_directive_says_where_the_fields_are(directive: str, line: bytes, vhost: bytes, request_: bytes) -> None:
+def test_a_directive_says_where_the_fields_are(
+    directive: str, line: bytes, vhost: bytes, request_: bytes
+) -> None:
     assert texts(directive, line) == {
         "vhost": vhost,
         "time": b"10/Oct/2000:13:55:36 -0700",
@@ -195,7 +235,9 @@ def test_a_directive_says_where_the_fields_are(directive: str, line: bytes, vhos
         ("%{%A}t %r %>s %b", "the time %{%A}t does not say the day"),
     ],
 )
-def test_a_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:
+def test_a_directive_that_does_not_say_enough_is_refused(
+    directive: str, why: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         layout_of(directive) if directive else from_apache(directive)
     assert why in refused.value.answer
@@ -211,14 +253,22 @@ def test_a_format_is_named_or_given_as_a_directive() -> None:
 def test_json_keys_can_be_chosen_and_the_usual_ones_still_count() -> None:
     extract = extractor(nginx_json.with_keys({"bytes": "sent", "vhost": "site"}))
     rest = b'"msec": 1.5, "request": "GET / HTTP/1.1", "status": 200'
-    chosen = b'{"site": "a.example", "host": "b.example", "sent": 7, "bytes": 8, ' + rest + b"}"
+    chosen = (
+        b'{"site": "a.example", "host": "b.example", "sent": 7, "bytes": 8, '
+        + rest
+        + b"}"
+    )
     usual = b'{"host": "b.example", "bytes": 8, ' + rest + b"}"
     assert extract(chosen) == (b"a.example", b"1.5", b"GET / HTTP/1.1", b"200", b"7")
     assert extract(usual) == (b"b.example", b"1.5", b"GET / HTTP/1.1", b"200", b"8")
 
 
 def test_json_keys_must_name_the_bytes() -> None:
-    keys: dict[Field, tuple[str, ...]] = {"time": ("t",), "request": ("r",), "status": ("s",)}
+    keys: dict[Field, tuple[str, ...]] = {
+        "time": ("t",),
+        "request": ("r",),
+        "status": ("s",),
+    }
     with pytest.raises(BadInput, match="does not give bytes"):
         from_keys(keys)
 

@@ -11,12 +11,22 @@ from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
 from flex_logs_ingest.lines.extract import Texts, extractor
 
-FOUND = (b"example.org", b"10/Oct/2000:13:55:36 -0700", b"GET /x?y HTTP/1.1", b"200", b"5")
-MAIN = '$host $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer"'
+FOUND = (
+    b"example.org",
+    b"10/Oct/2000:13:55:36 -0700",
+    b"GET /x?y HTTP/1.1",
+    b"200",
+    b"5",
+)
+MAIN = (
+    '$host $remote_addr - $remote_user [$time_local] "$request" $status '
+    '$body_bytes_sent "$http_referer"'
+)
 JSON = '{"host":"$host","time":"$time_local","request":"$request","status":$status,"bytes":$bytes_sent}'
 LINE = b'example.org 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /x?y HTTP/1.1" 200 5 "-"'
 JSON_LINE = (
-    b'{"host":"example.org","time":"10/Oct/2000:13:55:36 -0700","request":"GET /x?y HTTP/1.1","status":200,"bytes":5}'
+    b'{"host":"example.org","time":"10/Oct/2000:13:55:36 '
+    b'-0700","request":"GET /x?y HTTP/1.1","status":200,"bytes":5}'
 )
 
 NGINX_CONF = rf"""
@@ -48,7 +58,9 @@ def read(directive: str, line: bytes) -> Texts | None:
     [
         pytest.param(MAIN, LINE, id="bare"),
         pytest.param(
-            "'$host $remote_addr - ' \n '- [$time_local] \"$request\" ' '$status $bytes_sent';", LINE, id="parts"
+            "'$host $remote_addr - ' \n '- [$time_local] \"$request\" ' '$status $bytes_sent';",
+            LINE,
+            id="parts",
         ),
         pytest.param(JSON, JSON_LINE, id="JSON"),
         pytest.param(
@@ -58,7 +70,9 @@ def read(directive: str, line: bytes) -> Texts | None:
         ),
     ],
 )
-def test_an_nginx_directive_says_where_the_fields_are(directive: str, line: bytes) -> None:
+def test_an_nginx_directive_says_where_the_fields_are(
+    directive: str, line: bytes
+) -> None:
     assert read(directive, line) == FOUND
 
 
@@ -76,7 +90,9 @@ def test_a_quotation_mark_that_nginx_escaped_ends_no_field() -> None:
         ("[$time_local] $request $status$bytes_sent", "nothing between them"),
     ],
 )
-def test_an_nginx_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:
+def test_an_nginx_directive_that_does_not_say_enough_is_refused(
+    directive: str, why: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         layout_of(directive)
     assert why in refused.value.answer
@@ -99,7 +115,9 @@ def apache(tmp_path: Path) -> Path:
 def test_a_format_is_read_out_of_nginx_s_own_file(nginx: Path) -> None:
     assert layout_of(f"{nginx}:main") == from_nginx(MAIN)
     assert layout_of(f"{nginx}:json") == from_nginx(JSON)
-    assert layout_of(f"{nginx}:quoted") == from_nginx('$host [$time_local] "$request" $status $bytes_sent')
+    assert layout_of(f"{nginx}:quoted") == from_nginx(
+        '$host [$time_local] "$request" $status $bytes_sent'
+    )
 
 
 def test_a_format_is_read_out_of_apache_s_own_file(apache: Path) -> None:
@@ -108,14 +126,19 @@ def test_a_format_is_read_out_of_apache_s_own_file(apache: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [":old", ":mian", ""])
-def test_a_name_that_the_file_does_not_hold_is_refused_with_those_it_holds(nginx: Path, name: str) -> None:
+def test_a_name_that_the_file_does_not_hold_is_refused_with_those_it_holds(
+    nginx: Path, name: str
+) -> None:
     with pytest.raises(Unknown, match="json, main, quoted, short"):
         layout_of(f"{nginx}{name}")
 
 
 def test_both_servers_count_the_first_field_of_a_kind() -> None:
     line = b"a.example|b.example|10/Oct/2000:13:55:36 -0700|GET / HTTP/1.1|200|7|5"
-    found = read("$host|$server_name|$time_local|$request|$status|$bytes_sent|$body_bytes_sent", line)
+    found = read(
+        "$host|$server_name|$time_local|$request|$status|$bytes_sent|$body_bytes_sent",
+        line,
+    )
     assert found is not None
     assert (found[0], found[4]) == (b"a.example", b"7")
 

@@ -1,4 +1,6 @@
-"""Packed logs whose gzip headers hold whatever a header may hold, wherever in the file a member begins."""
+"""Packed logs whose gzip headers hold whatever a header may hold, wherever in the file a member
+begins.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,21 @@ TEXT = b"".join(b"%d %d\n" % (i, i * i % 997) for i in range(2_000))
 words = st.binary(max_size=6_000).map(lambda text: text.replace(b"\0", b"x"))
 
 
-def member(content: bytes, extra: bytes, name: bytes, comment: bytes, *, checked: bool, level: int = 6) -> bytes:
-    flags = bool(extra) * FEXTRA | bool(name) * FNAME | bool(comment) * FCOMMENT | checked * FHCRC
+def member(
+    content: bytes,
+    extra: bytes,
+    name: bytes,
+    comment: bytes,
+    *,
+    checked: bool,
+    level: int = 6,
+) -> bytes:
+    flags = (
+        bool(extra) * FEXTRA
+        | bool(name) * FNAME
+        | bool(comment) * FCOMMENT
+        | checked * FHCRC
+    )
     header = b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\x03"
     header += struct.pack("<H", len(extra)) + extra if extra else b""
     header += b"".join(text + b"\0" for text in (name, comment) if text)
@@ -30,7 +45,12 @@ def member(content: bytes, extra: bytes, name: bytes, comment: bytes, *, checked
 
 
 @given(
-    before=st.integers(0, 5_000), extra=words, name=words, comment=words, checked=st.booleans(), zeros=st.integers(0, 9)
+    before=st.integers(0, 5_000),
+    extra=words,
+    name=words,
+    comment=words,
+    checked=st.booleans(),
+    zeros=st.integers(0, 9),
 )
 def test_a_member_is_read_whatever_its_header_holds_and_wherever_it_begins(
     before: int, extra: bytes, name: bytes, comment: bytes, checked: bool, zeros: int

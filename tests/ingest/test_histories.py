@@ -1,7 +1,8 @@
 """Any history of a log, and of the runs that read it, ends with every line counted once.
 
-A web server writes, logrotate rotates in either of its ways, an administrator packs and copies, and FLEX reads, each at
-random; FLEX is killed at random as well, by an exception that nobody handles or, in a process of its own, by kill -9.
+A web server writes, logrotate rotates in either of its ways, an administrator packs and copies, and
+FLEX reads, each at random; FLEX is killed at random as well, by an exception that nobody handles
+or, in a process of its own, by kill -9.
 """
 
 from __future__ import annotations
@@ -71,10 +72,23 @@ class InMemory:
     """Killed by exceptions: at the store, or while it reads."""
 
     def __init__(self, folder: Path) -> None:
-        self.source, self.counts, self.store = source(f"{folder}/logs/*"), folder / "counts", DyingStore()
+        self.source, self.counts, self.store = (
+            source(f"{folder}/logs/*"),
+            folder / "counts",
+            DyingStore(),
+        )
 
-    def ingest(self, progress: Callable[..., None] | None = None, together: int = 512) -> None:
-        ingest([self.source], self.store, self.counts, progress=progress, memory=MEMORY, together=together)
+    def ingest(
+        self, progress: Callable[..., None] | None = None, together: int = 512
+    ) -> None:
+        ingest(
+            [self.source],
+            self.store,
+            self.counts,
+            progress=progress,
+            memory=MEMORY,
+            together=together,
+        )
 
     def die(self, chance: random.Random) -> None:
         left = iter(range(chance.randrange(4)))
@@ -84,7 +98,10 @@ class InMemory:
             if next(left, None) is None:
                 raise Killed
 
-        self.store.countdown, self.store.after = chance.choice([0, 1, 2, 3, 4]), chance.random() < 0.5
+        self.store.countdown, self.store.after = (
+            chance.choice([0, 1, 2, 3, 4]),
+            chance.random() < 0.5,
+        )
         with suppress(Killed):
             self.ingest(None if self.store.countdown else die, together)
         self.store.countdown = 0
@@ -93,7 +110,8 @@ class InMemory:
         return targets(self.store, self.counts)
 
 
-# What a process does that is killed: by itself, as it asks the system or the store for the n-th time, or from outside.
+# What a process does that is killed: by itself, as it asks the system or the store for the n-th
+# time, or from outside.
 READ = """
 import os, signal, sys
 from pathlib import Path
@@ -143,10 +161,16 @@ class InProcesses:
     """Counts into SQLite, and is killed by kill -9."""
 
     def __init__(self, folder: Path) -> None:
-        self.logs, self.counts, self.url = f"{folder}/logs/*", folder / "counts", f"sqlite:///{folder}/flex.db"
+        self.logs, self.counts, self.url = (
+            f"{folder}/logs/*",
+            folder / "counts",
+            f"sqlite:///{folder}/flex.db",
+        )
         self.killed = 0
         new_database(folder / "flex.db")
-        PROCESSES.set_forkserver_preload(["__main__", "flex.store", "flex_logs_ingest.reading.read_logs"])
+        PROCESSES.set_forkserver_preload(
+            ["__main__", "flex.store", "flex_logs_ingest.reading.read_logs"]
+        )
 
     def ingest(self) -> None:
         with open_store(self.url) as store:
@@ -160,8 +184,17 @@ class InProcesses:
                 (False, 0, chance.uniform(0, 0.1)),
             ]
         )
-        names = {"logs": self.logs, "counts": str(self.counts), "url": self.url, "memory": MEMORY}
-        names |= {"at_the_store": at_the_store, "steps": steps, "together": chance.choice(TOGETHER)}
+        names = {
+            "logs": self.logs,
+            "counts": str(self.counts),
+            "url": self.url,
+            "memory": MEMORY,
+        }
+        names |= {
+            "at_the_store": at_the_store,
+            "steps": steps,
+            "together": chance.choice(TOGETHER),
+        }
         process = PROCESSES.Process(target=exec, args=(READ, names))
         process.start()
         process.join(delay)
@@ -174,12 +207,16 @@ class InProcesses:
     def counted(self) -> Counter[str]:
         with open_store(self.url) as store:
             known = {segment.id for segment in store.segments(0, 10**6)}
-            assert {path.name[:40] for path in self.counts.glob("*.parquet*")} == known, "leftovers were not cleared"
+            assert {
+                path.name[:40] for path in self.counts.glob("*.parquet*")
+            } == known, "leftovers were not cleared"
             return targets(store, self.counts)
 
 
 class History:
-    """Each line asks for another target, so the file table says which lines were counted and how often."""
+    """Each line asks for another target, so the file table says which lines were counted and how
+    often.
+    """
 
     def __init__(self, folder: Path, seed: int, reader: Reader) -> None:
         self.random = random.Random(seed)
@@ -195,8 +232,20 @@ class History:
 
     def play(self, steps: int) -> None:
         often = [self.log_lines] * 6 + [self.ingest] * 2 + [self.die] * 3
-        seldom = [self.rename, self.tell_the_server, self.tell_the_server, self.copy_and_truncate]
-        other = [self.compress, self.compress, self.pack_again, self.rename_again, self.copy_half, self.copy_whole]
+        seldom = [
+            self.rename,
+            self.tell_the_server,
+            self.tell_the_server,
+            self.copy_and_truncate,
+        ]
+        other = [
+            self.compress,
+            self.compress,
+            self.pack_again,
+            self.rename_again,
+            self.copy_half,
+            self.copy_whole,
+        ]
         for _ in range(steps):
             step = self.random.choice([*often, *seldom, *other, self.remove_the_copy])
             self.done.append(step.__name__)
@@ -238,8 +287,13 @@ class History:
         if not plain or not self.is_live():
             return
         path, ending = self.random.choice(plain), self.random.choice(sorted(PACK))
-        packed, stage = PACK[ending](path.read_bytes()), self.random.choice(["cut", "beside", "gone"])
-        path.with_name(path.name + ending).write_bytes(packed[: len(packed) // 2] if stage == "cut" else packed)
+        packed, stage = (
+            PACK[ending](path.read_bytes()),
+            self.random.choice(["cut", "beside", "gone"]),
+        )
+        path.with_name(path.name + ending).write_bytes(
+            packed[: len(packed) // 2] if stage == "cut" else packed
+        )
         if stage == "gone":
             path.unlink()
 
@@ -250,16 +304,22 @@ class History:
                 with suppress(EOFError):
                     text = gzip.decompress(path.read_bytes())
                     half = len(text) // 2
-                    path.write_bytes(gzip.compress(text[:half]) + gzip.compress(text[half:]))
+                    path.write_bytes(
+                        gzip.compress(text[:half]) + gzip.compress(text[half:])
+                    )
 
     def rename_again(self) -> None:
-        """As logrotate does with what it rotated before; the whole file goes, the server may still write to it.
+        """As logrotate does with what it rotated before; the whole file goes, the server may still
+        write to it.
 
-        No file takes another's place: where a whole log is gone, nobody can tell that a cut copy of it is one.
+        No file takes another's place: where a whole log is gone, nobody can tell that a cut copy of
+        it is one.
         """
         if logs := self.rotated_logs():
             path, name = self.random.choice(logs), self.next_name()
-            path.rename(name.with_name(name.name + (path.suffix if path.suffix in PACK else "")))
+            path.rename(
+                name.with_name(name.name + (path.suffix if path.suffix in PACK else ""))
+            )
 
     def copy_half(self) -> None:
         """As one sees a log while another program copies it."""
@@ -284,19 +344,28 @@ class History:
     def line(number: int) -> bytes:
         at = datetime.fromtimestamp(NOON + number, UTC)
         width = "x" * (number * 37 % 120)
-        return f'192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET /{number} HTTP/1.1" 200 9 "-" "{width}"\n'.encode()
+        return (
+            f'192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET /{number} '
+            f'HTTP/1.1" 200 9 "-" "{width}"\n'
+        ).encode()
 
     def is_live(self) -> bool:
         return os.path.samestat(os.fstat(self.writer.fileno()), self.live.stat())
 
     def rotated_logs(self) -> list[Path]:
-        return sorted(path for path in self.live.parent.iterdir() if path not in (self.live, self.copy))
+        return sorted(
+            path
+            for path in self.live.parent.iterdir()
+            if path not in (self.live, self.copy)
+        )
 
     def next_name(self) -> Path:
         """With a number behind it, or with a date."""
         self.rotated += 1
         date = f"access.log-20231{self.rotated:03}"
-        return self.live.with_name(self.random.choice([f"access.log.{self.rotated}", date]))
+        return self.live.with_name(
+            self.random.choice([f"access.log.{self.rotated}", date])
+        )
 
 
 def play(folder: Path, seed: int, steps: int, reader: Reader) -> None:
@@ -304,29 +373,41 @@ def play(folder: Path, seed: int, steps: int, reader: Reader) -> None:
     history.play(steps)
     assert history.written, "a history without lines proves nothing"
     times = reader.counted()
-    lost = [target for target in map("/{}".format, range(history.written)) if target not in times]
+    lost = [
+        target
+        for target in map("/{}".format, range(history.written))
+        if target not in times
+    ]
     twice = [target for target, number in times.items() if number > 1]
     assert not lost, (seed, history.done)
     assert not twice, (seed, history.done)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_line_of_any_history_is_counted_exactly_once(seed: int, tmp_path: Path) -> None:
+def test_every_line_of_any_history_is_counted_exactly_once(
+    seed: int, tmp_path: Path
+) -> None:
     play(tmp_path, seed, 30, InMemory(tmp_path))
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_so_it_is_when_kill_9_ends_the_runs_that_read_it(seed: int, tmp_path: Path) -> None:
+def test_so_it_is_when_kill_9_ends_the_runs_that_read_it(
+    seed: int, tmp_path: Path
+) -> None:
     play(tmp_path, seed, 30, InProcesses(tmp_path))
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("seed", range(1_000, 2_000))
-def test_every_line_of_1000_long_histories_is_counted_exactly_once(seed: int, tmp_path: Path) -> None:
+def test_every_line_of_1000_long_histories_is_counted_exactly_once(
+    seed: int, tmp_path: Path
+) -> None:
     play(tmp_path, seed, 60, InMemory(tmp_path))
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("seed", range(1_000, 2_000))
-def test_every_line_of_1000_histories_with_kill_9_is_counted_exactly_once(seed: int, tmp_path: Path) -> None:
+def test_every_line_of_1000_histories_with_kill_9_is_counted_exactly_once(
+    seed: int, tmp_path: Path
+) -> None:
     play(tmp_path, seed, 30, InProcesses(tmp_path))

@@ -1,4 +1,6 @@
-"""A small parcel that stands for very much is refused in little memory, and what is said of it fits into a line."""
+"""A small parcel that stands for very much is refused in little memory, and what is said of it fits
+into a line.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 NOON = 1_700_049_600
 MEBIBYTE = 2**20
 
-# Takes a good parcel and then a hostile one, and prints what became of it and the most memory, in MiB, of itself and of
-# the processes that it started.
+# Takes a good parcel and then a hostile one, and prints what became of it and the most memory, in
+# MiB, of itself and of the processes that it started.
 TAKER = """
 import resource, sys
 from pathlib import Path
@@ -43,24 +45,47 @@ print(arrival.note)
 
 @pytest.fixture
 def good(tmp_path: Path, logs: Path) -> Path:
-    lines = (f'192.0.2.1 - - [15/Nov/2023:12:00:00 +0000] "GET /{i} HTTP/1.1" 200 100 "-" "-"\n' for i in range(20))
+    lines = (
+        f'192.0.2.1 - - [15/Nov/2023:12:00:00 +0000] "GET /{i} HTTP/1.1" 200 100 "-" "-"\n'
+        for i in range(20)
+    )
     (logs / "access.log").write_text("".join(lines))
     source = Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"))
-    ingest([source], Outbox(MemoryStore(), tmp_path / "beside", tmp_path / "out"), tmp_path / "beside")
+    ingest(
+        [source],
+        Outbox(MemoryStore(), tmp_path / "beside", tmp_path / "out"),
+        tmp_path / "beside",
+    )
     (parcel,) = (tmp_path / "out").glob("*.parcel")
     return parcel
 
 
 def repeated(value: str, rows: int) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([value]))
+    return pa.DictionaryArray.from_arrays(
+        pa.array([0] * rows, pa.int32()), pa.array([value])
+    )
 
 
 def table(site: pa.Array, target: pa.Array) -> bytes:
     rows = len(site)
-    numbers = {name: pa.array([NOON // 86400 if name == "day" else 1] * rows) for name in ("day", "requests", "bytes")}
-    columns = {"day": numbers["day"], "site": site, "target": target, **numbers, "size": numbers["bytes"]}
+    numbers = {
+        name: pa.array([NOON // 86400 if name == "day" else 1] * rows)
+        for name in ("day", "requests", "bytes")
+    }
+    columns = {
+        "day": numbers["day"],
+        "site": site,
+        "target": target,
+        **numbers,
+        "size": numbers["bytes"],
+    }
     file = io.BytesIO()
-    pq.write_table(pa.table({**columns, "last": pa.array([NOON] * rows)}), file, compression="zstd", store_schema=False)
+    pq.write_table(
+        pa.table({**columns, "last": pa.array([NOON] * rows)}),
+        file,
+        compression="zstd",
+        store_schema=False,
+    )
     return file.getvalue()
 
 
@@ -94,8 +119,17 @@ def test_a_small_parcel_that_unfolds_to_a_large_one_is_refused_in_little_memory(
     columns[column] = repeated("/" + "a" * (length - 1), rows)
     bad = with_files(good, table(columns["site"], columns["target"]), rows)
     assert bad.stat().st_size < 300_000
-    command = [sys.executable, "-c", TAKER, str(good), str(bad), str(tmp_path / "counts")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.splitlines()
+    command = [
+        sys.executable,
+        "-c",
+        TAKER,
+        str(good),
+        str(bad),
+        str(tmp_path / "counts"),
+    ]
+    said = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=300
+    ).stdout.splitlines()
     outcome, ours, beside = said[0].split()
     assert outcome == "refused"
     assert int(ours) < 64, said
@@ -106,18 +140,36 @@ def test_what_is_no_table_says_so_in_a_line(good: Path, tmp_path: Path) -> None:
     store, named = MemoryStore(), "x" * 900_000
     hostile = {
         "columns": pa.table({named: [1]}),
-        "key": pa.table({"day": [1, 1], "site": ["a" * 250] * 2, "target": ["/" + "b" * 8000] * 2, **_ones(2)}),
+        "key": pa.table(
+            {
+                "day": [1, 1],
+                "site": ["a" * 250] * 2,
+                "target": ["/" + "b" * 8000] * 2,
+                **_ones(2),
+            }
+        ),
         "type": pa.table({"day": [1], "site": [1], "target": ["/"], **_ones(1)}),
     }
     for content in hostile.values():
         file = io.BytesIO()
         pq.write_table(content, file, store_schema=False)
-        (arrival,) = take([with_files(good, file.getvalue(), 2)], store, tmp_path / "counts", {("one", "node-1")})
+        (arrival,) = take(
+            [with_files(good, file.getvalue(), 2)],
+            store,
+            tmp_path / "counts",
+            {("one", "node-1")},
+        )
         assert arrival.outcome == "refused"
         assert len(arrival.note) <= 400
         assert "\n" not in arrival.note
     first, _, rest = good.read_bytes().partition(b"\n")
-    for claim in ({"source": named}, {"id": named}, {"lines": [[named, 1]]}, {"first_time": named}, {"copy_of": named}):
+    for claim in (
+        {"source": named},
+        {"id": named},
+        {"lines": [[named, 1]]},
+        {"first_time": named},
+        {"copy_of": named},
+    ):
         said = json.loads(first)
         said["segment"] |= claim
         bad = good.with_name("bad.parcel")
@@ -129,7 +181,9 @@ def test_what_is_no_table_says_so_in_a_line(good: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [2**33, 2**62, 10**30])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_length_that_is_not_there_takes_no_memory(good: Path, tmp_path: Path, kind: str, size: int) -> None:
+def test_a_length_that_is_not_there_takes_no_memory(
+    good: Path, tmp_path: Path, kind: str, size: int
+) -> None:
     first, _, rest = good.read_bytes().partition(b"\n")
     said = json.loads(first)
     said["files"][kind][0] = size

@@ -59,7 +59,11 @@ ACCESSES = st.builds(
     status=st.sampled_from([200, 200, 206, 304, 404, 500]),
 )
 # Logs that are there one after the other, with a run after each of them.
-LOGS = st.lists(st.lists(ACCESSES, max_size=4) | st.lists(ACCESSES, min_size=15, max_size=30), min_size=1, max_size=4)
+LOGS = st.lists(
+    st.lists(ACCESSES, max_size=4) | st.lists(ACCESSES, min_size=15, max_size=30),
+    min_size=1,
+    max_size=4,
+)
 
 
 def period(days: int = 2, first: int = 0) -> Period:
@@ -68,10 +72,14 @@ def period(days: int = 2, first: int = 0) -> Period:
 
 
 @contextmanager
-def counted(logs: Sequence[Sequence[Access]], sample_limit: int = 10**6) -> Iterator[tuple[MemoryStore, Path]]:
+def counted(
+    logs: Sequence[Sequence[Access]], sample_limit: int = 10**6
+) -> Iterator[tuple[MemoryStore, Path]]:
     """The store and the counts after each of the logs was read on its own."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Source("one", (f"{folder}/*.log",), "node-1", SiteRule(), "vhost_combined")
+        source = Source(
+            "one", (f"{folder}/*.log",), "node-1", SiteRule(), "vhost_combined"
+        )
         store, directory = MemoryStore(), Path(folder, "counts")
         for number, log in enumerate(logs):
             Path(folder, f"{number}.log").write_bytes(b"".join(map(bytes, log)))
@@ -80,21 +88,42 @@ def counted(logs: Sequence[Sequence[Access]], sample_limit: int = 10**6) -> Iter
 
 
 def distinct(logs: Sequence[Sequence[Access]]) -> list[list[Access]]:
-    """With another second for each access, so that no log looks like a copy of another, sorted as servers write."""
+    """With another second for each access, so that no log looks like a copy of another, sorted as
+    servers write.
+    """
     seconds = iter(range(1000))
     numbered = (
-        [Access(a.site, a.target, a.time // 1000 * 1000 + next(seconds), a.sent, a.status) for a in log] for log in logs
+        [
+            Access(
+                a.site,
+                a.target,
+                a.time // 1000 * 1000 + next(seconds),
+                a.sent,
+                a.status,
+            )
+            for a in log
+        ]
+        for log in logs
     )
     return [sorted(log, key=lambda a: a.time) for log in numbered]
 
 
-def files_by_hand(accesses: Sequence[Access]) -> list[tuple[str, str, int, int, int, int]]:
-    files: dict[tuple[str, str], tuple[int, int, int, int]] = defaultdict(lambda: (0, 0, 0, 0))
+def files_by_hand(
+    accesses: Sequence[Access],
+) -> list[tuple[str, str, int, int, int, int]]:
+    files: dict[tuple[str, str], tuple[int, int, int, int]] = defaultdict(
+        lambda: (0, 0, 0, 0)
+    )
     for a in accesses:
         if a.status < 400:
             requests, sent, size, last = files[a.site, a.target]
             whole = a.sent if a.status == 200 else 0
-            files[a.site, a.target] = (requests + 1, sent + a.sent, max(size, whole), max(last, a.time))
+            files[a.site, a.target] = (
+                requests + 1,
+                sent + a.sent,
+                max(size, whole),
+                max(last, a.time),
+            )
     return [(*name, *files[name]) for name in sorted(files)]
 
 
@@ -111,7 +140,12 @@ def rows(table: pd.DataFrame) -> list[tuple[object, ...]]:
 
 
 def within(accesses: Sequence[Sequence[Access]], when: Period) -> list[Access]:
-    return [a for log in accesses for a in log if when.start.timestamp() <= a.time < when.end.timestamp()]
+    return [
+        a
+        for log in accesses
+        for a in log
+        if when.start.timestamp() <= a.time < when.end.timestamp()
+    ]
 
 
 @settings(max_examples=30)
@@ -126,42 +160,64 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
     # A size that these days did not show is a matter of the days before them.
     shown = [size for *_, size, _ in by_hand]
     assert rows(files.assign(size=shown)) == by_hand
-    assert all(not size or size == merged for size, merged in zip(shown, files["size"], strict=True))
+    assert all(
+        not size or size == merged
+        for size, merged in zip(shown, files["size"], strict=True)
+    )
 
 
 @settings(max_examples=30)
 @given(LOGS.map(distinct), st.integers(1, 5), st.integers(1, 60))
-def test_the_sample_has_every_access_to_the_targets_it_has(logs: list[list[Access]], kept: int, limit: int) -> None:
+def test_the_sample_has_every_access_to_the_targets_it_has(
+    logs: list[list[Access]], kept: int, limit: int
+) -> None:
     with counted(logs, sample_limit=kept) as (store, directory):
         sample = hours_and_sample.sample_of(store, directory, period(), limit)
         files = file_table(store, directory, period()).whole()
     assert len(sample.time) <= limit
     assert (np.diff(sample.time) >= 0).all()
     # Seconds are distinct, so an access is known by its time.
-    asked = {a.time: (a.site, a.target) for a in within(logs, period()) if a.status < 400}
+    asked = {
+        a.time: (a.site, a.target) for a in within(logs, period()) if a.status < 400
+    }
     sampled = [asked[time] for time in sample.time.tolist()]
-    assert Counter(sampled) == {name: Counter(asked.values())[name] for name in set(sampled)}
-    assert [sample.sites[site] for site in sample.site[sample.target]] == [site for site, _ in sampled]
+    assert Counter(sampled) == {
+        name: Counter(asked.values())[name] for name in set(sampled)
+    }
+    assert [sample.sites[site] for site in sample.site[sample.target]] == [
+        site for site, _ in sampled
+    ]
     sizes = {(f[0], f[1]): f[4] or f[3] // f[2] for f in files.to_numpy().tolist()}
     assert sample.size[sample.target].tolist() == [sizes[name] for name in sampled]
-    assert sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
+    assert (
+        sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
+    )
     assert (sample.totals is None) == (sample.rate == 1)
     if sample.totals:
         requests = files["requests"].to_numpy()
         size = np.array([sizes[f[0], f[1]] for f in files.to_numpy().tolist()])
-        by_hand = kinds(pd.Index(sample.sites).get_indexer(pd.Index(files["site"])), requests, size)
-        assert all((getattr(sample.totals, each) == getattr(by_hand, each)).all() for each in Kinds.__slots__)
+        by_hand = kinds(
+            pd.Index(sample.sites).get_indexer(pd.Index(files["site"])), requests, size
+        )
+        assert all(
+            (getattr(sample.totals, each) == getattr(by_hand, each)).all()
+            for each in Kinds.__slots__
+        )
         assert by_hand.targets.sum() == len(files)
 
 
 @settings(max_examples=20)
 @given(LOGS.map(distinct), st.integers(5, 60))
-def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(logs: list[list[Access]], limit: int) -> None:
+def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(
+    logs: list[list[Access]], limit: int
+) -> None:
     one_log = [sorted((a for log in logs for a in log), key=lambda a: a.time)]
     samples = []
     for spread in (logs, one_log):
         with counted(spread) as (store, directory):
-            samples.append(hours_and_sample.sample_of(store, directory, period(), limit))
+            samples.append(
+                hours_and_sample.sample_of(store, directory, period(), limit)
+            )
     several, one = samples
     assert (several.sites, several.rate) == (one.sites, one.rate)
     for name in ("site", "size", "target", "time"):
@@ -188,23 +244,36 @@ def test_late_lines_go_to_the_day_they_belong_to(
     (logs / "late.log").write_bytes(line("/a", NOON + 1) + line("/a", NOON + DAY))
     read()
     for first, requests in ((-1, []), (0, [2]), (1, [1]), (2, [])):
-        assert file_table(store, counts, period(1, first)).whole()["requests"].tolist() == requests
+        assert (
+            file_table(store, counts, period(1, first)).whole()["requests"].tolist()
+            == requests
+        )
 
 
 def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
     logs: Path, line: Line, read: Read, store: MemoryStore, counts: Path
 ) -> None:
     before = line("/kept", NOON - DAY, 700) + line("/corrected", NOON - DAY, 900)
-    during = line("/kept", NOON, 0, 304) + line("/corrected", NOON, 300) + line("/never", NOON, 50, 206)
+    during = (
+        line("/kept", NOON, 0, 304)
+        + line("/corrected", NOON, 300)
+        + line("/never", NOON, 50, 206)
+    )
     (logs / "access.log").write_bytes(before + during)
     read()
     files = file_table(store, counts, period(1)).whole()
-    assert dict(zip(files["target"], files["size"], strict=True)) == {"/kept": 700, "/corrected": 300, "/never": 0}
+    assert dict(zip(files["target"], files["size"], strict=True)) == {
+        "/kept": 700,
+        "/corrected": 300,
+        "/never": 0,
+    }
     sample = hours_and_sample.sample_of(store, counts, period(1), 100)
     assert sample.size.tolist() == [300, 700, 50]
 
 
-def test_nothing_counted_merges_to_empty_tables(store: MemoryStore, counts: Path) -> None:
+def test_nothing_counted_merges_to_empty_tables(
+    store: MemoryStore, counts: Path
+) -> None:
     assert file_table(store, counts, period()).whole().empty
     assert hours_and_sample.hours_of(store, counts, period()).empty
     sample = hours_and_sample.sample_of(store, counts, period(), 100)
@@ -214,7 +283,9 @@ def test_nothing_counted_merges_to_empty_tables(store: MemoryStore, counts: Path
 def test_a_reading_keeps_its_answers_by_hour_and_when_it_was_made(
     logs: Path, line: Line, store: MemoryStore, source: Source, counts: Path
 ) -> None:
-    (logs / "access.log").write_bytes(line("/a", NOON) + line("/b", NOON + 3599, status=404) + line("/c", NOON + 3600))
+    (logs / "access.log").write_bytes(
+        line("/a", NOON) + line("/b", NOON + 3599, status=404) + line("/c", NOON + 3600)
+    )
     ingest([source], store, counts, read_at=NOON + 7200)
     (segment,) = store.segments(0, 10**6)
     assert segment.hours == ((NOON // 3600, 2), (NOON // 3600 + 1, 1))
@@ -224,20 +295,29 @@ def test_a_reading_keeps_its_answers_by_hour_and_when_it_was_made(
 def test_a_reading_that_understands_nothing_belongs_to_the_day_it_was_made(
     logs: Path, store: MemoryStore, counts: Path
 ) -> None:
-    source = Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"), "combined")
+    source = Source(
+        "one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"), "combined"
+    )
     (logs / "access.log").write_bytes(b"nonsense\n" * 10)
     ingest([source], store, counts, read_at=NOON)
     (segment,) = store.segments(NOON // DAY, NOON // DAY)
     assert dict(segment.lines)["malformed"] == 10
 
 
-def test_the_same_log_leaves_the_same_files_wherever_it_is_read(logs: Path, line: Line, source: Source) -> None:
+def test_the_same_log_leaves_the_same_files_wherever_it_is_read(
+    logs: Path, line: Line, source: Source
+) -> None:
     (logs / "access.log").write_bytes(line("/a") * 10 + line("/b"))
     read = []
     for _ in range(2):
         with tempfile.TemporaryDirectory() as counts:
             ingest([source], MemoryStore(), Path(counts))
-            read.append({path.name: path.read_bytes() for path in Path(counts).glob("*.parquet")})
+            read.append(
+                {
+                    path.name: path.read_bytes()
+                    for path in Path(counts).glob("*.parquet")
+                }
+            )
     assert read[0] == read[1]
     assert len(read[0]) == 3
 
@@ -248,13 +328,23 @@ def test_leftovers_of_killed_runs_are_removed_and_nothing_else(
     (logs / "access.log").write_bytes(line("/a"))
     read()
     ours = {path.name for path in counts.iterdir()}
-    for name in (f"{'0' * 40}.files.parquet", f"{'0' * 40}.hours.parquet.part", "notes.txt", "other.parquet"):
+    for name in (
+        f"{'0' * 40}.files.parquet",
+        f"{'0' * 40}.hours.parquet.part",
+        "notes.txt",
+        "other.parquet",
+    ):
         (counts / name).touch()
     read()
-    assert {path.name for path in counts.iterdir()} == ours | {"notes.txt", "other.parquet"}
+    assert {path.name for path in counts.iterdir()} == ours | {
+        "notes.txt",
+        "other.parquet",
+    }
 
 
-def test_a_store_that_knows_nothing_clears_nothing(logs: Path, line: Line, source: Source, counts: Path) -> None:
+def test_a_store_that_knows_nothing_clears_nothing(
+    logs: Path, line: Line, source: Source, counts: Path
+) -> None:
     (logs / "access.log").write_bytes(line("/a"))
     ingest([source], MemoryStore(), counts)
     (logs / "access.log").write_bytes(line("/b"))
@@ -263,7 +353,9 @@ def test_a_store_that_knows_nothing_clears_nothing(logs: Path, line: Line, sourc
     assert ours < set(counts.glob("*.parquet"))
 
 
-def test_two_runs_cannot_read_into_one_directory(logs: Path, line: Line, read: Read, counts: Path) -> None:
+def test_two_runs_cannot_read_into_one_directory(
+    logs: Path, line: Line, read: Read, counts: Path
+) -> None:
     (logs / "access.log").write_bytes(line("/a"))
     with partials.hold_directory(counts), pytest.raises(Busy):
         read()
@@ -296,9 +388,16 @@ def test_a_full_disk_counts_nothing_and_loses_nothing(
     assert file_table(store, counts, period()).whole()["requests"].sum() == 2_000
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"damaged")])
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda path: path.write_bytes(b"damaged")]
+)
 def test_counts_that_are_gone_or_damaged_are_never_taken_for_none(
-    damage: Callable[[Path], object], logs: Path, line: Line, read: Read, store: MemoryStore, counts: Path
+    damage: Callable[[Path], object],
+    logs: Path,
+    line: Line,
+    read: Read,
+    store: MemoryStore,
+    counts: Path,
 ) -> None:
     (logs / "access.log").write_bytes(line("/a"))
     read()

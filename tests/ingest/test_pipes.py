@@ -40,7 +40,9 @@ def piped(tmp_path: Path, store: MemoryStore, counts: Path) -> Piped:
     def run(content: bytes) -> FileReport:
         writer = threading.Thread(target=pipe.write_bytes, args=[content], daemon=True)
         writer.start()
-        source = Source("one", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),))
+        source = Source(
+            "one", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),)
+        )
         (report,) = ingest([source], store, counts)
         writer.join(60)
         return report
@@ -89,16 +91,31 @@ def test_a_file_and_a_pipe_of_it_count_once_whichever_comes_first(
 
 @pytest.mark.parametrize("pipe_first", [True, False])
 def test_a_log_whose_name_says_its_site_and_a_pipe_of_it_count_once(
-    line: Line, store: MemoryStore, counts: Path, logs: Path, tmp_path: Path, pipe_first: bool
+    line: Line,
+    store: MemoryStore,
+    counts: Path,
+    logs: Path,
+    tmp_path: Path,
+    pipe_first: bool,
 ) -> None:
     log, pipe = logs / "a.example.access.log", tmp_path / "pipe"
     log.write_bytes(text_of(line, 20))
     os.mkfifo(pipe)
-    named = Source("node-1", (str(log),), "node-1", SiteRule(pattern="(?P<site>.+)[.]access[.]log"))
-    piped = Source("node-1:a.example", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),))
+    named = Source(
+        "node-1", (str(log),), "node-1", SiteRule(pattern="(?P<site>.+)[.]access[.]log")
+    )
+    piped = Source(
+        "node-1:a.example",
+        (),
+        "node-1",
+        SiteRule(fixed="a.example"),
+        files=(str(pipe),),
+    )
     counted = []
     for source in (piped, named) if pipe_first else (named, piped):
-        writer = threading.Thread(target=pipe.write_bytes, args=[log.read_bytes()], daemon=True)
+        writer = threading.Thread(
+            target=pipe.write_bytes, args=[log.read_bytes()], daemon=True
+        )
         if source is piped:
             writer.start()
         (report,) = ingest([source], store, counts)
@@ -108,32 +125,46 @@ def test_a_log_whose_name_says_its_site_and_a_pipe_of_it_count_once(
     assert counted == [20, 0]
 
 
-def test_a_pipe_that_only_begins_like_a_counted_log_is_counted_from_its_beginning(line: Line, piped: Piped) -> None:
+def test_a_pipe_that_only_begins_like_a_counted_log_is_counted_from_its_beginning(
+    line: Line, piped: Piped
+) -> None:
     alike = text_of(line, 1_000)
     assert lines_of(piped(alike + text_of(line, 50, 5_000))) == 1_050
     assert lines_of(piped(alike + text_of(line, 70, 9_000))) == 1_070
 
 
-def test_a_pipe_goes_on_where_the_longest_of_several_logs_that_begin_alike_ended(line: Line, piped: Piped) -> None:
-    alike, ours, other = text_of(line, 1_000), text_of(line, 400, 5_000), text_of(line, 300, 9_000)
+def test_a_pipe_goes_on_where_the_longest_of_several_logs_that_begin_alike_ended(
+    line: Line, piped: Piped
+) -> None:
+    alike, ours, other = (
+        text_of(line, 1_000),
+        text_of(line, 400, 5_000),
+        text_of(line, 300, 9_000),
+    )
     piped(alike + other)
     piped(alike + ours)
     assert lines_of(piped(alike + ours + other)) == 300
 
 
-def test_a_pipe_that_ends_before_what_was_counted_is_a_copy(line: Line, piped: Piped) -> None:
+def test_a_pipe_that_ends_before_what_was_counted_is_a_copy(
+    line: Line, piped: Piped
+) -> None:
     piped(text_of(line, 1_000))
     short = piped(text_of(line, 900))
     assert (short.outcome, lines_of(short)) == ("copy", 0)
 
 
-def test_the_cut_last_line_of_a_pipe_waits_for_one_that_has_it_whole(line: Line, piped: Piped) -> None:
+def test_the_cut_last_line_of_a_pipe_waits_for_one_that_has_it_whole(
+    line: Line, piped: Piped
+) -> None:
     text = text_of(line, 100)
     assert lines_of(piped(text[:-5])) == 99
     assert lines_of(piped(text)) == 1
 
 
-def test_a_pipe_with_nothing_in_it_is_empty_and_a_cut_packed_one_says_so(line: Line, piped: Piped) -> None:
+def test_a_pipe_with_nothing_in_it_is_empty_and_a_cut_packed_one_says_so(
+    line: Line, piped: Piped
+) -> None:
     assert piped(b"").outcome == "empty"
     cut_off = piped(gzip.compress(text_of(line, 20_000))[:-2_000])
     assert cut_off.outcome == "read"
@@ -143,17 +174,23 @@ def test_a_pipe_with_nothing_in_it_is_empty_and_a_cut_packed_one_says_so(line: L
 def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from flex.store import MemoryStore\n"
-        "from flex_logs_ingest.reading.read_logs import ingest; from flex_logs_ingest.scan.site_rules import SiteRule\n"
+        "from flex_logs_ingest.reading.read_logs import ingest; from "
+        "flex_logs_ingest.scan.site_rules import SiteRule\n"
         "from flex_logs_ingest.files.sources import Source\n"
         "source = Source('one', (), 'n', SiteRule(fixed='a.example'), files=('-',))\n"
         "print(dict(ingest([source], MemoryStore(), Path(sys.argv[1]))[0].lines)['counted'])"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "counts")]
-    said = subprocess.run(command, input=text_of(line, 300), capture_output=True, check=True, timeout=300)
+    said = subprocess.run(
+        command, input=text_of(line, 300), capture_output=True, check=True, timeout=300
+    )
     assert said.stdout.strip() == b"300"
 
 
-@given(st.lists(st.binary(max_size=9), max_size=9), st.lists(st.integers(0, 60), max_size=6))
+@given(
+    st.lists(st.binary(max_size=9), max_size=9),
+    st.lists(st.integers(0, 60), max_size=6),
+)
 def test_cutting_at_places_keeps_the_bytes_and_ends_a_piece_at_each_place(
     chunks: list[bytes], places: list[int]
 ) -> None:
@@ -177,8 +214,14 @@ def test_a_pipe_goes_on_by_the_columns_that_were_in_force_where_its_log_was_coun
     new = old + b"2023-11-15 12:00:02 a.example 9 200 /new\n" * 4
     writer = threading.Thread(target=pipe.write_bytes, args=[new], daemon=True)
     writer.start()
-    (report,) = ingest([Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts)
+    (report,) = ingest(
+        [Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts
+    )
     writer.join(60)
     assert dict(report.lines)["counted"] == 4
     table = file_table(store, counts, EVER).whole()
-    assert dict(zip(table["target"], table["requests"].tolist(), strict=True)) == {"/old": 9, "/then": 9, "/new": 4}
+    assert dict(zip(table["target"], table["requests"].tolist(), strict=True)) == {
+        "/old": 9,
+        "/then": 9,
+        "/new": 4,
+    }

@@ -26,23 +26,42 @@ from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 
 PERIOD = Period.days_before(datetime(2026, 11, 21, tzinfo=UTC), 1)
 TABLES = st.dictionaries(
-    st.tuples(st.sampled_from(["a.example", "b.example"]), st.integers(0, 40).map("/dir{}/x.html".format)),
-    st.tuples(st.integers(1, 5) | st.integers(1, 2**50), st.integers(0, 2**50), st.integers(0, 9), st.integers(0, 99)),
+    st.tuples(
+        st.sampled_from(["a.example", "b.example"]),
+        st.integers(0, 40).map("/dir{}/x.html".format),
+    ),
+    st.tuples(
+        st.integers(1, 5) | st.integers(1, 2**50),
+        st.integers(0, 2**50),
+        st.integers(0, 9),
+        st.integers(0, 99),
+    ),
     max_size=40,
-).map(lambda rows: FILES.make(pd.DataFrame([(*name, *rows[name]) for name in rows], columns=list(FILES.columns))))
+).map(
+    lambda rows: FILES.make(
+        pd.DataFrame(
+            [(*name, *rows[name]) for name in rows], columns=list(FILES.columns)
+        )
+    )
+)
 
 
 @contextmanager
 def on_disk(files: pd.DataFrame) -> Iterator[FileTable]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "files.parquet")
-        pq.write_table(pa.Table.from_pandas(files, SCHEMA, preserve_index=False), path, **LAYOUT)
+        pq.write_table(
+            pa.Table.from_pandas(files, SCHEMA, preserve_index=False), path, **LAYOUT
+        )
         yield FileTable(path, PERIOD)
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    TABLES, st.sampled_from(file_questions.ORDERS), st.sampled_from(["", "a.example"]), st.sampled_from(["", "/dir1*"])
+    TABLES,
+    st.sampled_from(file_questions.ORDERS),
+    st.sampled_from(["", "a.example"]),
+    st.sampled_from(["", "/dir1*"]),
 )
 def test_the_first_files_are_those_of_the_whole_table_in_that_order(
     files: pd.DataFrame, order: str, site: str, match: str
@@ -50,17 +69,27 @@ def test_the_first_files_are_those_of_the_whole_table_in_that_order(
     rows = [
         row
         for row in files.to_dict("records")
-        if (not site or row["site"] == site) and (not match or fnmatchcase(row["target"], match))
+        if (not site or row["site"] == site)
+        and (not match or fnmatchcase(row["target"], match))
     ]
-    expected = sorted(rows, key=lambda row: (-row[order], row["site"], row["target"]))[:5]
+    expected = sorted(rows, key=lambda row: (-row[order], row["site"], row["target"]))[
+        :5
+    ]
     with on_disk(files) as table:
-        assert largest(table, site, order=order, limit=5, match=match).to_dict("records") == expected
+        assert (
+            largest(table, site, order=order, limit=5, match=match).to_dict("records")
+            == expected
+        )
 
 
-def locality_by_hand(rows: list[dict[Hashable, int]], of: str, percent: int) -> tuple[int, int]:
+def locality_by_hand(
+    rows: list[dict[Hashable, int]], of: str, percent: int
+) -> tuple[int, int]:
     """File by file, until they come to that share."""
     wanted, weight, size = sum(row[of] for row in rows) * percent, 0, 0
-    for number, row in enumerate(sorted(rows, key=lambda row: (-row[of], row["size"])), start=1):
+    for number, row in enumerate(
+        sorted(rows, key=lambda row: (-row[of], row["size"])), start=1
+    ):
         weight, size = weight + row[of], size + row["size"]
         if weight * 100 >= wanted:
             return number, size
@@ -69,7 +98,9 @@ def locality_by_hand(rows: list[dict[Hashable, int]], of: str, percent: int) -> 
 
 @settings(max_examples=25, deadline=None)
 @given(TABLES, st.sampled_from(["", "b.example"]))
-def test_locality_is_what_one_finds_file_by_file(files: pd.DataFrame, site: str) -> None:
+def test_locality_is_what_one_finds_file_by_file(
+    files: pd.DataFrame, site: str
+) -> None:
     rows = [row for row in files.to_dict("records") if not site or row["site"] == site]
     with on_disk(files) as table:
         found = locality(table, site)
@@ -84,9 +115,14 @@ def test_locality_is_what_one_finds_file_by_file(files: pd.DataFrame, site: str)
 
 def test_any_question_may_be_asked() -> None:
     zeros = {name: [0, 0, 7] for name in ("requests", "bytes", "size", "last")}
-    files = FILES.from_columns({"site": ["a", "a", "b"], "target": ["/1", "/2", "/1"], **zeros})
+    files = FILES.from_columns(
+        {"site": ["a", "a", "b"], "target": ["/1", "/2", "/1"], **zeros}
+    )
     with on_disk(files) as table:
-        found = ask(table, "SELECT site, sum(size)::BIGINT AS sizes FROM files GROUP BY site ORDER BY site")
+        found = ask(
+            table,
+            "SELECT site, sum(size)::BIGINT AS sizes FROM files GROUP BY site ORDER BY site",
+        )
     assert found.to_dict("list") == {"site": ["a", "b"], "sizes": [0, 7]}
 
 

@@ -1,7 +1,8 @@
 """Real logs, a folder for each set of them, where TRACES names the folder that holds the sets.
 
-They are no part of FLEX. Rotated logs are there twice in some sets, packed and not: how many lines there are in
-contents that differ is counted here in the plainest way, and what FLEX counts has to be the same.
+They are no part of FLEX. Rotated logs are there twice in some sets, packed and not: how many lines
+there are in contents that differ is counted here in the plainest way, and what FLEX counts has to
+be the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from flex_logs_ingest.reading.read_logs import FAILED, FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
 TRACES = Path(os.environ.get("TRACES", "/nowhere"))
-SETS = sorted(path.name for path in TRACES.iterdir() if path.is_dir()) if TRACES.is_dir() else []
+SETS = (
+    sorted(path.name for path in TRACES.iterdir() if path.is_dir())
+    if TRACES.is_dir()
+    else []
+)
 # In files, and in contents that differ.
 KNOWN = {"apache_xzymo": (95_911, 49_994), "vhost_xzymo": (73_474, 38_235)}
 
@@ -50,10 +55,16 @@ def distinct(contents: list[bytes]) -> list[bytes]:
 
 @pytest.mark.skipif(not SETS, reason="TRACES names no folder of real logs")
 @pytest.mark.parametrize("name", SETS)
-def test_every_line_of_contents_that_differ_is_counted_once(name: str, tmp_path: Path) -> None:
+def test_every_line_of_contents_that_differ_is_counted_once(
+    name: str, tmp_path: Path
+) -> None:
     store = MemoryStore()
     reports = read(TRACES / name, tmp_path / "counts", store)
-    usable = [report for report in reports if report.outcome not in FAILED and report.format != "worldcup98"]
+    usable = [
+        report
+        for report in reports
+        if report.outcome not in FAILED and report.format != "worldcup98"
+    ]
     contents = [content(report.path) for report in usable]
     counted = sum(number for report in usable for _, number in report.lines)
     assert counted == lines(distinct(contents))

@@ -1,4 +1,6 @@
-"""Old counts: added up by week, deleted in the end, and never a line counted twice or lost on the way."""
+"""Old counts: added up by week, deleted in the end, and never a line counted twice or lost on the
+way.
+"""
 
 from __future__ import annotations
 
@@ -39,20 +41,30 @@ def four_weeks(logs: Path, line: Line, read: Read) -> None:
     """A log for each of the last 28 days, with a file of every day's own and one that all have."""
     for day in range(-28, 0):
         at = NOON + day * DAY
-        text = line("/all", at, 100 + day) + line(f"/{day}", at + 1) + line("/error", at + 7200, status=404)
+        text = (
+            line("/all", at, 100 + day)
+            + line(f"/{day}", at + 1)
+            + line("/error", at + 7200, status=404)
+        )
         (logs / f"{28 + day:02}.log").write_bytes(text)
         read()
 
 
-def tables(store: MemoryStore, counts: Path, period: Period) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return file_table(store, counts, period).whole(), hours_and_sample.hours_of(store, counts, period)
+def tables(
+    store: MemoryStore, counts: Path, period: Period
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return file_table(store, counts, period).whole(), hours_and_sample.hours_of(
+        store, counts, period
+    )
 
 
 PERIODS = [days(-28, -1), days(-20, -15), days(-9, -9), days(-7, -1), days(-40, -29)]
 
 
 @pytest.mark.usefixtures("four_weeks")
-def test_weeks_before_the_window_are_added_up_and_say_the_same(store: MemoryStore, counts: Path) -> None:
+def test_weeks_before_the_window_are_added_up_and_say_the_same(
+    store: MemoryStore, counts: Path
+) -> None:
     before = [tables(store, counts, period) for period in PERIODS]
     done = tidy(store, counts, window_from=TODAY - 7, keep_from=0)
     # The week of the window's first day is still open.
@@ -61,7 +73,9 @@ def test_weeks_before_the_window_are_added_up_and_say_the_same(store: MemoryStor
     assert list(counts.glob("*.merged.parquet")) == []
     for period, (files, hours) in zip(PERIODS, before, strict=True):
         pd.testing.assert_frame_equal(file_table(store, counts, period).whole(), files)
-        pd.testing.assert_frame_equal(hours_and_sample.hours_of(store, counts, period), hours)
+        pd.testing.assert_frame_equal(
+            hours_and_sample.hours_of(store, counts, period), hours
+        )
     assert tidy(store, counts, window_from=TODAY - 7, keep_from=0) == Tidied()
 
 
@@ -74,7 +88,10 @@ def test_a_late_line_joins_the_week_it_belongs_to(
     read()
     assert tidy(store, counts, window_from=TODAY, keep_from=0).sums == 1
     files = file_table(store, counts, days(-20, -20)).whole()
-    assert dict(zip(files["target"], files["requests"], strict=True)) == {"/-20": 1, "/all": 2}
+    assert dict(zip(files["target"], files["requests"], strict=True)) == {
+        "/-20": 1,
+        "/all": 2,
+    }
 
 
 @pytest.mark.usefixtures("four_weeks")
@@ -90,7 +107,9 @@ def test_what_is_added_up_or_deleted_is_not_read_again(
 
 
 @pytest.mark.usefixtures("four_weeks")
-def test_days_whose_counts_were_deleted_are_never_taken_for_idle(store: MemoryStore, counts: Path) -> None:
+def test_days_whose_counts_were_deleted_are_never_taken_for_idle(
+    store: MemoryStore, counts: Path
+) -> None:
     assert tidy(store, counts, window_from=TODAY - 7, keep_from=TODAY - 21).deleted == 7
     assert len(file_table(store, counts, days(-14, -1)).whole()) == 15
     for made in (file_table, hours_and_sample.hours_of):
@@ -100,13 +119,18 @@ def test_days_whose_counts_were_deleted_are_never_taken_for_idle(store: MemorySt
 
 @pytest.mark.usefixtures("four_weeks")
 def test_the_table_in_use_stays_and_others_go(store: MemoryStore, counts: Path) -> None:
-    mine, other = file_table(store, counts, days(-7, -1)), file_table(store, counts, days(-1, -1))
+    mine, other = (
+        file_table(store, counts, days(-7, -1)),
+        file_table(store, counts, days(-1, -1)),
+    )
     tidy(store, counts, window_from=TODAY - 7, keep_from=0, table=mine.path)
     assert (mine.path.exists(), other.path.exists()) == (True, False)
 
 
 @pytest.mark.usefixtures("four_weeks")
-def test_a_sample_is_of_the_days_that_still_have_one(store: MemoryStore, counts: Path) -> None:
+def test_a_sample_is_of_the_days_that_still_have_one(
+    store: MemoryStore, counts: Path
+) -> None:
     tidy(store, counts, window_from=TODAY - 7, keep_from=0)
     sample = hours_and_sample.sample_of(store, counts, days(-28, -1), 1_000)
     assert len(sample.time) == 2 * 9

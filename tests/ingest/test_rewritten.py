@@ -1,4 +1,6 @@
-"""A log whose lines were edited after reading counts once, and is shown; logs that are alike by chance both count."""
+"""A log whose lines were edited after reading counts once, and is shown; logs that are alike by
+chance both count.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,14 @@ def lines(number: int, first: int = 0) -> list[bytes]:
         at = datetime.fromtimestamp(NOON + i * 97, UTC)
         status = 404 if i % 11 == 3 else 200
         target = f"/{i % 17}/page"
-        request = f'"GET {target} HTTP/1.1" {status} {100 + i * 7 % 50_000}' if i % 41 != 40 else "nonsense"
-        found.append(f'192.0.2.{i % 250} - - [{at:%d/%b/%Y:%H:%M:%S} +0000] {request} "-" "-"\n'.encode())
+        request = (
+            f'"GET {target} HTTP/1.1" {status} {100 + i * 7 % 50_000}'
+            if i % 41 != 40
+            else "nonsense"
+        )
+        found.append(
+            f'192.0.2.{i % 250} - - [{at:%d/%b/%Y:%H:%M:%S} +0000] {request} "-" "-"\n'.encode()
+        )
     return found
 
 
@@ -144,15 +152,21 @@ def test_a_log_counted_elsewhere_and_sent_counts_once_when_it_is_edited(
     ingest([source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside")
     (logs / "access.log").unlink()
     (logs / "access.log.1").write_bytes(masked(given))
-    (report,) = ingest([source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside")
+    (report,) = ingest(
+        [source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside"
+    )
     assert report.outcome == "rewritten"
     taken = arrivals.take([out], store, counts, {("one", "node-1")})
-    assert [arrival.outcome for arrival in taken] == ["taken"] * 3, [arrival.note for arrival in taken]
+    assert [arrival.outcome for arrival in taken] == ["taken"] * 3, [
+        arrival.note for arrival in taken
+    ]
     assert requests(store, counts) == answered(given)
     assert [bool(each.copy_of) for each in store.segments(0, 10**6)].count(True) == 1
 
 
-def test_after_a_yes_an_edited_copy_counts(logs: Path, counts: Path, store: MemoryStore, source: Source) -> None:
+def test_after_a_yes_an_edited_copy_counts(
+    logs: Path, counts: Path, store: MemoryStore, source: Source
+) -> None:
     given = lines(300)
     (logs / "a.log").write_bytes(b"".join(given[:200]))
     ingest([source], store, counts)
@@ -166,7 +180,10 @@ def test_after_a_yes_an_edited_copy_counts(logs: Path, counts: Path, store: Memo
         assert requests(store, counts) == answered(given) + answered(given[:200])
     with other.open("ab") as file:
         file.write(lines(1, 301)[0])
-    assert {report.outcome for report in ingest([source], store, counts)} == {"nothing new", "read"}
+    assert {report.outcome for report in ingest([source], store, counts)} == {
+        "nothing new",
+        "read",
+    }
     assert requests(store, counts) == answered(given) + answered(given[:200]) + 1
 
 
@@ -176,12 +193,19 @@ def test_a_yes_before_the_copy_was_looked_at_counts_it_too(
     given = lines(300)
     for name, content in (("a.log", b"".join(given)), ("b.log", masked(given))):
         (logs / name).write_bytes(content)
-        ingest([replace(source, globs=(), files=(str(logs / name),))], store, counts, copies_too=True)
+        ingest(
+            [replace(source, globs=(), files=(str(logs / name),))],
+            store,
+            counts,
+            copies_too=True,
+        )
     assert requests(store, counts) == 2 * answered(given)
 
 
 @pytest.mark.parametrize("other", ["target", "bytes", "second", "site", "status"])
-def test_a_log_that_differs_in_what_counts_is_another(logs: Path, counts: Path, store: MemoryStore, other: str) -> None:
+def test_a_log_that_differs_in_what_counts_is_another(
+    logs: Path, counts: Path, store: MemoryStore, other: str
+) -> None:
     given = lines(300)
     edits = {
         "target": (b"/5/page", b"/6/page"),
@@ -197,11 +221,14 @@ def test_a_log_that_differs_in_what_counts_is_another(logs: Path, counts: Path, 
     old, new = edits[other]
     changed = b"".join(of_site).replace(b"192.0.2.", b"198.51.100.")
     assert old in changed
-    # The first line stays as it is, so that the logs open alike, but where every line has another site.
+    # The first line stays as it is, so that the logs open alike, but where every line has another
+    # site.
     first, _, rest = changed.partition(b"\n")
     first = first.replace(old, new) if other == "site" else first
     (logs / "b.log").write_bytes(first + b"\n" + rest.replace(old, new))
-    reports = {Path(report.path).name: report for report in ingest([source], store, counts)}
+    reports = {
+        Path(report.path).name: report for report in ingest([source], store, counts)
+    }
     assert reports["b.log"].outcome == "read"
     assert requests(store, counts) >= 2 * answered(given)
 
@@ -225,13 +252,19 @@ def test_logs_of_two_sites_that_only_a_monitor_asks_for_both_count(
 ) -> None:
     for site in ("a", "b"):
         asked = b"".join(line("/", NOON + 60 * i) for i in range(300))
-        (logs / f"{site}.example.log").write_bytes(asked if site == "a" else asked.replace(b"192.0.2.1", b"::1"))
-    source = Source("one", (f"{logs}/*",), "node-1", SiteRule(pattern=r"(?P<site>.+)[.]log"))
+        (logs / f"{site}.example.log").write_bytes(
+            asked if site == "a" else asked.replace(b"192.0.2.1", b"::1")
+        )
+    source = Source(
+        "one", (f"{logs}/*",), "node-1", SiteRule(pattern=r"(?P<site>.+)[.]log")
+    )
     assert {report.outcome for report in ingest([source], store, counts)} == {"read"}
     assert requests(store, counts) == 600
 
 
-def test_readings_of_older_versions_are_told_by_their_hours(logs: Path, counts: Path, source: Source) -> None:
+def test_readings_of_older_versions_are_told_by_their_hours(
+    logs: Path, counts: Path, source: Source
+) -> None:
     store = _Unsigned()
     given = lines(400)
     (logs / "access.log").write_bytes(b"".join(given))
@@ -262,7 +295,9 @@ def test_what_is_killed_while_an_edited_log_is_read_loses_nothing_and_counts_not
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_yes_that_was_killed_counts_once(logs: Path, counts: Path, source: Source, after: bool) -> None:
+def test_a_yes_that_was_killed_counts_once(
+    logs: Path, counts: Path, source: Source, after: bool
+) -> None:
     store = DyingStore()
     given = lines(300)
     for name, content in (("a.log", b"".join(given)), ("b.log", masked(given))):
@@ -278,7 +313,10 @@ def test_a_yes_that_was_killed_counts_once(logs: Path, counts: Path, source: Sou
 
 def test_both_engines_sign_alike() -> None:
     layout, rule = layout_of("combined"), SiteRule(fixed="a.example")
-    native, reference = new_scanner(layout, rule, 10), Scanner(ReferenceScan(layout, rule, 10))
+    native, reference = (
+        new_scanner(layout, rule, 10),
+        Scanner(ReferenceScan(layout, rule, 10)),
+    )
     for scanner in (native, reference):
         scanner.feed(b"".join(lines(1000)) + masked(lines(3), b"::") * 3)
     one, other = signature(native.finish()), signature(reference.finish())
@@ -319,7 +357,9 @@ class _Unsigned(MemoryStore):
         super()._keep(replace(segment, signature="", opening=""), stream)  # type: ignore[arg-type]  # a Stream
 
 
-def test_signatures_add_up_however_a_log_is_read(logs: Path, counts: Path, source: Source) -> None:
+def test_signatures_add_up_however_a_log_is_read(
+    logs: Path, counts: Path, source: Source
+) -> None:
     given = lines(1000)
     random.Random(1).shuffle(given)
     whole, pieces = MemoryStore(), MemoryStore()

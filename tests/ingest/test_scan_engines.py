@@ -32,12 +32,22 @@ LAYOUTS: dict[str, Layout] = {
     **FORMATS,
     "in parts, quoted last": from_apache('<%t> %m %U%q %H %>s %b "%{Host}i"'),
     "bare": from_apache("%v,%{sec}t,%s,%B,%r"),
-    "JSON as fields": from_nginx('{"h":"$host","t":"$time_iso8601","r":"$request","s":$status,"b":$bytes_sent}'),
-    "listed": from_nginx("$http_x_forwarded_for $time_local $host $request $status $bytes_sent"),
-    "a URL": from_nginx("$time_iso8601 $request_method $scheme://$host$uri $server_protocol $status $bytes_sent"),
+    "JSON as fields": from_nginx(
+        '{"h":"$host","t":"$time_iso8601","r":"$request","s":$status,"b":$bytes_sent}'
+    ),
+    "listed": from_nginx(
+        "$http_x_forwarded_for $time_local $host $request $status $bytes_sent"
+    ),
+    "a URL": from_nginx(
+        "$time_iso8601 $request_method $scheme://$host$uri $server_protocol $status $bytes_sent"
+    ),
     "moved": from_apache("%{%e.%m.%y %T}t %{User-Agent}i %v%U %m %H %>s %b"),
-    "columns": layout_of("w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"),
-    "columns without bytes": layout_of("w3c date time cs-method cs-uri-stem sc-status", unsized=True),
+    "columns": layout_of(
+        "w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"
+    ),
+    "columns without bytes": layout_of(
+        "w3c date time cs-method cs-uri-stem sc-status", unsized=True
+    ),
     "without bytes": layout_of('%v %t "%r" %s', unsized=True),
 }
 
@@ -46,8 +56,14 @@ layouts = st.sampled_from(list(LAYOUTS.values()))
 rules = st.sampled_from(RULES)
 
 # Lines that are nearly right meet more of the code than bytes at random.
-text_logs = [SAMPLES / f"{name}.log" for name, layout in FORMATS.items() if layout.kind != "records"]
-real_lines = [line for log in text_logs for line in log.read_bytes().splitlines(keepends=True)]
+text_logs = [
+    SAMPLES / f"{name}.log"
+    for name, layout in FORMATS.items()
+    if layout.kind != "records"
+]
+real_lines = [
+    line for log in text_logs for line in log.read_bytes().splitlines(keepends=True)
+]
 real_lines += [
     b'{"h":"example.org","t":"2000-10-10T13:55:36Z","r":"GET /\\"x HTTP/1.1","s":200,"b":5}\n',
     b"2000-10-10 13:55:36 GET /a+b example.org 200 5\n",
@@ -111,7 +127,17 @@ pieces = [
         b"Z",
         b"10/Oct/",
     ),
-    *(b"#", b"#Fields: ", b"request", b"request.host", b'"request":{', b"|", b"~", b".5", b"-1"),
+    *(
+        b"#",
+        b"#Fields: ",
+        b"request",
+        b"request.host",
+        b'"request":{',
+        b"|",
+        b"~",
+        b".5",
+        b"-1",
+    ),
 ]
 junk = st.one_of(st.sampled_from(pieces), st.binary(max_size=6))
 
@@ -127,7 +153,9 @@ def mutated(draw: st.DrawFn) -> bytes:
     return line
 
 
-logs = st.lists(st.one_of(mutated(), st.lists(junk, max_size=12).map(b"".join)), max_size=8).map(b"".join)
+logs = st.lists(
+    st.one_of(mutated(), st.lists(junk, max_size=12).map(b"".join)), max_size=8
+).map(b"".join)
 
 
 def read(scan: Loop, chunks: Iterable[bytes], complete: bool) -> dict[str, object]:
@@ -143,7 +171,9 @@ def plain(answer: Found) -> dict[str, object]:
     """With lists for arrays, and a complaint about arrays that are not of 64-bit numbers."""
     found: dict[str, object] = {**answer, **answer["tables"].columns()}
     del found["tables"]
-    arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+    arrays = {
+        name: value for name, value in found.items() if isinstance(value, np.ndarray)
+    }
     assert {array.dtype.name for array in arrays.values()} == {"int64"}
     return {**found, **{name: array.tolist() for name, array in arrays.items()}}
 
@@ -161,22 +191,47 @@ chunkings = st.lists(st.integers(0, 10**6), max_size=6)
 @example(LAYOUTS["nginx_json"], RULE, b'{"a":"\\', [], True, 1)
 @example(LAYOUTS["combined"], RULE, b"\0" * 3 + b"\r\r\n\r", [2, 4], True, 1)
 def test_the_native_scan_says_what_the_reference_says(
-    layout: Layout, rule: SiteRule, data: bytes, places: list[int], complete: bool, limit: int
+    layout: Layout,
+    rule: SiteRule,
+    data: bytes,
+    places: list[int],
+    complete: bool,
+    limit: int,
 ) -> None:
     native = read(NATIVE(layout, rule, limit, True), cut(data, places), complete)
     assert native == read(ReferenceScan(layout, rule, limit, True), [data], complete)
 
 
 @needs_native
-@given(layouts.filter(lambda layout: layout.kind != "records"), st.lists(st.one_of(logs, mutated()), max_size=4))
-def test_both_engines_find_the_same_lines_to_be_of_a_layout(layout: Layout, lines: list[bytes]) -> None:
+@given(
+    layouts.filter(lambda layout: layout.kind != "records"),
+    st.lists(st.one_of(logs, mutated()), max_size=4),
+)
+def test_both_engines_find_the_same_lines_to_be_of_a_layout(
+    layout: Layout, lines: list[bytes]
+) -> None:
     assert fitting(layout, lines) == reference_fitting(layout, lines)
 
 
-@pytest.mark.parametrize("scan", [ReferenceScan, pytest.param(NATIVE, marks=needs_native)], ids=["reference", "native"])
-@given(layout=layouts, data=logs, places=chunkings, complete=st.booleans(), limit=st.integers(0, 5))
+@pytest.mark.parametrize(
+    "scan",
+    [ReferenceScan, pytest.param(NATIVE, marks=needs_native)],
+    ids=["reference", "native"],
+)
+@given(
+    layout=layouts,
+    data=logs,
+    places=chunkings,
+    complete=st.booleans(),
+    limit=st.integers(0, 5),
+)
 def test_where_a_log_is_cut_into_chunks_makes_no_difference(
-    scan: type[ReferenceScan], layout: Layout, data: bytes, places: list[int], complete: bool, limit: int
+    scan: type[ReferenceScan],
+    layout: Layout,
+    data: bytes,
+    places: list[int],
+    complete: bool,
+    limit: int,
 ) -> None:
     whole = read(scan(layout, RULE, limit, True), [data], complete)
     assert read(scan(layout, RULE, limit, True), cut(data, places), complete) == whole
@@ -187,7 +242,8 @@ def test_what_is_known_of_an_hour_reaches_no_farther_than_times_do() -> None:
     line = b'a.example - - - [31/Dec/9999:23:%s -0001] "GET / HTTP/1.1" 200 5 "-" "-"\n'
     lines = line % b"00:00" + line % b"59:59"
     native, reference = (
-        read(scan(LAYOUTS["vhost_combined"], RULE, 9), [lines], True) for scan in (NATIVE, ReferenceScan)
+        read(scan(LAYOUTS["vhost_combined"], RULE, 9), [lines], True)
+        for scan in (NATIVE, ReferenceScan)
     )
     assert native == reference
     assert reference["lines"] == [1, 0, 0, 1]
@@ -196,8 +252,12 @@ def test_what_is_known_of_an_hour_reaches_no_farther_than_times_do() -> None:
 @needs_native
 @settings(max_examples=20)
 @given(layouts, logs, st.integers(0, 50))
-def test_nobody_can_tell_which_engine_wrote_a_file(layout: Layout, data: bytes, limit: int) -> None:
-    native, reference = (written(scan(layout, RULE, limit), data) for scan in (NATIVE, ReferenceScan))
+def test_nobody_can_tell_which_engine_wrote_a_file(
+    layout: Layout, data: bytes, limit: int
+) -> None:
+    native, reference = (
+        written(scan(layout, RULE, limit), data) for scan in (NATIVE, ReferenceScan)
+    )
     assert native == reference
 
 
@@ -211,19 +271,29 @@ def written(scan: Loop, data: bytes) -> list[object]:
 
 
 def said_by(file: pq.ParquetFile) -> tuple[object, ...]:
-    groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-    return file.schema_arrow, file.schema_arrow.metadata, file.read().to_pylist(), groups
+    groups = [
+        file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)
+    ]
+    return (
+        file.schema_arrow,
+        file.schema_arrow.metadata,
+        file.read().to_pylist(),
+        groups,
+    )
 
 
 @needs_native
 def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
     lines = b"".join(
-        b'a.example:80 192.0.2.1 - - [%02d/Nov/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" 200 5 "-" "-"\n'
-        % (day, i, b"x" * length)
+        b'a.example:80 192.0.2.1 - - [%02d/Nov/2026:12:00:00 +0000] "GET /%d%s '
+        b'HTTP/1.1" 200 5 "-" "-"\n' % (day, i, b"x" * length)
         for day, count, length in ((1, 3, 1), (2, 66_000, 1), (3, 3_000, 6_000))
         for i in range(count)
     )
-    native, reference = (written(scan(LAYOUTS["vhost_combined"], RULE, 0), lines) for scan in (NATIVE, ReferenceScan))
+    native, reference = (
+        written(scan(LAYOUTS["vhost_combined"], RULE, 0), lines)
+        for scan in (NATIVE, ReferenceScan)
+    )
     assert native == reference
     groups = native[3]
     assert isinstance(groups, list)
@@ -234,24 +304,34 @@ def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
 @needs_native
 def test_long_names_of_many_sites_are_written_alike() -> None:
     lines = b"".join(
-        b'%s.%s.%s.s%d.example - - - [1%d/Nov/2026:12:00:00 +0000] "GET /%d HTTP/1.1" 200 5 "-" "-"\n'
-        % (b"a" * 63, b"b" * 63, b"c" * 63, i // 2, i % 3, i)
+        b'%s.%s.%s.s%d.example - - - [1%d/Nov/2026:12:00:00 +0000] "GET /%d HTTP/1.1" '
+        b'200 5 "-" "-"\n' % (b"a" * 63, b"b" * 63, b"c" * 63, i // 2, i % 3, i)
         for i in range(16_000)
     )
-    native, reference = (written(scan(LAYOUTS["vhost_combined"], RULE, 9), lines) for scan in (NATIVE, ReferenceScan))
+    native, reference = (
+        written(scan(LAYOUTS["vhost_combined"], RULE, 9), lines)
+        for scan in (NATIVE, ReferenceScan)
+    )
     assert native == reference
 
 
 @needs_native
 @given(layouts, st.lists(logs, max_size=4), st.integers(0, 5))
-def test_what_is_asked_for_in_between_is_what_came_since(layout: Layout, parts: list[bytes], limit: int) -> None:
-    native, reference = NATIVE(layout, RULE, limit, True), ReferenceScan(layout, RULE, limit, True)
+def test_what_is_asked_for_in_between_is_what_came_since(
+    layout: Layout, parts: list[bytes], limit: int
+) -> None:
+    native, reference = (
+        NATIVE(layout, RULE, limit, True),
+        ReferenceScan(layout, RULE, limit, True),
+    )
     for part in parts:
         assert read(native, [part], False) == read(reference, [part], False)
 
 
 @given(layouts, logs, st.integers(0, 5))
-def test_every_line_is_of_one_class_and_every_count_has_its_lines(layout: Layout, data: bytes, limit: int) -> None:
+def test_every_line_is_of_one_class_and_every_count_has_its_lines(
+    layout: Layout, data: bytes, limit: int
+) -> None:
     scan = ReferenceScan(layout, RULE, limit, keep_bad=True)
     scan.feed(data)
     found = scan.finish()

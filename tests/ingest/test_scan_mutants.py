@@ -1,7 +1,9 @@
-"""Lines that were right once: whatever a mutant of a format's own lines is, both engines say the same about it.
+"""Lines that were right once: whatever a mutant of a format's own lines is, both engines say the
+same about it.
 
-Where Hypothesis draws any bytes (test_scan_engines.py), this changes sound lines as their structure suggests, and many
-more of them. A seed stands for one log; `make torture` goes through thousands of them in each format.
+Where Hypothesis draws any bytes (test_scan_engines.py), this changes sound lines as their structure
+suggests, and many more of them. A seed stands for one log; `make torture` goes through thousands of
+them in each format.
 """
 
 from __future__ import annotations
@@ -26,12 +28,58 @@ from tests.ingest.given import RULES
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 NUMBERS = (
-    *(b"-1", b"+1", b"1.5", b"00000000000000000000007", b"9" * 18, b"9" * 19, b"9" * 40, b"%d" % 2**63, b"%d" % 2**64),
-    *(b"1e3", b"0x10", b"", b"-", b"253402300800", b"17592186044417", b"31", b"60", b"24"),
+    *(
+        b"-1",
+        b"+1",
+        b"1.5",
+        b"00000000000000000000007",
+        b"9" * 18,
+        b"9" * 19,
+        b"9" * 40,
+        b"%d" % 2**63,
+        b"%d" % 2**64,
+    ),
+    *(
+        b"1e3",
+        b"0x10",
+        b"",
+        b"-",
+        b"253402300800",
+        b"17592186044417",
+        b"31",
+        b"60",
+        b"24",
+    ),
 )
 ESCAPES = (
-    *(b'\\"', b"\\\\", b"\\", b"\\x22", b"\\x5c", b"\\x0", b"\\u0022", b"\\ud83d\\ude00", b"\\u00", b"\\n", b"\\/"),
-    *(b"%", b"%2", b"%25", b"%2f", b"%2E%2e", b"%00", b"%C3%A9", b"%c3", b"\xc3\xa9", b"\xff", b"\0", b"\r", b"\t"),
+    *(
+        b'\\"',
+        b"\\\\",
+        b"\\",
+        b"\\x22",
+        b"\\x5c",
+        b"\\x0",
+        b"\\u0022",
+        b"\\ud83d\\ude00",
+        b"\\u00",
+        b"\\n",
+        b"\\/",
+    ),
+    *(
+        b"%",
+        b"%2",
+        b"%25",
+        b"%2f",
+        b"%2E%2e",
+        b"%00",
+        b"%C3%A9",
+        b"%c3",
+        b"\xc3\xa9",
+        b"\xff",
+        b"\0",
+        b"\r",
+        b"\t",
+    ),
 )
 MARKS = (
     b'"',
@@ -64,7 +112,10 @@ def span(chance: random.Random, line: bytes) -> tuple[int, int]:
 
 
 def splice(chance: random.Random, line: bytes, other: bytes) -> bytes:
-    return line[: chance.randrange(len(line) + 1)] + other[chance.randrange(len(other) + 1) :]
+    return (
+        line[: chance.randrange(len(line) + 1)]
+        + other[chance.randrange(len(other) + 1) :]
+    )
 
 
 def double(chance: random.Random, line: bytes, _: bytes) -> bytes:
@@ -111,7 +162,9 @@ def shout(chance: random.Random, line: bytes, _: bytes) -> bytes:
     return line[:start] + line[start:end].swapcase() + line[end:]
 
 
-def at_one_of(chance: random.Random, pattern: bytes, line: bytes, piece: bytes) -> bytes:
+def at_one_of(
+    chance: random.Random, pattern: bytes, line: bytes, piece: bytes
+) -> bytes:
     places = [match.span() for match in re.finditer(pattern, line)] or [(0, 0)]
     start, end = chance.choice(places)
     return line[:start] + piece + line[end:]
@@ -135,14 +188,24 @@ def mutants(name: str, seed: int) -> bytes:
     return log[: chance.choice([len(log), len(log), chance.randrange(len(log) + 1)])]
 
 
-def read(engine_: type[ReferenceScan], layout: Layout, log: bytes, seed: int) -> list[dict[str, object]]:
-    """What is counted in each piece; the pieces, and how they are cut into chunks, hang on the seed alone."""
+def read(
+    engine_: type[ReferenceScan], layout: Layout, log: bytes, seed: int
+) -> list[dict[str, object]]:
+    """What is counted in each piece; the pieces, and how they are cut into chunks, hang on the seed
+    alone.
+    """
     chance = random.Random(seed)
-    lines: Loop = engine_(layout, chance.choice(RULES), chance.choice([0, 3, 100]), True)
+    lines: Loop = engine_(
+        layout, chance.choice(RULES), chance.choice([0, 3, 100]), True
+    )
     scan: Loop = RecordScan(lines) if layout.kind == "records" else lines
     found = []
     for piece in cut(log, chance, chance.choice([0, 0, 1, 3])):
-        for chunk in cut(piece, chance, chance.choice([0, 1, 7])) if engine_ is NATIVE else [piece]:
+        for chunk in (
+            cut(piece, chance, chance.choice([0, 1, 7]))
+            if engine_ is NATIVE
+            else [piece]
+        ):
             scan.feed(chunk)
         found.append({**plain(scan), "every bad line": scan.take_bad()})
     return [*found, plain(scan, complete=True)]
@@ -157,12 +220,17 @@ def plain(scan: Loop, complete: bool = False) -> dict[str, object]:
     found = scan.finish(complete)
     columns: dict[str, object] = {**found, **found["tables"].columns()}
     del columns["tables"]
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in columns.items()}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in columns.items()
+    }
 
 
 def check(name: str, seed: int) -> None:
     log = mutants(name, seed)
-    assert read(NATIVE, FORMATS[name], log, seed) == read(ReferenceScan, FORMATS[name], log, seed), (name, seed, log)
+    assert read(NATIVE, FORMATS[name], log, seed) == read(
+        ReferenceScan, FORMATS[name], log, seed
+    ), (name, seed, log)
 
 
 @pytest.mark.parametrize("name", FORMATS)

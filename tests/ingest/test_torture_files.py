@@ -1,4 +1,6 @@
-"""Files that no log should be in: each is an outcome, none stops a run, and memory stays flat whatever they hold."""
+"""Files that no log should be in: each is an outcome, none stops a run, and memory stays flat
+whatever they hold.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def content(path: Path) -> tuple[bytes, str]:
         return b"".join(log.chunks()), log.note
 
 
-def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(tmp_path: Path) -> None:
+def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "access.log"
     far = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
     packer = zstandard.ZstdCompressor(compression_params=far).compressobj()
@@ -66,8 +70,12 @@ def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(tmp_pat
         assert log.is_wide
 
 
-@pytest.mark.parametrize(("packing", "wide"), [("zstd", False), ("xz", True), ("gzip", False)])
-def test_only_what_may_take_much_memory_waits_for_others_of_its_kind(tmp_path: Path, packing: str, wide: bool) -> None:
+@pytest.mark.parametrize(
+    ("packing", "wide"), [("zstd", False), ("xz", True), ("gzip", False)]
+)
+def test_only_what_may_take_much_memory_waits_for_others_of_its_kind(
+    tmp_path: Path, packing: str, wide: bool
+) -> None:
     path = tmp_path / "access.log"
     path.write_bytes(PACK[packing](TEXT))
     with Log(str(path)) as log:
@@ -80,17 +88,25 @@ def test_every_packing_is_tortured() -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("packing", PACK)
-def test_a_damaged_file_gives_what_stands_before_the_damage(packing: str, damage: str, tmp_path: Path) -> None:
+def test_a_damaged_file_gives_what_stands_before_the_damage(
+    packing: str, damage: str, tmp_path: Path
+) -> None:
     path = tmp_path / "access.log"
     path.write_bytes(DAMAGES[damage](PACK[packing](TEXT)))
     read, note = content(path)
     assert TEXT.startswith(read[: len(TEXT)]) or damage == "zeros in the middle"
-    assert read.startswith(TEXT) or f"the {packing} data end early or are damaged" in note
+    assert (
+        read.startswith(TEXT) or f"the {packing} data end early or are damaged" in note
+    )
 
 
 @pytest.mark.parametrize("packing", PACK)
 def test_a_flipped_bit_anywhere_stops_nothing(packing: str, tmp_path: Path) -> None:
-    chance, packed, path = random.Random(1), PACK[packing](TEXT[:2_000]), tmp_path / "access.log"
+    chance, packed, path = (
+        random.Random(1),
+        PACK[packing](TEXT[:2_000]),
+        tmp_path / "access.log",
+    )
     for _ in range(300):
         damaged = bytearray(packed)
         damaged[chance.randrange(len(packed))] ^= 1 << chance.randrange(8)
@@ -99,7 +115,9 @@ def test_a_flipped_bit_anywhere_stops_nothing(packing: str, tmp_path: Path) -> N
         assert len(read) <= 2 * len(TEXT)
 
 
-def test_files_that_are_none_are_outcomes_and_the_logs_beside_them_count(logs: Path, line: Line, read: Read) -> None:
+def test_files_that_are_none_are_outcomes_and_the_logs_beside_them_count(
+    logs: Path, line: Line, read: Read
+) -> None:
     (logs / "access.log").write_bytes(line("/a"))
     (logs / "empty").touch()
     (logs / "folder").mkdir()
@@ -117,7 +135,11 @@ def test_files_that_are_none_are_outcomes_and_the_logs_beside_them_count(logs: P
         reports = read()
     assert set(reports) == {path.name for path in logs.iterdir()}
     usable = {name for name, report in reports.items() if report.outcome not in FAILED}
-    assert usable - {"stdin", "memory", "kernel"} == {"access.log", "empty", "unpacked.gz"}
+    assert usable - {"stdin", "memory", "kernel"} == {
+        "access.log",
+        "empty",
+        "unpacked.gz",
+    }
     assert all(report.note for report in reports.values() if report.outcome in FAILED)
     assert sum(dict(report.lines)["counted"] for report in reports.values()) == 1
 
@@ -145,7 +167,11 @@ def test_any_name_that_a_file_can_have_is_read_and_shown(
     assert [report.outcome for report in reports.values()] == ["read"] * len(NAMES)
     assert "two\\nlines.log" in reports
     stored = [segment.path for segment in store.segments(0, 10**6)]
-    assert [path for path in [*stored, *(report.path for report in reports.values())] if not path.isprintable()] == []
+    assert [
+        path
+        for path in [*stored, *(report.path for report in reports.values())]
+        if not path.isprintable()
+    ] == []
     assert {report.outcome for report in read().values()} == {"nothing new"}
 
 
@@ -156,8 +182,12 @@ def test_links_that_lead_back_are_followed_by_no_glob(logs: Path, line: Line) ->
         (folder / "access.log").write_bytes(line("/a"))
         for name in ("back", "again", "up"):
             (folder / name).symlink_to("..", target_is_directory=True)
-    found = paths(Source("one", (f"{logs}/**/*.log", f"{logs}/**/b/**"), "node-1", SiteRule()))
-    assert [path.removeprefix(f"{logs}/") for path in found if path.endswith("log")] == [
+    found = paths(
+        Source("one", (f"{logs}/**/*.log", f"{logs}/**/b/**"), "node-1", SiteRule())
+    )
+    assert [
+        path.removeprefix(f"{logs}/") for path in found if path.endswith("log")
+    ] == [
         "a/access.log",
         "a/b/access.log",
         "access.log",
@@ -185,7 +215,9 @@ MIB = 2**20
 def read_alone(path: Path, format_: str = "combined") -> tuple[int, int]:
     """Lines, and MiB of memory at most."""
     command = [sys.executable, "-c", READER, str(path), f"{path}.counts", format_]
-    lines, peak = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.split()
+    lines, peak = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=300
+    ).stdout.split()
     return int(lines), int(peak)
 
 
@@ -220,7 +252,9 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("packing", BOMBS)
-def test_a_small_file_that_unpacks_to_a_large_one_takes_no_more_memory(packing: str, tmp_path: Path) -> None:
+def test_a_small_file_that_unpacks_to_a_large_one_takes_no_more_memory(
+    packing: str, tmp_path: Path
+) -> None:
     bomb = tmp_path / "access.log"
     bomb.write_bytes(BOMBS[packing](itertools.repeat(CONTENTS["zeros"], 200)))
     lines, peak = read_alone(bomb)
@@ -231,7 +265,9 @@ def test_a_small_file_that_unpacks_to_a_large_one_takes_no_more_memory(packing: 
 @pytest.mark.torture
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("packing", BOMBS)
-def test_gigabytes_of_anything_take_no_more_memory(packing: str, content: str, tmp_path: Path) -> None:
+def test_gigabytes_of_anything_take_no_more_memory(
+    packing: str, content: str, tmp_path: Path
+) -> None:
     bomb, pieces = tmp_path / "access.log", 200 if packing == "bzip2" else 2000
     bomb.write_bytes(BOMBS[packing](itertools.repeat(CONTENTS[content], pieces)))
     lines, peak = read_alone(bomb)
@@ -241,7 +277,10 @@ def test_gigabytes_of_anything_take_no_more_memory(packing: str, content: str, t
 
 def line_of(host: str = "a.example", target: str = "/", hours: int = 0) -> bytes:
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
-    return f'{host} 192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} HTTP/1.1" 200 1 "-" "-"\n'.encode()
+    return (
+        f'{host} 192.0.2.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} '
+        'HTTP/1.1" 200 1 "-" "-"\n'
+    ).encode()
 
 
 # Whatever there are many of.
@@ -251,13 +290,18 @@ MANY: dict[str, tuple[int, Callable[[int], bytes]]] = {
     "hosts": (500_000, lambda i: line_of(host=f"h{i}.example")),
     "long hosts": (60_000, lambda i: line_of(host=f"{'x' * 4000}{i}.example")),
     "days": (30_000, lambda i: line_of(hours=i * 1000)),
-    "hours": (500_000, lambda i: line_of(hours=i % 50_000, host=f"h{i // 50_000}.example")),
+    "hours": (
+        500_000,
+        lambda i: line_of(hours=i % 50_000, host=f"h{i // 50_000}.example"),
+    ),
 }
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("what", MANY)
-def test_however_many_there_are_of_anything_they_take_no_more_memory(what: str, tmp_path: Path) -> None:
+def test_however_many_there_are_of_anything_they_take_no_more_memory(
+    what: str, tmp_path: Path
+) -> None:
     number, line = MANY[what]
     log = tmp_path / "access.log"
     with log.open("wb") as file:

@@ -18,7 +18,20 @@ from starlette.testclient import TestClient
 
 from flex.model.access import ROLES, Role
 from flex.model.consent import Breach
-from flex.model.domain import Balance, Move, NodeLoad, Period, Pin, Plan, Proven, Run, Segment, Stage, Stream, ZonePlan
+from flex.model.domain import (
+    Balance,
+    Move,
+    NodeLoad,
+    Period,
+    Pin,
+    Plan,
+    Proven,
+    Run,
+    Segment,
+    Stage,
+    Stream,
+    ZonePlan,
+)
 from flex.model.jobs import Job
 from flex.ports import DnsTarget, Store
 from flex.store import MemoryStore, holder, open_store
@@ -61,7 +74,10 @@ def settings(**sections: object) -> config.Settings:
 def plan(number: int, state: str = "applied", base: str = "", **more: Any) -> Plan:
     """The plan of one night; a later number is a later night. Any: fields of a plan."""
     balance = Balance(
-        tuple(NodeLoad(name, 98.0 + at, 101.0, 10) for at, name in enumerate(NODES)), 0.02, "n3", "access rate"
+        tuple(NodeLoad(name, 98.0 + at, 101.0, 10) for at, name in enumerate(NODES)),
+        0.02,
+        "n3",
+        "access rate",
     )
     made = NOW - timedelta(days=9 - number)
     return Plan(
@@ -72,7 +88,8 @@ def plan(number: int, state: str = "applied", base: str = "", **more: Any) -> Pl
         digest=f"{number:064x}",
         quality=Proven("exact", 1, proven=True),
         moves=tuple(
-            Move(site, "n1", "n2", 4_500 + at, "n1 over access rate by 31 %") for at, site in enumerate(SITES[:5])
+            Move(site, "n1", "n2", 4_500 + at, "n1 over access rate by 31 %")
+            for at, site in enumerate(SITES[:5])
         ),
         scratch_moves=20,
         sites=len(SITES),
@@ -87,16 +104,26 @@ def plan(number: int, state: str = "applied", base: str = "", **more: Any) -> Pl
 
 
 def placed(*, shifted: int = 0) -> pd.DataFrame:
-    """Each site on one node, the last three on two; the first few of another night one node further."""
+    """Each site on one node, the last three on two; the first few of another night one node
+    further.
+    """
     rows = [(site, NODES[(at + (at < shifted)) % 3]) for at, site in enumerate(SITES)]
-    rows += [(site, NODES[(at + 1) % 3]) for at, site in enumerate(SITES) if at >= len(SITES) - 3]
+    rows += [
+        (site, NODES[(at + 1) % 3])
+        for at, site in enumerate(SITES)
+        if at >= len(SITES) - 3
+    ]
     sites, nodes = zip(*sorted(rows), strict=True)
     return PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)})
 
 
 def fill(store: Store, *, read: int = 5) -> Store:
     """Two nights, a third plan that waits, wishes, readings, a run and a job."""
-    counts = {name: [100 + at * 7 % 50 for at in range(len(SITES))] for name in PROFILES.columns if name != "site"}
+    counts = {
+        name: [100 + at * 7 % 50 for at in range(len(SITES))]
+        for name in PROFILES.columns
+        if name != "site"
+    }
     for night in (2, 1):
         store.put_profiles(
             Period.days_before(NOW - timedelta(days=night - 1), 1),
@@ -110,7 +137,13 @@ def fill(store: Store, *, read: int = 5) -> Store:
         store.settle(one, there)
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
-    waiting = plan(3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root")
+    waiting = plan(
+        3,
+        "proposed",
+        second.id,
+        breaches=(Breach("safety.max_moved_sites", 2, 5),),
+        author="root",
+    )
     store.propose(waiting, placement)
     day = PERIOD.first_day
     for number in range(read):
@@ -130,13 +163,25 @@ def fill(store: Store, *, read: int = 5) -> Store:
             lines,
             read_at=1_760_000_000 + number,
         )
-        store.record(segment, Stream("n1:log", f"h{number}", 1, 10, "t", "access.log"), None)
+        store.record(
+            segment, Stream("n1:log", f"h{number}", 1, 10, "t", "access.log"), None
+        )
     for number in range(3):
         run = Run(f"r{number}", holder(), NOW, message="nightly")
         store.begin(run, timedelta(hours=1), NOW)
         store.stage(run.id, Stage("plan", NOW, NOW))
         store.end(Run(f"r{number}", holder(), NOW, NOW, 0, message="nightly"))
-        store.put_job(Job(f"j{number}", "plan", "anna", holder(), NOW + timedelta(seconds=number), "done", ended=NOW))
+        store.put_job(
+            Job(
+                f"j{number}",
+                "plan",
+                "anna",
+                holder(),
+                NOW + timedelta(seconds=number),
+                "done",
+                ended=NOW,
+            )
+        )
     return store
 
 
@@ -146,14 +191,18 @@ def published() -> MemoryTarget:
     target = MemoryTarget([zone], known.owner)
     wanted = records.records(placed(), known.nodes(), known.dns.ttl)
     found = target.read(zone, [])
-    target.apply(zone_changes.diff(zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}))
+    target.apply(
+        zone_changes.diff(
+            zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}
+        )
+    )
     return target
 
 
 @dataclass(slots=True)
 class Door:
-    """A running application, and a client for each role. Its time to count requests by stands still: whether one is
-    refused does not depend on how busy the machine is.
+    """A running application, and a client for each role. Its time to count requests by stands
+    still: whether one is refused does not depend on how busy the machine is.
     """
 
     store: Store
@@ -163,17 +212,25 @@ class Door:
     app: Any = None
 
     def __post_init__(self) -> None:
-        self.app = create_app(self.settings, self.store, lambda: self.target, ticks=still)
+        self.app = create_app(
+            self.settings, self.store, lambda: self.target, ticks=still
+        )
         for role in ROLES:
             self.secrets[role] = access.create(self.store, ROOT, role, role, NOW)[1]
 
     def open(
-        self, role: Role | None = None, headers: Mapping[str, str] | None = None, peer: str = "198.51.100.7"
+        self,
+        role: Role | None = None,
+        headers: Mapping[str, str] | None = None,
+        peer: str = "198.51.100.7",
     ) -> TestClient:
         """Any headers; the token of the role, where there is one."""
         shown = {"Authorization": f"Bearer {self.secrets[role]}"} if role else {}
         return TestClient(
-            self.app, headers={**shown, **(headers or {})}, raise_server_exceptions=False, client=(peer, 5000)
+            self.app,
+            headers={**shown, **(headers or {})},
+            raise_server_exceptions=False,
+            client=(peer, 5000),
         )
 
 
@@ -209,11 +266,15 @@ def stamped(tmp_path: Path, filled: Callable[[str], Door]) -> Door:
 
 @pytest.fixture
 def address(door: Door) -> Iterator[str]:
-    """Where the application answers: who connects before it is ready waits in the queue of the socket."""
+    """Where the application answers: who connects before it is ready waits in the queue of the
+    socket.
+    """
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen()
-        server = uvicorn.Server(uvicorn.Config(door.app, log_level="error", lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(door.app, log_level="error", lifespan="off")
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"

@@ -1,5 +1,5 @@
-"""Settings and files that cannot be used: every page and every address says so as the command line does, and the pages
-that need none of them are there all the same.
+"""Settings and files that cannot be used: every page and every address says so as the command line
+does, and the pages that need none of them are there all the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ SOURCE = [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]
 
 
 def _bad_line(folder: Path) -> dict[str, object]:
-    (folder / "sites").write_text(f"ok.example.org\n{'x' * 70}\u00fc..example.org\n", encoding="utf-8")
+    (folder / "sites").write_text(
+        f"ok.example.org\n{'x' * 70}\u00fc..example.org\n", encoding="utf-8"
+    )
     return {"ingest": {"sites_file": str(folder / "sites"), "source": SOURCE}}
 
 
@@ -51,7 +53,13 @@ def _no_directory(folder: Path) -> dict[str, object]:
 
 
 def _no_key(folder: Path) -> dict[str, object]:
-    return {"dns": {"zones": ["example.org"], "key_file": str(folder / "none"), "transfer_key_file": str(folder)}}
+    return {
+        "dns": {
+            "zones": ["example.org"],
+            "key_file": str(folder / "none"),
+            "transfer_key_file": str(folder),
+        }
+    }
 
 
 BROKEN = {
@@ -67,7 +75,9 @@ OF_SITES = ("a bad line", "another encoding", "a missing file", "a folder for a 
 
 @pytest.fixture(scope="module", params=BROKEN)
 def broken(
-    request: pytest.FixtureRequest, doors: Callable[..., Door], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    doors: Callable[..., Door],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[str, Door]:
     from flex_api import wiring
     from flex_api.app import create_app
@@ -75,7 +85,9 @@ def broken(
     door = doors(**BROKEN[request.param](tmp_path_factory.mktemp("broken")))
     if request.param == "a missing key":
         # The real name servers' client: the double in memory needs no key.
-        door.app = create_app(door.settings, door.store, lambda: wiring.target(door.settings, door.store))
+        door.app = create_app(
+            door.settings, door.store, lambda: wiring.target(door.settings, door.store)
+        )
     return request.param, door
 
 
@@ -102,25 +114,39 @@ def test_no_page_calls_it_a_fault_of_flex(broken: tuple[str, Door]) -> None:
         answer = browser.get(page)
         said = html.unescape(re.sub(r"<[^>]*>", "", answer.text))
         assert FAULT not in said, (page, said[-3000:])
-        assert answer.status_code in (200, 502, 503, 507), (page, answer.status_code, said[-1500:])
+        assert answer.status_code in (200, 502, 503, 507), (
+            page,
+            answer.status_code,
+            said[-1500:],
+        )
         if answer.status_code != 200 and page not in ("/metrics", "/badge.svg"):
             assert "Nothing" in said or "nothing" in said or "stays" in said, page
     if what in OF_SITES:
         for page in ("/audit", "/settings", "/history", "/nodes"):
             answer = browser.get(page)
-            assert (answer.status_code, "ingest.sites_file" in answer.text) == (200, True), (page, answer.text[-800:])
+            assert (answer.status_code, "ingest.sites_file" in answer.text) == (
+                200,
+                True,
+            ), (page, answer.text[-800:])
 
 
-def test_no_address_of_the_api_calls_it_a_fault_of_flex(broken: tuple[str, Door]) -> None:
+def test_no_address_of_the_api_calls_it_a_fault_of_flex(
+    broken: tuple[str, Door],
+) -> None:
     _, door = broken
     plans = [one.id for one in door.store.headlines()]
     for route in routes():
         path = route.path.format(**PLACES, plan=plans[0], partition=plans[-1])
         if path.endswith("/events"):
             continue
-        answer = door.open("admin", headers={"If-Match": "*"}).request(method(route), path, json={})
+        answer = door.open("admin", headers={"If-Match": "*"}).request(
+            method(route), path, json={}
+        )
         assert answer.status_code != 500, (named(route), answer.text)
         if answer.status_code >= 400:
             said = answer.json()
             assert said["code"] != "internal", named(route)
-            assert {"detail", "unchanged", "next_step", "request_id"} <= set(said), (named(route), said)
+            assert {"detail", "unchanged", "next_step", "request_id"} <= set(said), (
+                named(route),
+                said,
+            )

@@ -1,4 +1,6 @@
-"""Changes made by the API: made from what was seen, once, by whom, and what happens when many come at once."""
+"""Changes made by the API: made from what was seen, once, by whom, and what happens when many come
+at once.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def test_a_change_must_say_what_it_was_made_from(door: Door) -> None:
         ("PUT", "/api/v1/freeze", {}),
     ):
         answer = operator.request(method, address, json=body)
-        assert (answer.status_code, answer.json()["code"]) == (428, "precondition-required"), address
+        assert (answer.status_code, answer.json()["code"]) == (
+            428,
+            "precondition-required",
+        ), address
 
 
 def test_a_change_made_from_what_is_no_longer_so_is_refused(door: Door) -> None:
@@ -69,21 +74,42 @@ def test_a_new_wish_is_only_new_where_there_was_none(door: Door) -> None:
     assert operator.get(FREE).status_code == 404
 
 
-def test_a_wish_that_cannot_be_kept_is_refused_and_a_dry_run_changes_nothing(door: Door) -> None:
+def test_a_wish_that_cannot_be_kept_is_refused_and_a_dry_run_changes_nothing(
+    door: Door,
+) -> None:
     operator = door.open("operator")
     refused = operator.put(FREE, json={"nodes": ["n1"], "not_on": ["n1"]}, headers=NEW)
     assert refused.json()["code"] in ("infeasible", "validation")
-    assert operator.put(FREE, json={"nodes": ["nowhere"]}, headers=NEW).status_code == 404
-    assert operator.put(FREE, params={"dry_run": True}, json={"nodes": ["n1"]}, headers=NEW).status_code == 200
+    assert (
+        operator.put(FREE, json={"nodes": ["nowhere"]}, headers=NEW).status_code == 404
+    )
+    assert (
+        operator.put(
+            FREE, params={"dry_run": True}, json={"nodes": ["n1"]}, headers=NEW
+        ).status_code
+        == 200
+    )
     assert door.store.pin("s030.example.org") is None
 
 
 def test_each_change_is_noted_with_its_author_reason_and_request(door: Door) -> None:
     headers = {**NEW, "X-Request-Id": "night-7"}
-    door.open("operator").put(FREE, json={"nodes": ["n1"], "reason": "launch"}, headers=headers)
-    entry = door.open("viewer").get("/api/v1/audit", params={"limit": 1}).json()["items"][0]
-    assert (entry["actor"], entry["action"], entry["subject"]) == ("token:operator", "pin.put", "s030.example.org")
-    assert (entry["reason"], entry["request"], entry["after"]["nodes"]) == ("launch", "night-7", ["n1"])
+    door.open("operator").put(
+        FREE, json={"nodes": ["n1"], "reason": "launch"}, headers=headers
+    )
+    entry = (
+        door.open("viewer").get("/api/v1/audit", params={"limit": 1}).json()["items"][0]
+    )
+    assert (entry["actor"], entry["action"], entry["subject"]) == (
+        "token:operator",
+        "pin.put",
+        "s030.example.org",
+    )
+    assert (entry["reason"], entry["request"], entry["after"]["nodes"]) == (
+        "launch",
+        "night-7",
+        ["n1"],
+    )
     assert fault_of_chain(door.store.entries()) == ""
 
 
@@ -95,8 +121,18 @@ def test_nodes_are_added_changed_drained_and_taken_out(door: Door) -> None:
     four = "/api/v1/nodes/n4"
     changed = admin.patch(four, json={"capacity_ratio": 2.0}, headers=tag(door, four))
     assert changed.json()["node"]["capacity_ratio"] == 2.0
-    assert operator.put(f"{four}/drain", json={}, headers=tag(door, four)).json()["node"]["state"] == "draining"
-    assert operator.delete(f"{four}/drain", headers=tag(door, four)).json()["node"]["state"] == "active"
+    assert (
+        operator.put(f"{four}/drain", json={}, headers=tag(door, four)).json()["node"][
+            "state"
+        ]
+        == "draining"
+    )
+    assert (
+        operator.delete(f"{four}/drain", headers=tag(door, four)).json()["node"][
+            "state"
+        ]
+        == "active"
+    )
     assert admin.delete(four, headers=tag(door, four)).status_code == 204
     assert admin.get(four).status_code == 404
 
@@ -113,7 +149,9 @@ def test_a_freeze_is_made_and_ended(door: Door) -> None:
 def test_a_plan_over_a_limit_names_rule_limit_actual_and_override(door: Door) -> None:
     waiting = door.store.plans(1)[0]
     answer = door.open("approver").post(
-        f"/api/v1/plans/{waiting.id}/apply", json={}, headers={"If-Match": f'"{waiting.digest}"'}
+        f"/api/v1/plans/{waiting.id}/apply",
+        json={},
+        headers={"If-Match": f'"{waiting.digest}"'},
     )
     told = answer.json()
     assert (answer.status_code, told["rule"], told["limit"], told["actual"]) == (
@@ -128,23 +166,43 @@ def test_a_plan_over_a_limit_names_rule_limit_actual_and_override(door: Door) ->
 def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
     approval = f"/api/v1/plans/{door.store.plans(1)[0].id}/approval"
     operator, approver = door.open("operator"), door.open("approver")
-    assert operator.put("/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}).status_code == 200
+    assert (
+        operator.put(
+            "/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}
+        ).status_code
+        == 200
+    )
     told = approver.post(approval, json={"decision": "approve"}).json()
-    assert (told["status"], told["rule"], told["actual"]) == (422, "plan.nodes", "n2 is draining")
+    assert (told["status"], told["rule"], told["actual"]) == (
+        422,
+        "plan.nodes",
+        "n2 is draining",
+    )
     assert told["override"].startswith('repeat it with {"force": ["plan.nodes"]')
-    assert operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code == 200
+    assert (
+        operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code
+        == 200
+    )
     assert approver.post(approval, json={"decision": "approve"}).status_code == 201
 
 
 @pytest.mark.parametrize(
     "wish",
-    [Pin(SITE, together=("s003.example.org",)), Pin(SITE, apart=("s001.example.org",)), Pin(SITE, ("n1", "n3"))],
+    [
+        Pin(SITE, together=("s003.example.org",)),
+        Pin(SITE, apart=("s001.example.org",)),
+        Pin(SITE, ("n1", "n3")),
+    ],
 )
-def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(door: Door, wish: Pin) -> None:
+def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(
+    door: Door, wish: Pin
+) -> None:
     last, placement = door.store.plans(1)[0], door.store.placement()[1]
     mine = placement["site"] == SITE
     waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
-    door.store.propose(waiting, placement.assign(node=placement["node"].mask(mine, "n2")))
+    door.store.propose(
+        waiting, placement.assign(node=placement["node"].mask(mine, "n2"))
+    )
     approval = f"/api/v1/plans/{waiting.id}/approval"
     approver = door.open("approver")
     assert approver.post(approval, json={"decision": "approve"}).status_code == 201
@@ -155,17 +213,33 @@ def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(do
 
 
 @pytest.mark.parametrize("end", ["taken back", "over"])
-def test_a_wish_that_holds_again_is_weighed_against_a_plan_that_is_older(door: Door, end: str) -> None:
+def test_a_wish_that_holds_again_is_weighed_against_a_plan_that_is_older(
+    door: Door, end: str
+) -> None:
     """A campaign was on top of it when the plan was made."""
     last, placement = door.store.plans(1)[0], door.store.placement()[1]
     door.store.put_pin(Pin(SITE, not_on=("n2",)))
     over = last.created + timedelta(seconds=1)
-    door.store.put_pin(Pin(SITE, ("n2",), campaign="sale", until=over if end == "over" else over + timedelta(days=300)))
+    door.store.put_pin(
+        Pin(
+            SITE,
+            ("n2",),
+            campaign="sale",
+            until=over if end == "over" else over + timedelta(days=300),
+        )
+    )
     waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
-    door.store.propose(waiting, placement.assign(node=placement["node"].mask(placement["site"] == SITE, "n2")))
+    door.store.propose(
+        waiting,
+        placement.assign(node=placement["node"].mask(placement["site"] == SITE, "n2")),
+    )
     if end == "taken back":
         assert door.store.drop_pin(SITE, "sale")
-    told = door.open("approver").post(f"/api/v1/plans/{waiting.id}/approval", json={"decision": "approve"}).json()
+    told = (
+        door.open("approver")
+        .post(f"/api/v1/plans/{waiting.id}/approval", json={"decision": "approve"})
+        .json()
+    )
     assert (told["status"], told["rule"], told["actual"]) == (422, "plan.wishes", SITE)
 
 
@@ -175,12 +249,25 @@ def test_a_refusal_names_all_that_a_wish_conflicts_with(door: Door) -> None:
     itself = {"nodes": ["n1"], "not_on": ["n1"], "min_replicas": 9, "max_replicas": 2}
     told = client.put(address, json=itself, headers=new).json()
     assert told["code"] == "infeasible"
-    for part in ("n1 both as a node and as none", "9 replicas and 3 nodes", "at least and 2 at most"):
+    for part in (
+        "n1 both as a node and as none",
+        "9 replicas and 3 nodes",
+        "at least and 2 at most",
+    ):
         assert part in told["detail"], part
     # s001 is pinned to n2, and s002 to n3.
-    others = {"nodes": ["n3"], "max_replicas": 1, "together": ["s001.example.org"], "apart": ["s002.example.org"]}
+    others = {
+        "nodes": ["n3"],
+        "max_replicas": 1,
+        "together": ["s001.example.org"],
+        "apart": ["s002.example.org"],
+    }
     told = client.put(address, json=others, headers=new).json()
-    assert (told["code"], "s001.example.org" in told["detail"], "s002.example.org" in told["detail"]) == (
+    assert (
+        told["code"],
+        "s001.example.org" in told["detail"],
+        "s002.example.org" in told["detail"],
+    ) == (
         "infeasible",
         True,
         True,
@@ -190,10 +277,17 @@ def test_a_refusal_names_all_that_a_wish_conflicts_with(door: Door) -> None:
 def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:
     address = f"/api/v1/plans/{door.store.plans(1)[0].id}/apply"
     assert door.open("approver").post(address, json={}).status_code == 428
-    assert door.open("approver").post(address, json={}, headers={"If-Match": '"other"'}).status_code == 412
+    assert (
+        door.open("approver")
+        .post(address, json={}, headers={"If-Match": '"other"'})
+        .status_code
+        == 412
+    )
 
 
-def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(door: Door) -> None:
+def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(
+    door: Door,
+) -> None:
     token = door.store.token_of(digest_of(door.secrets["operator"]))
     assert token is not None
     headers, address = {"Idempotency-Key": "k1"}, "/api/v1/plans"
@@ -202,9 +296,15 @@ def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(
     key = sha256(f"{token.id}\nk1".encode()).hexdigest()
     kept = door.store.answer(Once(key, "", datetime.now(UTC)))
     assert kept is not None
-    for at_it, code in ((holder(), "busy"), (f"{holder().rpartition(':')[0]}:1", "idempotency-conflict")):
+    for at_it, code in (
+        (holder(), "busy"),
+        (f"{holder().rpartition(':')[0]}:1", "idempotency-conflict"),
+    ):
         door.store.keep_answer(replace(kept, status=0, headers=at_it, body=b""))
-        assert door.open("operator").post(address, json={}, headers=headers).json()["code"] == code
+        assert (
+            door.open("operator").post(address, json={}, headers=headers).json()["code"]
+            == code
+        )
     assert [one.id for one in door.store.jobs() if one.live or one.id == job] == [job]
 
 
@@ -213,7 +313,11 @@ def test_a_request_that_comes_twice_with_its_key_is_done_once(door: Door) -> Non
     body = {"name": "n5", "addresses": ["192.0.2.50"], "ram_bytes": 2**30}
     first = admin.post("/api/v1/nodes", json=body, headers=key)
     again = admin.post("/api/v1/nodes", json=body, headers=key)
-    assert (first.status_code, again.status_code, again.content) == (201, 201, first.content)
+    assert (first.status_code, again.status_code, again.content) == (
+        201,
+        201,
+        first.content,
+    )
     assert again.headers["location"] == first.headers["location"]
     other = admin.post("/api/v1/nodes", json={**body, "name": "n6"}, headers=key)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency-conflict")
@@ -221,7 +325,9 @@ def test_a_request_that_comes_twice_with_its_key_is_done_once(door: Door) -> Non
 
 def test_a_secret_is_not_kept_for_a_second_answer(door: Door) -> None:
     admin, key = door.open("admin"), {"Idempotency-Key": "t-1"}
-    assert admin.post("/api/v1/tokens", json={"name": "x"}, headers=key).status_code == 201
+    assert (
+        admin.post("/api/v1/tokens", json={"name": "x"}, headers=key).status_code == 201
+    )
     again = admin.post("/api/v1/tokens", json={"name": "x"}, headers=key)
     assert (again.status_code, "secret" in again.json()) == (422, False)
 
@@ -229,21 +335,31 @@ def test_a_secret_is_not_kept_for_a_second_answer(door: Door) -> None:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     on_sqlite = request.param == "sqlite"
-    url: str = f"sqlite:///{tmp_path}/flex.db" if on_sqlite else request.getfixturevalue("cluster").new_database()
+    url: str = (
+        f"sqlite:///{tmp_path}/flex.db"
+        if on_sqlite
+        else request.getfixturevalue("cluster").new_database()
+    )
     migrate.upgrade(url)
     return url
 
 
 def add_myself(client: TestClient, address: str, number: int) -> Counter[int]:
-    """Read, add a number to the reason and write, again and again until it got through; which answers came.
+    """Read, add a number to the reason and write, again and again until it got through; which
+    answers came.
 
     It ends with any answer that another attempt would not change.
     """
     codes = Counter[int]()
     while not codes[200] and codes.keys() <= {409, 412}:
         found = client.get(address)
-        wanted = {"nodes": ["n1"], "reason": f"{found.json()['reason']} {number}".strip()}
-        answer = client.put(address, json=wanted, headers={"If-Match": found.headers["etag"]})
+        wanted = {
+            "nodes": ["n1"],
+            "reason": f"{found.json()['reason']} {number}".strip(),
+        }
+        answer = client.put(
+            address, json=wanted, headers={"If-Match": found.headers["etag"]}
+        )
         codes[answer.status_code] += 1
     return codes
 
@@ -255,7 +371,9 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     while not ended.is_set() or not number:
         with lease(here, "plan"):
             made = nightly.propose(here).plan
-            applying.apply(here, made.id, force=[stop.rule for stop in applying.stops(here, made)])
+            applying.apply(
+                here, made.id, force=[stop.rule for stop in applying.stops(here, made)]
+            )
         number += 1
     return number
 
@@ -295,7 +413,10 @@ def test_the_events_of_a_job_end_with_its_last_state(door: Door) -> None:
     answer = door.open("viewer").get("/api/v1/jobs/j1/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
     kind, data = answer.text.strip().split("\n")
-    assert (kind, json.loads(data.removeprefix("data: "))["state"]) == ("event: end", "done")
+    assert (kind, json.loads(data.removeprefix("data: "))["state"]) == (
+        "event: end",
+        "done",
+    )
 
 
 def test_a_job_that_has_ended_cannot_be_ended_again(door: Door) -> None:

@@ -1,4 +1,6 @@
-"""A dead node that is in DNS still is named by the API, the metrics and every page, with what was tried."""
+"""A dead node that is in DNS still is named by the API, the metrics and every page, with what was
+tried.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,18 @@ def tried(door: Door, times: int) -> Attempt:
     return found
 
 
-def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(door: Door) -> None:
+def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(
+    door: Door,
+) -> None:
     client = door.open("viewer")
     assert client.get("/api/v1/nodes").json()["dead"] == []
     found = tried(door, 3)
     (row,) = client.get("/api/v1/nodes", params={"limit": 1}).json()["dead"]
-    assert (row["node"], row["attempts"], row["error"]) == ("n1", 3, "ns1: no answer in time")
+    assert (row["node"], row["attempts"], row["error"]) == (
+        "n1",
+        3,
+        "ns1: no answer in time",
+    )
     assert row["sites"] > 0
     assert datetime.fromisoformat(row["next_attempt"]) == found.again
     door.store.put_attempt(failed(found, "n1", NOW, "ns1: REFUSED"))
@@ -57,12 +65,18 @@ def test_every_page_says_so_first(door: Door) -> None:
 
 
 def test_the_mail_says_what_failed_how_often_and_when_it_goes_on(door: Door) -> None:
-    error = Unreachable("reading the zone", "no answer", kept="DNS is as it was", advice="look after it")
+    error = Unreachable(
+        "reading the zone", "no answer", kept="DNS is as it was", advice="look after it"
+    )
     told = bulletin.of_attempt("c1", tried(door, 4), error, "")
     assert told.event == "failure"
     assert "node n1 is dead and still in DNS" in told.subject
     assert "Tried 4 times since 2026-03-03 02:17" in told.text
-    assert (told.data["node"], told.data["attempts"], told.data["unchanged"]) == ("n1", 4, "DNS is as it was")
+    assert (told.data["node"], told.data["attempts"], told.data["unchanged"]) == (
+        "n1",
+        4,
+        "DNS is as it was",
+    )
 
 
 def watched_by(door: Door, watched: Watched) -> None:
@@ -73,15 +87,25 @@ def test_the_health_watch_is_told_of_where_there_is_one(door: Door) -> None:
     client = door.open("viewer")
     assert client.get("/readyz").json() == {"ready": True, "parts": {"store": "ok"}}
     watched_by(door, Watched(True, 2, datetime.now(UTC), ""))
-    assert client.get("/readyz").json() == {"ready": True, "parts": {"store": "ok", "watch": "ok"}}
+    assert client.get("/readyz").json() == {
+        "ready": True,
+        "parts": {"store": "ok", "watch": "ok"},
+    }
     lines = client.get("/metrics").text.splitlines()
     assert {"flex_watch_up 1", "flex_watch_starts_total 2"} <= set(lines)
 
 
-def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(door: Door) -> None:
+def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(
+    door: Door,
+) -> None:
     watched_by(door, Watched(False, 3, None, "OSError: no such file"))
     answer = door.open("viewer").get("/readyz")
-    assert (answer.status_code, answer.json()["parts"]["watch"]) == (503, "its process ended: OSError: no such file")
+    assert (answer.status_code, answer.json()["parts"]["watch"]) == (
+        503,
+        "its process ended: OSError: no such file",
+    )
     assert "flex_watch_up 0" in door.open("viewer").get("/metrics").text
     text = door.open("viewer", {"Accept": "text/html"}).get("/").text
-    assert "Nobody looks for dead nodes: its process ended: OSError: no such file." in text
+    assert (
+        "Nobody looks for dead nodes: its process ended: OSError: no such file." in text
+    )

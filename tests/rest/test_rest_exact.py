@@ -29,16 +29,24 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.torture
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "100"))
-# What takes long is worked out for one after the other; so many questions in a row are told to wait.
-BUSY = {"checks": CONFIG["checks"] | {"positive_data_acceptance": {"expected-statuses": [*REFUSALS, "429"]}}}
+# What takes long is worked out for one after the other; so many questions in a row are told to
+# wait.
+BUSY = {
+    "checks": CONFIG["checks"]
+    | {"positive_data_acceptance": {"expected-statuses": [*REFUSALS, "429"]}}
+}
 
 
 # Any: schemathesis's own view of the document, which is made before there is any fixture.
-schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", APP, config=SchemathesisConfig.from_dict(BUSY))
+schema: Any = schemathesis.openapi.from_asgi(
+    "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(BUSY)
+)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Store:
     if request.param == "postgresql":
         cluster: Cluster = request.getfixturevalue("cluster")
         url = cluster.new_database()
@@ -51,16 +59,22 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def secret(store: Store, filling: Callable[[Store], Store]) -> str:
     now = datetime.now(UTC)
-    return access.create(filling(store), Caller("root", "admin"), "root", "admin", now)[1]
+    return access.create(filling(store), Caller("root", "admin"), "root", "admin", now)[
+        1
+    ]
 
 
 @pytest.fixture(scope="module")
 def app(store: Store) -> FastAPI:
-    return create_app(SETTINGS, store, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still)
+    return create_app(
+        SETTINGS, store, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still
+    )
 
 
 @schema.exclude(path_regex="/events$").parametrize()  # type: ignore[untyped-decorator]  # as it is
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_answer_is_other_than_the_document_says(case: Any, secret: str, app: FastAPI) -> None:
+def test_no_answer_is_other_than_the_document_says(
+    case: Any, secret: str, app: FastAPI
+) -> None:
     case.operation.schema.app = app
     case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})

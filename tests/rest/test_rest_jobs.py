@@ -49,7 +49,9 @@ class Work:
 
     def start(self) -> Job:
         house = self.door.app.state.house
-        job: Job = house.workers.start(world(house, self.door.store), "plan", "anna", self)
+        job: Job = house.workers.start(
+            world(house, self.door.store), "plan", "anna", self
+        )
         assert self.begun.wait(60)
         return job
 
@@ -57,20 +59,31 @@ class Work:
         """Any: what JSON holds."""
         self.go.set()
         self.door.app.state.house.workers.wait(job.id)
-        told: dict[str, Any] = self.door.open("viewer").get(f"/api/v1/jobs/{job.id}").json()
+        told: dict[str, Any] = (
+            self.door.open("viewer").get(f"/api/v1/jobs/{job.id}").json()
+        )
         return told
 
 
-def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(door: Door) -> None:
+def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(
+    door: Door,
+) -> None:
     work = Work(door)
     job = work.start()
     answer = door.open("operator").delete(f"/api/v1/jobs/{job.id}")
     asked = answer.json()
-    assert (answer.status_code, asked["state"], asked["cancelled_by"]) == (202, "running", "token:operator")
+    assert (answer.status_code, asked["state"], asked["cancelled_by"]) == (
+        202,
+        "running",
+        "token:operator",
+    )
     ended = work.end(job)
     assert (ended["state"], ended["result"], work.reached) == ("cancelled", "", False)
     assert (ended["stage"], ended["cancelled_by"]) == ("cancelled", "token:operator")
-    assert [entry.action for entry in door.store.entries()][-2:] == ["job.cancel", "job.end"]
+    assert [entry.action for entry in door.store.entries()][-2:] == [
+        "job.cancel",
+        "job.end",
+    ]
 
 
 def test_a_job_whose_process_died_has_failed_and_says_where_it_was(door: Door) -> None:
@@ -78,7 +91,11 @@ def test_a_job_whose_process_died_has_failed_and_says_where_it_was(door: Door) -
     dead = f"{holder().rpartition(':')[0]}:1"
     door.store.put_job(Job("gone", "plan", "anna", dead, NOW, stage="reading profiles"))
     told = door.open("viewer").get("/api/v1/jobs/gone").json()
-    assert (told["state"], told["stage"], told["problem"]["code"]) == ("failed", "failed", "interrupted")
+    assert (told["state"], told["stage"], told["problem"]["code"]) == (
+        "failed",
+        "failed",
+        "interrupted",
+    )
     assert "'reading profiles'" in told["problem"]["detail"]
     assert "finished by the next run" in told["problem"]["unchanged"]
     assert door.open("viewer").get("/problems/interrupted").status_code == 200
@@ -136,19 +153,33 @@ def test_whoever_follows_a_job_sees_each_step_when_it_is_made_and_how_it_ends(
     connection.close()
 
 
-def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(door: Door) -> None:
+def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(
+    door: Door,
+) -> None:
     now = datetime.now(UTC)
-    late = Job("late", "plan", "anna", "other.example.org:1:1", now - PATIENCE * 3, seen=now - PATIENCE / 2)
+    late = Job(
+        "late",
+        "plan",
+        "anna",
+        "other.example.org:1:1",
+        now - PATIENCE * 3,
+        seen=now - PATIENCE / 2,
+    )
     door.store.put_job(late)
     refused = door.open("operator").post("/api/v1/plans", json={})
-    assert (refused.status_code, "the job late to plan is being done" in refused.json()["detail"]) == (409, True)
+    assert (
+        refused.status_code,
+        "the job late to plan is being done" in refused.json()["detail"],
+    ) == (409, True)
     door.store.put_job(replace(late, seen=now - PATIENCE * 2))
     assert door.open("viewer").get("/api/v1/jobs/late").json()["state"] == "failed"
     job = door.open("operator").post("/api/v1/plans", json={}).json()
     door.app.state.house.workers.wait(job["id"])
 
 
-def test_while_it_is_being_done_a_job_says_so(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_it_is_being_done_a_job_says_so(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "BEATS", timedelta(milliseconds=5))
     work = Work(door)
     job, heard = work.start(), 0

@@ -1,4 +1,6 @@
-"""Answers that are given again: only while they are what the route would say, and only to who may have them."""
+"""Answers that are given again: only while they are what the route would say, and only to who may
+have them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Asked:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.count += 1
-        await text_response(Request(scope), self.text, "text/plain")(scope, receive, send)
+        await text_response(Request(scope), self.text, "text/plain")(
+            scope, receive, send
+        )
 
     def get(
         self,
@@ -51,8 +55,17 @@ class Asked:
         method: str = "GET",
         **headers: str,
     ) -> tuple[int, bytes]:
-        given = [(header.replace("_", "-").encode(), value.encode()) for header, value in headers.items()]
-        scope = {"type": "http", "method": method, "path": path, "query_string": query, "headers": given}
+        given = [
+            (header.replace("_", "-").encode(), value.encode())
+            for header, value in headers.items()
+        ]
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query,
+            "headers": given,
+        }
         said: list[Message] = []
 
         async def send(message: Message) -> None:
@@ -61,7 +74,11 @@ class Asked:
         async def receive() -> Message:
             return {"type": "http.request"}
 
-        asyncio.run(self.layer({**scope, "state": {"caller": Caller(name, role)}}, receive, send))
+        asyncio.run(
+            self.layer(
+                {**scope, "state": {"caller": Caller(name, role)}}, receive, send
+            )
+        )
         return said[0]["status"], said[1]["body"]
 
 
@@ -106,14 +123,21 @@ def test_what_time_alone_changes_is_late_by_no_more_than_is_said(asked: Asked) -
         lambda asked: asked.get(accept="text/markdown"),
     ],
 )
-def test_nobody_gets_what_somebody_else_asked_for(asked: Asked, other: Callable[[Asked], object]) -> None:
+def test_nobody_gets_what_somebody_else_asked_for(
+    asked: Asked, other: Callable[[Asked], object]
+) -> None:
     asked.get()
     other(asked)
     assert asked.count == 2
 
 
-@pytest.mark.parametrize("path", ["/api/v1/tokens", "/api/v1/dns/drift", "/api/v1/jobs/j1/events", "/metrics", "/"])
-def test_what_is_not_made_of_the_store_alone_is_asked_for_each_time(asked: Asked, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/tokens", "/api/v1/dns/drift", "/api/v1/jobs/j1/events", "/metrics", "/"],
+)
+def test_what_is_not_made_of_the_store_alone_is_asked_for_each_time(
+    asked: Asked, path: str
+) -> None:
     assert [asked.get(path)[0] for _ in range(2)] == [200, 200]
     assert asked.count == 2
 
@@ -143,19 +167,36 @@ def test_what_is_remembered_stays_small(asked: Asked) -> None:
     assert asked.count == MOST + 7
 
 
-def test_an_answer_that_is_given_again_is_the_same_but_for_its_own_id(filled: Callable[[str], Door], url: str) -> None:
+def test_an_answer_that_is_given_again_is_the_same_but_for_its_own_id(
+    filled: Callable[[str], Door], url: str
+) -> None:
     client = filled(url).open("viewer")
-    first, second = (client.get(SITES, params={"limit": 5}, headers={"X-Request-Id": name}) for name in ("a", "b"))
+    first, second = (
+        client.get(SITES, params={"limit": 5}, headers={"X-Request-Id": name})
+        for name in ("a", "b")
+    )
     assert first.content == second.content
     assert {**first.headers, "x-request-id": "b"} == dict(second.headers)
-    again = client.get(SITES, params={"limit": 5}, headers={"If-None-Match": first.headers["etag"]})
-    assert (again.status_code, again.content, again.headers["link"]) == (304, b"", first.headers["link"])
+    again = client.get(
+        SITES, params={"limit": 5}, headers={"If-None-Match": first.headers["etag"]}
+    )
+    assert (again.status_code, again.content, again.headers["link"]) == (
+        304,
+        b"",
+        first.headers["link"],
+    )
 
 
 def test_an_answer_that_comes_in_pieces_is_asked_for_each_time(asked: Asked) -> None:
     async def in_pieces(_scope: Scope, _receive: Receive, send: Send) -> None:
         asked.count += 1
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"etag", b'"1"')]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"etag", b'"1"')],
+            }
+        )
         await send({"type": "http.response.body", "body": b"begin", "more_body": True})
         await send({"type": "http.response.body", "body": b"end"})
 

@@ -41,13 +41,33 @@ class Crowd:
             timing=Timing(),
         )
 
-    def codes(self, path: str, times: int, headers: Mapping[str, str] | None = None, peer: str = PROXY) -> set[int]:
-        client = TestClient(self.app, headers=dict(headers or {}), client=(peer, 5000), follow_redirects=False)
+    def codes(
+        self,
+        path: str,
+        times: int,
+        headers: Mapping[str, str] | None = None,
+        peer: str = PROXY,
+    ) -> set[int]:
+        client = TestClient(
+            self.app,
+            headers=dict(headers or {}),
+            client=(peer, 5000),
+            follow_redirects=False,
+        )
         return {client.get(path).status_code for _ in range(times)}
 
-    def signs_in(self, headers: Mapping[str, str] | None = None, peer: str = PROXY) -> int:
-        client = TestClient(self.app, headers=dict(headers or {}), client=(peer, 5000), follow_redirects=False)
-        return client.post("/login", data={"token": self.door.secrets["viewer"]}).status_code
+    def signs_in(
+        self, headers: Mapping[str, str] | None = None, peer: str = PROXY
+    ) -> int:
+        client = TestClient(
+            self.app,
+            headers=dict(headers or {}),
+            client=(peer, 5000),
+            follow_redirects=False,
+        )
+        return client.post(
+            "/login", data={"token": self.door.secrets["viewer"]}
+        ).status_code
 
 
 @pytest.fixture
@@ -55,7 +75,9 @@ def crowd(doors: Callable[..., Door]) -> Crowd:
     return Crowd(doors(auth=AUTH))
 
 
-def test_wrong_tokens_block_neither_health_nor_sign_in_nor_who_has_a_right_one(crowd: Crowd) -> None:
+def test_wrong_tokens_block_neither_health_nor_sign_in_nor_who_has_a_right_one(
+    crowd: Crowd,
+) -> None:
     assert crowd.codes(PINS, 400, WRONG) == {401, 429}
     for path in ("/livez", "/readyz"):
         assert crowd.codes(path, 400) == {200}
@@ -75,19 +97,31 @@ def test_sign_in_has_a_bucket_of_its_own_that_others_do_not_share(crowd: Crowd) 
 
 
 def test_behind_a_trusted_proxy_each_client_has_a_bucket(crowd: Crowd) -> None:
-    assert crowd.codes(PINS, 30, {**WRONG, "X-Forwarded-For": "198.51.100.1"}) == {401, 429}
+    assert crowd.codes(PINS, 30, {**WRONG, "X-Forwarded-For": "198.51.100.1"}) == {
+        401,
+        429,
+    }
     assert crowd.codes(PINS, 1, {**WRONG, "X-Forwarded-For": "198.51.100.2"}) == {401}
     # The entries before the last are whatever that client sent itself.
-    assert crowd.codes(PINS, 30, {**WRONG, "X-Forwarded-For": "203.0.113.9, 198.51.100.1"}) == {429}
+    assert crowd.codes(
+        PINS, 30, {**WRONG, "X-Forwarded-For": "203.0.113.9, 198.51.100.1"}
+    ) == {429}
 
 
 def test_nobody_else_says_for_whom_he_asks(crowd: Crowd) -> None:
     peer = "198.51.100.7"
-    assert crowd.codes(PINS, 30, {**WRONG, "X-Forwarded-For": "203.0.113.1"}, peer) == {401, 429}
-    assert crowd.codes(PINS, 5, {**WRONG, "X-Forwarded-For": "203.0.113.2"}, peer) == {429}
+    assert crowd.codes(PINS, 30, {**WRONG, "X-Forwarded-For": "203.0.113.1"}, peer) == {
+        401,
+        429,
+    }
+    assert crowd.codes(PINS, 5, {**WRONG, "X-Forwarded-For": "203.0.113.2"}, peer) == {
+        429
+    }
 
 
-def test_anybody_who_asks_too_often_stops_nobody_elsewhere(doors: Callable[..., Door]) -> None:
+def test_anybody_who_asks_too_often_stops_nobody_elsewhere(
+    doors: Callable[..., Door],
+) -> None:
     crowd = Crowd(doors(auth={"anonymous": "viewer"}))
     assert crowd.codes(PINS, 30) == {200, 429}
     assert crowd.codes(PINS, 1, peer="198.51.100.7") == {200}
@@ -98,7 +132,11 @@ def test_an_address_is_no_word_on_who_somebody_is(doors: Callable[..., Door]) ->
     crowd = Crowd(doors(auth={**AUTH, "proxy_header": "X-Remote-User"}))
     said = {"X-Remote-User": "anna", "X-Forwarded-For": PROXY}
     assert crowd.codes(PINS, 1, said, "198.51.100.7") == {401}
-    assert crowd.codes(PINS, 1, said) == crowd.codes(PINS, 1, said, f"::ffff:{PROXY}") == {200}
+    assert (
+        crowd.codes(PINS, 1, said)
+        == crowd.codes(PINS, 1, said, f"::ffff:{PROXY}")
+        == {200}
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +167,9 @@ def test_the_client_is_the_last_address_that_a_trusted_proxy_names(
 
 
 @given(st.lists(st.text(max_size=20)), st.ip_addresses())
-def test_what_a_client_sends_itself_never_changes_its_address(sent: list[str], client: object) -> None:
+def test_what_a_client_sends_itself_never_changes_its_address(
+    sent: list[str], client: object
+) -> None:
     if not address.is_trusted(str(client), AUTH["trusted_proxies"]):
         real = address.parsed(str(client))
         found = address.of_client(PROXY, [*sent, str(client)], AUTH["trusted_proxies"])
@@ -137,5 +177,13 @@ def test_what_a_client_sends_itself_never_changes_its_address(sent: list[str], c
 
 
 def test_addresses_of_one_customer_are_one_caller() -> None:
-    assert address.bucket("2001:db8::1") == address.bucket("2001:db8::ffff:2") != address.bucket("2001:db8:0:1::1")
-    assert address.bucket("::ffff:192.0.2.1") == address.bucket("192.0.2.1") != address.bucket("192.0.2.2")
+    assert (
+        address.bucket("2001:db8::1")
+        == address.bucket("2001:db8::ffff:2")
+        != address.bucket("2001:db8:0:1::1")
+    )
+    assert (
+        address.bucket("::ffff:192.0.2.1")
+        == address.bucket("192.0.2.1")
+        != address.bucket("192.0.2.2")
+    )

@@ -1,4 +1,6 @@
-"""What HTTP itself promises of every address: which methods it takes, and that HEAD is GET without the body."""
+"""What HTTP itself promises of every address: which methods it takes, and that HEAD is GET without
+the body.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,17 @@ def door(doors: Callable[[], Door]) -> Door:
         ("/livez", "GET, HEAD"),
     ],
 )
-def test_a_method_that_is_none_here_is_told_those_that_are(door: Door, address: str, allowed: str) -> None:
+def test_a_method_that_is_none_here_is_told_those_that_are(
+    door: Door, address: str, allowed: str
+) -> None:
     answer = door.open("admin").options(address)
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
-@pytest.mark.parametrize("address", ["/api/v1/sites", "/api/v1/nodes/n1", "/plans", "/livez", "/api/openapi.json"])
+@pytest.mark.parametrize(
+    "address",
+    ["/api/v1/sites", "/api/v1/nodes/n1", "/plans", "/livez", "/api/openapi.json"],
+)
 def test_head_is_get_without_the_body(door: Door, address: str) -> None:
     client = door.open("viewer")
     got, head = client.get(address), client.head(address)

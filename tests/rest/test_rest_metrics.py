@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 RULES = resources.files("flex_api") / "starter" / "flex-alerts.yml"
 # Those that are there only while something is so; these settings have no logs and route nothing.
-OF_LOGS = {"flex_data_age_seconds", "flex_data_coverage_ratio", "flex_data_last_line_timestamp_seconds"}
+OF_LOGS = {
+    "flex_data_age_seconds",
+    "flex_data_coverage_ratio",
+    "flex_data_last_line_timestamp_seconds",
+}
 OF_ROUTING = {series.name for series in routed.series([])}
 OF_DEAD_NODES = {
     "flex_node_dead_sites",
@@ -57,10 +61,15 @@ def value(text: str, series: str) -> float:
 
 
 def series(text: str) -> set[str]:
-    return {name.removesuffix("_bucket").removesuffix("_count") for name in re.findall(r"\bflex_[a-z_]+", text)}
+    return {
+        name.removesuffix("_bucket").removesuffix("_count")
+        for name in re.findall(r"\bflex_[a-z_]+", text)
+    }
 
 
-def test_what_the_documentation_and_the_alerts_name_is_measured(filled: Callable[[str], Door], url: str) -> None:
+def test_what_the_documentation_and_the_alerts_name_is_measured(
+    filled: Callable[[str], Door], url: str
+) -> None:
     text = told(filled(url))
     known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)) | NOW_AND_THEN
     documented = series((ROOT / "docs/metrics.md").read_text(encoding="utf-8"))
@@ -80,17 +89,26 @@ def url(tmp_path: Path) -> str:
 
 def test_each_alert_is_documented() -> None:
     alerts = set(re.findall(r"alert: (\w+)", RULES.read_text(encoding="utf-8")))
-    assert alerts == set(re.findall(r"`(Flex\w+)`", (ROOT / "docs/metrics.md").read_text(encoding="utf-8")))
+    assert alerts == set(
+        re.findall(
+            r"`(Flex\w+)`", (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+        )
+    )
 
 
-def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(door: Door) -> None:
+def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(
+    door: Door,
+) -> None:
     latest = door.store.plans(1)[0]
     stop = Stop("safety.hold_runs", "2", "1", "it has to last")
     drift = Breach("safety.max_drifted_names", 0, 3)
     door.store.update(replace(latest, stops=(stop,), breaches=(drift,)))
     text = told(door)
     assert value(text, 'flex_gate_stopped{rule="safety.hold_runs"}') == 1
-    assert (value(text, "flex_dns_drift_names"), value(text, "flex_plan_stale")) == (3, 0)
+    assert (value(text, "flex_dns_drift_names"), value(text, "flex_plan_stale")) == (
+        3,
+        0,
+    )
     door.store.update(replace(latest, base="another", message="seen"))
     assert value(told(door), "flex_plan_stale") == 1
 
@@ -100,7 +118,10 @@ def test_answers_are_counted_by_their_route_and_how_long_they_took(door: Door) -
     for site in ("s001.example.org", "s002.example.org", "none.example.org"):
         client.get(f"/api/v1/sites/{site}")
     text = client.get("/metrics").text
-    counts = re.findall(r'_count\{route="/api/v1/sites/\{site\}",method="GET",status="(\dxx)".*\} (\d+)', text)
+    counts = re.findall(
+        r'_count\{route="/api/v1/sites/\{site\}",method="GET",status="(\dxx)".*\} (\d+)',
+        text,
+    )
     assert dict(counts) == {"2xx": "2", "4xx": "1"}
 
 
@@ -108,7 +129,9 @@ def test_a_histogram_rises_to_the_number_of_all_answers() -> None:
     timing = Timing()
     for seconds in (0.001, 0.005, 0.02, 99.0):
         timing.took("/r", "GET", 200, seconds)
-    buckets = [int(count) for count in re.findall(r"_bucket\{.*\} (\d+)", timing.text())]
+    buckets = [
+        int(count) for count in re.findall(r"_bucket\{.*\} (\d+)", timing.text())
+    ]
     assert (buckets[:3], buckets[-2:]) == ([2, 2, 3], [3, 4])
 
 

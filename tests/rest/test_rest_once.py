@@ -1,4 +1,6 @@
-"""What is kept of answers to requests with an Idempotency-Key: all of a small one, of a large one that it was given."""
+"""What is kept of answers to requests with an Idempotency-Key: all of a small one, of a large one
+that it was given.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,22 @@ class Route:
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         self.asked += 1
-        await send({"type": "http.response.start", "status": 201, "headers": [(b"location", b"/made")]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 201,
+                "headers": [(b"location", b"/made")],
+            }
+        )
         for number in range(self.pieces):
             more = number < self.pieces - 1
-            await send({"type": "http.response.body", "body": b"x" * (self.size // self.pieces), "more_body": more})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": b"x" * (self.size // self.pieces),
+                    "more_body": more,
+                }
+            )
 
 
 def post(layer: OnceOnly) -> tuple[int, bytes]:

@@ -1,4 +1,6 @@
-"""Plans of which something became meanwhile: who comes too late hears so, and nothing is done by halves."""
+"""Plans of which something became meanwhile: who comes too late hears so, and nothing is done by
+halves.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Slow:
     begun: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
 
-    def read(self, zone: str, names: Sequence[str], also: Sequence[str] = ()) -> ZoneState:
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
         return self.inner.read(zone, names, also)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
@@ -40,14 +44,21 @@ class Slow:
     def refuse_late(self, *zones: str) -> None:
         self.inner.refuse_late(*zones)
 
-    def verify(self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0) -> tuple[Verdict, ...]:
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
         return self.inner.verify(zone, wanted, patience=patience)
 
 
 def begun(door: Door) -> Plan:
     """Another plan, which a killed run was applying."""
     waiting = door.store.plans(1)[0]
-    other = replace(waiting, id=f"{waiting.id[:-1]}e", digest="e" * 64, created=waiting.created - timedelta(minutes=1))
+    other = replace(
+        waiting,
+        id=f"{waiting.id[:-1]}e",
+        digest="e" * 64,
+        created=waiting.created - timedelta(minutes=1),
+    )
     door.store.propose(other, door.store.placement_of(waiting.id))
     door.store.update(replace(other, state="applying"))
     return other
@@ -69,7 +80,8 @@ def aged(store: Store, waiting: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("meanwhile", "code"), [(rejected, "plan-ended"), (overtaken, "stale-base"), (aged, "plan-expired")]
+    ("meanwhile", "code"),
+    [(rejected, "plan-ended"), (overtaken, "stale-base"), (aged, "plan-expired")],
 )
 @pytest.mark.parametrize("verb", ["approval", "apply"])
 def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
@@ -77,9 +89,15 @@ def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
 ) -> None:
     waiting = door.store.plans(1)[0]
     meanwhile(door.store, waiting)
-    body = {"decision": "approve"} if verb == "approval" else {"force": ["safety.max_moved_sites"]}
+    body = (
+        {"decision": "approve"}
+        if verb == "approval"
+        else {"force": ["safety.max_moved_sites"]}
+    )
     headers = {"If-Match": f'"{waiting.digest}"'} if verb == "apply" else {}
-    answer = door.open("approver").post(f"/api/v1/plans/{waiting.id}/{verb}", json=body, headers=headers)
+    answer = door.open("approver").post(
+        f"/api/v1/plans/{waiting.id}/{verb}", json=body, headers=headers
+    )
     assert (answer.status_code, answer.json()["code"]) == (409, code)
 
 
@@ -88,25 +106,42 @@ def test_a_plan_is_decided_on_by_its_digest_alone(door: Door, verb: str) -> None
     waiting = door.store.plans(1)[0]
     given = {"decision": "approve"} if verb == "approval" else {}
     for tag in ("*", f'"{"0" * 64}"'):
-        answer = door.open("admin").post(f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers={"If-Match": tag})
-        assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed"), tag
+        answer = door.open("admin").post(
+            f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers={"If-Match": tag}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (
+            412,
+            "precondition-failed",
+        ), tag
     assert door.store.plan(waiting.id) == waiting
 
 
 @pytest.mark.parametrize("verb", ["apply", "approval"])
 def test_a_rule_that_is_none_cannot_be_gone_over(door: Door, verb: str) -> None:
     waiting = door.store.plans(1)[0]
-    given = {"force": ["safety.max_moved_sitez"], **({"decision": "approve"} if verb == "approval" else {})}
+    given = {
+        "force": ["safety.max_moved_sitez"],
+        **({"decision": "approve"} if verb == "approval" else {}),
+    }
     headers = {"If-Match": f'"{waiting.digest}"'}
-    answer = door.open("admin").post(f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers=headers)
+    answer = door.open("admin").post(
+        f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers=headers
+    )
     assert (answer.status_code, answer.json()["code"]) == (422, "validation")
-    for rule in ("safety.max_moved_sitez", "safety.max_moved_sites", "plan.wishes", "freeze"):
+    for rule in (
+        "safety.max_moved_sitez",
+        "safety.max_moved_sites",
+        "plan.wishes",
+        "freeze",
+    ):
         assert rule in answer.json()["detail"]
     assert door.store.plan(waiting.id) == waiting
 
 
 @pytest.mark.parametrize("state", ["proposed", "discarded", "failed"])
-def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: PlanState) -> None:
+def test_nobody_goes_back_to_what_was_never_in_force(
+    door: Door, state: PlanState
+) -> None:
     waiting, *partitions = door.store.plans()
     door.store.update(replace(waiting, state=state))
     answer = door.open("operator").post("/api/v1/rollbacks", json={"to": waiting.id})
@@ -116,19 +151,34 @@ def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: PlanStat
     assert [job.kind for job in door.store.jobs() if job.kind == "rollback"] == []
 
 
-def test_a_partition_that_was_given_up_half_way_was_in_force_and_can_be_gone_back_to(door: Door) -> None:
+def test_a_partition_that_was_given_up_half_way_was_in_force_and_can_be_gone_back_to(
+    door: Door,
+) -> None:
     given_up, second, first = door.store.plans()
-    door.store.settle(replace(given_up, state="failed"), door.store.placement_of(given_up.id))
+    door.store.settle(
+        replace(given_up, state="failed"), door.store.placement_of(given_up.id)
+    )
     assert nightly.earlier(door.store, given_up.id) == given_up.id
     assert nightly.earlier(door.store) == second.id
-    later = replace(given_up, id="29990101T000000-0", base=given_up.id, created=given_up.created + timedelta(1))
-    door.store.propose(replace(later, state="proposed"), door.store.placement_of(first.id))
-    door.store.settle(replace(later, state="applied"), door.store.placement_of(first.id))
+    later = replace(
+        given_up,
+        id="29990101T000000-0",
+        base=given_up.id,
+        created=given_up.created + timedelta(1),
+    )
+    door.store.propose(
+        replace(later, state="proposed"), door.store.placement_of(first.id)
+    )
+    door.store.settle(
+        replace(later, state="applied"), door.store.placement_of(first.id)
+    )
     assert nightly.earlier(door.store) == given_up.id
 
 
 @pytest.mark.parametrize("address", ["plans", "rollbacks"])
-def test_making_a_plan_finishes_none_that_is_half_applied(door: Door, address: str) -> None:
+def test_making_a_plan_finishes_none_that_is_half_applied(
+    door: Door, address: str
+) -> None:
     other = begun(door)
     asked = door.open("operator").post(f"/api/v1/{address}", json={})
     job = asked.json()

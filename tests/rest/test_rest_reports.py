@@ -26,7 +26,10 @@ def test_a_day_names_its_last_plan(door: Door) -> None:
 
 def test_a_day_without_a_plan_is_one_clear_problem(door: Door) -> None:
     said = door.open("viewer").get("/api/v1/reports/1999-12-31")
-    assert (said.status_code, "no plan was made on that day" in said.text) == (404, True)
+    assert (said.status_code, "no plan was made on that day" in said.text) == (
+        404,
+        True,
+    )
 
 
 @pytest.mark.parametrize("form", ["html", "json", "md"])
@@ -35,7 +38,9 @@ def test_a_report_that_says_the_same_is_not_sent_again(door: Door, form: str) ->
     viewer, address = door.open("viewer"), f"/api/v1/reports/latest?format={form}"
     tag = viewer.get(address).headers["etag"]
     assert viewer.get(address, headers={"If-None-Match": tag}).status_code == 304
-    door.store.update(replace(door.store.plans(1)[0], message="somebody said no", state="discarded"))
+    door.store.update(
+        replace(door.store.plans(1)[0], message="somebody said no", state="discarded")
+    )
     assert viewer.get(address, headers={"If-None-Match": tag}).status_code == 200
 
 
@@ -43,8 +48,15 @@ def test_a_report_that_says_the_same_is_not_sent_again(door: Door, form: str) ->
 def test_a_report_is_printed_where_it_is_asked_for_and_not_twice(door: Door) -> None:
     viewer = door.open("viewer", {"Accept": "application/pdf"})
     first = viewer.get("/api/v1/reports/latest")
-    assert (first.status_code, first.headers["content-type"], first.content[:5]) == (200, "application/pdf", b"%PDF-")
-    again = viewer.get("/api/v1/reports/latest?format=pdf", headers={"If-None-Match": first.headers["etag"]})
+    assert (first.status_code, first.headers["content-type"], first.content[:5]) == (
+        200,
+        "application/pdf",
+        b"%PDF-",
+    )
+    again = viewer.get(
+        "/api/v1/reports/latest?format=pdf",
+        headers={"If-None-Match": first.headers["etag"]},
+    )
     assert (again.status_code, again.content) == (304, b"")
 
 

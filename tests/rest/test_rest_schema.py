@@ -1,4 +1,6 @@
-"""The OpenAPI document is exact: schemathesis sends what it allows and what it forbids, with every check it has."""
+"""The OpenAPI document is exact: schemathesis sends what it allows and what it forbids, with every
+check it has.
+"""
 
 from __future__ import annotations
 
@@ -25,31 +27,68 @@ if TYPE_CHECKING:
     from flex.ports import Store
 
 # What is valid by its shape can still be refused for what is there: that is what these answers say.
-REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422", "423", "428", "502", "503"]
+REFUSALS = [
+    "2xx",
+    "304",
+    "401",
+    "403",
+    "404",
+    "409",
+    "412",
+    "422",
+    "423",
+    "428",
+    "502",
+    "503",
+]
 CONFIG = {
     "checks": {
         "positive_data_acceptance": {"expected-statuses": REFUSALS},
         "negative_data_rejection": {
-            "expected-statuses": ["400", "401", "403", "404", "405", "406", "412", "413", "415", "422", "428"]
+            "expected-statuses": [
+                "400",
+                "401",
+                "403",
+                "404",
+                "405",
+                "406",
+                "412",
+                "413",
+                "415",
+                "422",
+                "428",
+            ]
         },
         "missing_required_header": {"expected-statuses": ["401", "422", "428"]},
     }
 }
 
 
-# The tests are made from the document before there is any fixture; what the store holds comes later.
-NODES = [{"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"} for at in (1, 2, 3)]
-SETTINGS = parse({"schema": 1, "node": NODES, "api": {"requests_per_second": 0}}, Path("flex.toml"))
+# The tests are made from the document before there is any fixture; what the store holds comes
+# later.
+NODES = [
+    {"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"}
+    for at in (1, 2, 3)
+]
+SETTINGS = parse(
+    {"schema": 1, "node": NODES, "api": {"requests_per_second": 0}}, Path("flex.toml")
+)
 STORE = MemoryStore()
-APP = create_app(SETTINGS, STORE, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still)
+APP = create_app(
+    SETTINGS, STORE, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still
+)
 # Any: schemathesis's own view of the document.
-schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", APP, config=SchemathesisConfig.from_dict(CONFIG))
+schema: Any = schemathesis.openapi.from_asgi(
+    "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(CONFIG)
+)
 
 
 @pytest.fixture(scope="module")
 def secret(filling: Callable[[Store], Store]) -> str:
     now = datetime.now(UTC)
-    return access.create(filling(STORE), Caller("root", "admin"), "root", "admin", now)[1]
+    return access.create(filling(STORE), Caller("root", "admin"), "root", "admin", now)[
+        1
+    ]
 
 
 @schema.exclude(path_regex="/events$").parametrize()  # type: ignore[untyped-decorator]  # as it is

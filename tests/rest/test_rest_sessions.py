@@ -28,9 +28,15 @@ HOUR = timedelta(hours=1)
 PINS = "/api/v1/pins"
 
 
-def made(door: Door, role: Role = "operator", expires: datetime | None = None) -> tuple[str, str]:
+def made(
+    door: Door, role: Role = "operator", expires: datetime | None = None
+) -> tuple[str, str]:
     """A token's id and secret."""
-    given = {"name": "anna", "role": role, **({"expires": expires.isoformat()} if expires else {})}
+    given = {
+        "name": "anna",
+        "role": role,
+        **({"expires": expires.isoformat()} if expires else {}),
+    }
     answer = door.open("admin").post("/api/v1/tokens", json=given).json()
     return answer["id"], answer["secret"]
 
@@ -62,14 +68,21 @@ def test_a_session_lasts_no_longer_than_its_token(door: Door) -> None:
     assert session.expires == NOW + HOUR
 
 
-@pytest.mark.parametrize("ended", [{"expires": NOW - HOUR}, {"revoked": NOW}], ids=["expired", "revoked"])
-def test_a_session_ends_when_its_token_does(door: Door, ended: dict[str, datetime]) -> None:
+@pytest.mark.parametrize(
+    "ended", [{"expires": NOW - HOUR}, {"revoked": NOW}], ids=["expired", "revoked"]
+)
+def test_a_session_ends_when_its_token_does(
+    door: Door, ended: dict[str, datetime]
+) -> None:
     token, secret = made(door)
     browser, _ = signed_in(door, secret)
     assert browser.get(PINS).status_code == 200
     put(door, token, **ended)
     assert browser.get(PINS).status_code == 401
-    assert browser.get("/", headers=BROWSER, follow_redirects=False).headers["location"] == "/login"
+    assert (
+        browser.get("/", headers=BROWSER, follow_redirects=False).headers["location"]
+        == "/login"
+    )
 
 
 def test_a_session_may_no_more_than_its_token_may_now(door: Door) -> None:
@@ -83,26 +96,57 @@ def test_a_session_may_no_more_than_its_token_may_now(door: Door) -> None:
 
 def test_a_session_whose_token_is_gone_opens_nothing() -> None:
     store = MemoryStore()
-    store.put_token(Token("s1", "anna", "admin", digest_of("session"), "root", NOW, NOW + HOUR, parent="gone"))
+    store.put_token(
+        Token(
+            "s1",
+            "anna",
+            "admin",
+            digest_of("session"),
+            "root",
+            NOW,
+            NOW + HOUR,
+            parent="gone",
+        )
+    )
     asked = Asked("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"})
     assert Gate(Auth(), store).caller(asked, NOW) is None
 
 
 def test_a_session_goes_on_no_further_by_the_clock_than_its_token() -> None:
     """Also one that was opened before sessions ended with their tokens."""
-    store, asked = MemoryStore(), Asked("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"})
-    store.put_token(Token("t1", "anna", "admin", digest_of("token"), "root", NOW, NOW + HOUR))
-    store.put_token(Token("s1", "anna", "admin", digest_of("session"), "root", NOW, NOW + 12 * HOUR, parent="t1"))
+    store, asked = (
+        MemoryStore(),
+        Asked("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"}),
+    )
+    store.put_token(
+        Token("t1", "anna", "admin", digest_of("token"), "root", NOW, NOW + HOUR)
+    )
+    store.put_token(
+        Token(
+            "s1",
+            "anna",
+            "admin",
+            digest_of("session"),
+            "root",
+            NOW,
+            NOW + 12 * HOUR,
+            parent="t1",
+        )
+    )
     gate = Gate(Auth(), store)
     assert gate.caller(asked, NOW) is not None
     assert gate.caller(asked, NOW + HOUR) is None
 
 
-def test_a_stream_ends_when_the_token_of_who_listens_does(door: Door, address: str) -> None:
+def test_a_stream_ends_when_the_token_of_who_listens_does(
+    door: Door, address: str
+) -> None:
     token, secret = made(door)
     door.store.put_job(Job("live", "plan", "anna", holder(), NOW, "running"))
     connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
-    connection.request("GET", "/api/v1/jobs/live/events", headers={"Authorization": f"Bearer {secret}"})
+    connection.request(
+        "GET", "/api/v1/jobs/live/events", headers={"Authorization": f"Bearer {secret}"}
+    )
     stream = connection.getresponse()
     assert stream.readline() == b"event: progress\n"
     put(door, token, revoked=NOW)

@@ -38,8 +38,8 @@ def fresh(door: Door) -> TestClient:
 
 
 def tried(door: Door, method: str, address: str, **more: Any) -> Any:
-    """The answer of a dry run, which changed nothing, to somebody who has not asked yet: on a busy machine it takes so
-    long that who asked may not ask again at once. Any: what JSON holds.
+    """The answer of a dry run, which changed nothing, to somebody who has not asked yet: on a busy
+    machine it takes so long that who asked may not ask again at once. Any: what JSON holds.
     """
     client = fresh(door)
     noted = door.store.last_number()
@@ -49,11 +49,16 @@ def tried(door: Door, method: str, address: str, **more: Any) -> Any:
 
 
 def moves(said: Any) -> set[tuple[str, str | None, str | None]]:
-    return {(move["site"][:4], move["source"], move["target"]) for move in said["preview"]["items"]}
+    return {
+        (move["site"][:4], move["source"], move["target"])
+        for move in said["preview"]["items"]
+    }
 
 
 @pytest.mark.parametrize("of", ["pin", "campaigns/launch"])
-def test_a_wish_that_is_only_tried_says_where_the_site_would_move(door: Door, of: str) -> None:
+def test_a_wish_that_is_only_tried_says_where_the_site_would_move(
+    door: Door, of: str
+) -> None:
     body = {"nodes": ["n2"], "until": "2199-01-01T00:00:00Z"}
     said = tried(door, "PUT", f"{FREE}/{of}", json=body, headers=NEW)
     assert ("s030", "n1", "n2") in moves(said)
@@ -61,13 +66,18 @@ def test_a_wish_that_is_only_tried_says_where_the_site_would_move(door: Door, of
     assert preview["items"][0]["site"] == "s030.example.org"
     assert preview["moves"] >= preview["sites"] >= 1
     assert preview["cold_bytes"] == sum(move["cold_bytes"] for move in preview["items"])
-    assert (preview["worst_node"] in ("n1", "n2", "n3"), preview["worst_ratio"] > 0) == (True, True)
+    assert (
+        preview["worst_node"] in ("n1", "n2", "n3"),
+        preview["worst_ratio"] > 0,
+    ) == (True, True)
     assert (said["nodes"], said["notes"]) == (["n2"], [])
 
 
 def test_a_wish_that_begins_later_is_tried_as_it_will_be(door: Door) -> None:
     body = {"nodes": ["n2"], "since": "2198-01-01T00:00:00Z"}
-    assert ("s030", "n1", "n2") in moves(tried(door, "PUT", f"{FREE}/pin", json=body, headers=NEW))
+    assert ("s030", "n1", "n2") in moves(
+        tried(door, "PUT", f"{FREE}/pin", json=body, headers=NEW)
+    )
 
 
 def test_a_site_that_would_be_left_alone_moves_nowhere(door: Door) -> None:
@@ -75,7 +85,9 @@ def test_a_site_that_would_be_left_alone_moves_nowhere(door: Door) -> None:
     assert not [move for move in moves(said) if move[0] == "s030"]
 
 
-def test_without_a_wish_its_site_may_go_where_it_likes(doors: Callable[[], Door]) -> None:
+def test_without_a_wish_its_site_may_go_where_it_likes(
+    doors: Callable[[], Door],
+) -> None:
     door = doors()
     door.store.put_pin(Pin("s002.example.org", ("n1",)))
     before = tried(door, "PUT", PINNED, json={"nodes": ["n1"]}, headers=ANY)["preview"]
@@ -85,9 +97,13 @@ def test_without_a_wish_its_site_may_go_where_it_likes(doors: Callable[[], Door]
 
 
 def test_an_impossible_wish_is_refused_in_a_dry_run_too(door: Door) -> None:
-    answer = door.open("operator").put(f"{FREE}/pin", params=DRY, json={"nodes": ["n1"], "not_on": ["n1"]}, headers=NEW)
+    answer = door.open("operator").put(
+        f"{FREE}/pin", params=DRY, json={"nodes": ["n1"], "not_on": ["n1"]}, headers=NEW
+    )
     assert (answer.status_code, answer.json()["code"]) == (409, "infeasible")
-    answer = door.open("operator").put(PINNED, params=DRY, json={"nodes": ["n1"]}, headers={"If-Match": '"old"'})
+    answer = door.open("operator").put(
+        PINNED, params=DRY, json={"nodes": ["n1"]}, headers={"If-Match": '"old"'}
+    )
     assert answer.status_code == 412
 
 
@@ -99,13 +115,19 @@ def test_a_node_that_would_be_drained_gives_all_its_sites_away(door: Door) -> No
     assert gone | {"s038", "s037", "s039"} >= there
     assert "n3" not in {target for _, _, target in moves(said)}
     assert said["node"]["state"] == "active"
-    assert any("s002.example.org" in note for note in said["notes"]), "whose pin it suspends is named"
+    assert any("s002.example.org" in note for note in said["notes"]), (
+        "whose pin it suspends is named"
+    )
 
 
-def test_a_dead_node_that_would_be_taken_out_moves_its_own_sites_alone(door: Door) -> None:
+def test_a_dead_node_that_would_be_taken_out_moves_its_own_sites_alone(
+    door: Door,
+) -> None:
     said = tried(door, "PUT", "/api/v1/nodes/n3/down", json={})
     assert {source for _, source, _ in moves(said)} == {"n3"}
-    assert said["preview"]["worst_ratio_without"] < 0.2, "as long as it is there, it is as full as the others"
+    assert said["preview"]["worst_ratio_without"] < 0.2, (
+        "as long as it is there, it is as full as the others"
+    )
 
 
 def test_a_new_node_gets_sites(door: Door) -> None:
@@ -115,20 +137,29 @@ def test_a_new_node_gets_sites(door: Door) -> None:
 
 
 def test_a_larger_node_gets_more(door: Door) -> None:
-    said = tried(door, "PATCH", "/api/v1/nodes/n1", json={"capacity_ratio": 3.0}, headers=ANY)
+    said = tried(
+        door, "PATCH", "/api/v1/nodes/n1", json={"capacity_ratio": 3.0}, headers=ANY
+    )
     assert {target for _, _, target in moves(said)} <= {"n1", None}
     assert said["node"]["capacity_ratio"] == 1.0
 
 
 def test_a_node_back_in_service_is_tried_too(doors: Callable[[], Door]) -> None:
     door = doors()
-    assert door.open("operator").put("/api/v1/nodes/n2/drain", json={}, headers=ANY).status_code == 200
+    assert (
+        door.open("operator")
+        .put("/api/v1/nodes/n2/drain", json={}, headers=ANY)
+        .status_code
+        == 200
+    )
     for way in ("drain", "down"):
         said = tried(door, "DELETE", f"/api/v1/nodes/n2/{way}", headers=ANY)
         assert said["preview"]["moves"] < said["preview"]["moves_without"]
 
 
-def test_a_node_without_sites_is_taken_out_of_nothing(doors: Callable[[], Door]) -> None:
+def test_a_node_without_sites_is_taken_out_of_nothing(
+    doors: Callable[[], Door],
+) -> None:
     door = doors()
     assert door.open("admin").post("/api/v1/nodes", json=FOUR).status_code == 201
     said = tried(door, "DELETE", "/api/v1/nodes/n4", headers=ANY)
@@ -137,14 +168,18 @@ def test_a_node_without_sites_is_taken_out_of_nothing(doors: Callable[[], Door])
     assert (answer.status_code, "partition in force" in answer.text) == (422, True)
 
 
-def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(door: Door) -> None:
+def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(
+    door: Door,
+) -> None:
     empty = type(door)(MemoryStore())
     said = tried(empty, "POST", "/api/v1/nodes", json=FOUR)
     assert said["preview"] is None
     assert "not known" in said["notes"][-1]
 
 
-def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_sites() -> None:
+def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_sites() -> (
+    None
+):
     """As long as a plan finds such names: no name server is asked here."""
     door = Door(fill(MemoryStore(), read=0))
     said = "what comes by other names that do not move with their sites"
@@ -154,8 +189,12 @@ def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_site
             fresh(door).get("/api/v1/partitions/current/frontier"),
             fresh(door).post("/api/v1/whatif", json={}),
         ]
-        assert [answer.status_code for answer in asked] == [200, 200], [answer.text for answer in asked]
-        preview = tried(door, "PUT", f"{FREE}/pin", json={"nodes": ["n2"]}, headers=NEW)["preview"]
+        assert [answer.status_code for answer in asked] == [200, 200], [
+            answer.text for answer in asked
+        ]
+        preview = tried(
+            door, "PUT", f"{FREE}/pin", json={"nodes": ["n2"]}, headers=NEW
+        )["preview"]
         return [*(answer.json()["notes"] for answer in asked), preview["notes"]]
 
     assert said not in str(notes())

@@ -25,11 +25,19 @@ def test_the_few_of_a_kind_that_were_read_last_are_remembered(views: Views) -> N
     for number in range(FEW + 2):
         assert read(views, f"plan {number}", 1) == f"made for plan {number}"
     read(views, "placement 0", 1)
-    assert remembered(views) == [*(f"plan {number}" for number in range(2, FEW + 2)), "placement 0"]
+    assert remembered(views) == [
+        *(f"plan {number}" for number in range(2, FEW + 2)),
+        "placement 0",
+    ]
 
 
 def test_of_large_ones_fewer_are_remembered_and_the_last_always(views: Views) -> None:
-    for name, rows in (("plan 1", ROWS // 3), ("plan 2", ROWS // 3), ("placement 1", ROWS), ("plan 3", ROWS // 2)):
+    for name, rows in (
+        ("plan 1", ROWS // 3),
+        ("plan 2", ROWS // 3),
+        ("placement 1", ROWS),
+        ("plan 3", ROWS // 2),
+    ):
         read(views, name, rows)
     assert remembered(views) == ["plan 2", "placement 1", "plan 3"]
     read(views, "plan 4", 2 * ROWS)

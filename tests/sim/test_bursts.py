@@ -18,7 +18,15 @@ def _trace(accesses: int = 4000, *, clients: bool = True) -> Trace:
     target = random.integers(0, 40, accesses)
     client = target * 100 if clients else target[:0]
     time = np.sort(random.integers(0, 6 * DAY, accesses))
-    return Trace("t", target, np.arange(40) + 1, np.zeros(40, dtype=np.int64), ("one",), client, time)
+    return Trace(
+        "t",
+        target,
+        np.arange(40) + 1,
+        np.zeros(40, dtype=np.int64),
+        ("one",),
+        client,
+        time,
+    )
 
 
 @pytest.mark.parametrize("clients", [True, False])
@@ -29,7 +37,9 @@ def test_bursts_change_the_order_and_nothing_else(clients: bool) -> None:
     assert after.target.tolist() != before.target.tolist()
     assert not len(after.time), "nobody knows when"
     if clients:
-        assert after.client.tolist() == (after.target * 100).tolist(), "each access keeps its client"
+        assert after.client.tolist() == (after.target * 100).tolist(), (
+            "each access keeps its client"
+        )
 
 
 def test_in_bursts_a_target_comes_within_its_share_of_the_time() -> None:
@@ -43,10 +53,14 @@ def test_in_bursts_a_target_comes_within_its_share_of_the_time() -> None:
 
 def test_only_what_few_ask_for_comes_in_bursts_where_that_is_asked_for() -> None:
     before = _trace()
-    popular = replace(before, target=np.where(np.arange(4000) % 2 == 0, 0, before.target))
+    popular = replace(
+        before, target=np.where(np.arange(4000) % 2 == 0, 0, before.target)
+    )
     after = in_bursts(popular, 0.1, below=0.1)
     places = [np.flatnonzero(after.target == target) for target in range(40)]
-    assert np.diff(places[0]).max() < 100, "every second access is to the first target, all the time"
+    assert np.diff(places[0]).max() < 100, (
+        "every second access is to the first target, all the time"
+    )
     gaps = [np.diff(np.append(place, place[0] + 4000)).max() for place in places[1:]]
     assert 4000 - min(gaps) < 0.3 * 4000
 

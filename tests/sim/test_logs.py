@@ -1,4 +1,6 @@
-"""Logs of a made-up night look like those of real servers, and every access is in exactly one of them."""
+"""Logs of a made-up night look like those of real servers, and every access is in exactly one of
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ APACHE = re.compile(
     r'"(?P<request>[^"]*)" (?P<status>\d{3}) (?P<bytes>\d+|-) "[^"]*" "(?:[^"\\]|\\.)*"'
 )
 DOCUMENTATION = [
-    ipaddress.ip_network(block) for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+    ipaddress.ip_network(block)
+    for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
 ]
 
 
@@ -46,24 +49,42 @@ def _entry(line: str) -> Entry | None:
     if match := APACHE.fullmatch(line):
         time = datetime.strptime(match["time"], "%d/%b/%Y:%H:%M:%S %z").timestamp()
         size = int(match["bytes"].replace("-", "0"))
-        return Entry(match["host"] or "", match["client"], time, match["request"], int(match["status"]), size)
+        return Entry(
+            match["host"] or "",
+            match["client"],
+            time,
+            match["request"],
+            int(match["status"]),
+            size,
+        )
     try:
         fields = json.loads(line)
     except json.JSONDecodeError:
         return None
     time = datetime.fromisoformat(fields["time_iso8601"]).timestamp()
     size, status = int(fields["body_bytes_sent"]), int(fields["status"])
-    return Entry(fields["host"], fields["remote_addr"], time, fields["request"], status, size)
+    return Entry(
+        fields["host"], fields["remote_addr"], time, fields["request"], status, size
+    )
 
 
 def _parts(source: logs.LogSource) -> list[Path]:
     """Oldest first: the live file is the newest."""
     found = source.path.parent.glob(Path(source.glob).name)
-    return sorted(found, key=lambda path: -int(path.name.removeprefix(source.path.name).strip(".gz") or 0))
+    return sorted(
+        found,
+        key=lambda path: (
+            -int(path.name.removeprefix(source.path.name).strip(".gz") or 0)
+        ),
+    )
 
 
 def _text(path: Path) -> str:
-    return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+    return (
+        gzip.decompress(path.read_bytes())
+        if path.suffix == ".gz"
+        else path.read_bytes()
+    ).decode()
 
 
 def _lines(source: logs.LogSource) -> list[str]:
@@ -78,23 +99,32 @@ def _served(source: logs.LogSource) -> list[Entry]:
     return [entry for entry in _entries(source) if REQUEST.fullmatch(entry.request)]
 
 
-def _write(directory: Path, hosting: twin.Hosting, accesses: twin.Accesses) -> tuple[logs.LogSource, ...]:
+def _write(
+    directory: Path, hosting: twin.Hosting, accesses: twin.Accesses
+) -> tuple[logs.LogSource, ...]:
     return logs.write(directory, hosting, accesses, NODES, np.random.default_rng(5))
 
 
 @pytest.fixture(scope="module")
 def night(
-    hosting: twin.Hosting, accesses: twin.Accesses, tmp_path_factory: pytest.TempPathFactory
+    hosting: twin.Hosting,
+    accesses: twin.Accesses,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[logs.LogSource, ...]:
     """A night served by all nodes in turn."""
     return _write(tmp_path_factory.mktemp("night"), hosting, accesses)
 
 
 def _files(directory: Path) -> Iterator[tuple[str, bytes]]:
-    return ((str(path.relative_to(directory)), path.read_bytes()) for path in sorted(directory.rglob("*.log*")))
+    return (
+        (str(path.relative_to(directory)), path.read_bytes())
+        for path in sorted(directory.rglob("*.log*"))
+    )
 
 
-def test_the_same_seed_writes_the_same_bytes(hosting: twin.Hosting, accesses: twin.Accesses, tmp_path: Path) -> None:
+def test_the_same_seed_writes_the_same_bytes(
+    hosting: twin.Hosting, accesses: twin.Accesses, tmp_path: Path
+) -> None:
     for name in ("one", "other"):
         _write(tmp_path / name, hosting, accesses)
     one, other = dict(_files(tmp_path / "one")), dict(_files(tmp_path / "other"))
@@ -108,7 +138,10 @@ def test_the_same_seed_writes_the_same_bytes(hosting: twin.Hosting, accesses: tw
 def test_every_access_is_in_one_log_of_the_node_that_served_it(
     night: tuple[logs.LogSource, ...], accesses: twin.Accesses
 ) -> None:
-    counted = {node: sum(len(_served(source)) for source in night if source.node == node) for node in NODES}
+    counted = {
+        node: sum(len(_served(source)) for source in night if source.node == node)
+        for node in NODES
+    }
     assert counted == dict.fromkeys(NODES, len(accesses.time) // len(NODES))
 
 
@@ -123,7 +156,9 @@ def test_a_log_says_what_was_asked_and_sent(
     assert [entry.bytes for entry in served] == accesses.bytes[mine].tolist()
     assert [entry.status for entry in served] == accesses.status[mine].tolist()
     names = logs.aliases(hosting)
-    assert [names.get(entry.host, entry.host) for entry in served] == [hosting.sites[s] for s in accesses.site[mine]]
+    assert [names.get(entry.host, entry.host) for entry in served] == [
+        hosting.sites[s] for s in accesses.site[mine]
+    ]
     for entry, target in zip(served, accesses.target[mine].tolist(), strict=True):
         path = entry.request.split(" ")[1].partition("?")[0]
         assert (path == hosting.paths[target]) == (entry.status != 404)
@@ -132,7 +167,10 @@ def test_a_log_says_what_was_asked_and_sent(
 def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own(
     night: tuple[logs.LogSource, ...], hosting: twin.Hosting
 ) -> None:
-    formats = {node: {source.format for source in night if source.node == node} for node in NODES}
+    formats = {
+        node: {source.format for source in night if source.node == node}
+        for node in NODES
+    }
     assert formats == {
         "n1": {"vhost_combined"},
         "n2": {"nginx_json"},
@@ -165,19 +203,33 @@ def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own
         r'\\"quoted\\"',
     ],
 )
-def test_logs_hold_what_public_servers_collect(night: tuple[logs.LogSource, ...], pattern: str) -> None:
+def test_logs_hold_what_public_servers_collect(
+    night: tuple[logs.LogSource, ...], pattern: str
+) -> None:
     assert any(re.search(pattern, line) for source in night for line in _lines(source))
 
 
-def test_few_lines_are_broken(night: tuple[logs.LogSource, ...], accesses: twin.Accesses) -> None:
+def test_few_lines_are_broken(
+    night: tuple[logs.LogSource, ...], accesses: twin.Accesses
+) -> None:
     lines = [line for source in night for line in _lines(source)]
-    cut = [line for line in lines if re.match(r"[\w.-]+:443 \S+ - - \[", line) and not _entry(line)]
+    cut = [
+        line
+        for line in lines
+        if re.match(r"[\w.-]+:443 \S+ - - \[", line) and not _entry(line)
+    ]
     assert cut
     assert len(accesses.time) < len(lines) < 1.01 * len(accesses.time)
 
 
-def test_clients_have_addresses_of_both_kinds_that_nobody_has(night: tuple[logs.LogSource, ...]) -> None:
-    clients = {ipaddress.ip_address(entry.client) for source in night for entry in _entries(source)}
+def test_clients_have_addresses_of_both_kinds_that_nobody_has(
+    night: tuple[logs.LogSource, ...],
+) -> None:
+    clients = {
+        ipaddress.ip_address(entry.client)
+        for source in night
+        for entry in _entries(source)
+    }
     assert {client.version for client in clients} == {4, 6}
     assert all(any(client in block for block in DOCUMENTATION) for client in clients)
 
@@ -187,9 +239,15 @@ def test_a_second_night_rotates_the_first_and_loses_nothing(
 ) -> None:
     (first, *_) = _write(tmp_path, hosting, accesses)
     before = [_text(path) for path in _parts(first)]
-    assert [path.name for path in _parts(first)] == ["access.log.2.gz", "access.log.1", "access.log"]
+    assert [path.name for path in _parts(first)] == [
+        "access.log.2.gz",
+        "access.log.1",
+        "access.log",
+    ]
     rng = np.random.default_rng(6)
-    logs.write(tmp_path, hosting, twin.night(hosting, date(2026, 1, 6), 1000, rng), NODES, rng)
+    logs.write(
+        tmp_path, hosting, twin.night(hosting, date(2026, 1, 6), 1000, rng), NODES, rng
+    )
     assert [path.name for path in _parts(first)] == [
         *(f"access.log.{number}.gz" for number in (5, 4, 3, 2)),
         "access.log.1",
@@ -204,20 +262,40 @@ def test_a_placed_site_is_logged_where_it_is_placed_and_any_other_by_all_nodes(
     hosting: twin.Hosting, accesses: twin.Accesses, tmp_path: Path
 ) -> None:
     nowhere, *placed = hosting.sites
-    rows = {"site": [*placed, placed[0]], "node": [*(NODES[i % 2] for i in range(len(placed))), "n4"]}
+    rows = {
+        "site": [*placed, placed[0]],
+        "node": [*(NODES[i % 2] for i in range(len(placed))), "n4"],
+    }
     placement = PLACEMENT.from_columns(rows)
-    written = logs.write(tmp_path, hosting, accesses, NODES, np.random.default_rng(5), placement=placement)
+    written = logs.write(
+        tmp_path,
+        hosting,
+        accesses,
+        NODES,
+        np.random.default_rng(5),
+        placement=placement,
+    )
     sent = route(hosting.sites, accesses.site, placement, NODES)
     sent[sent < 0] = np.flatnonzero(sent < 0) % len(NODES)
-    counted = [sum(len(_served(source)) for source in written if source.node == node) for node in NODES]
+    counted = [
+        sum(len(_served(source)) for source in written if source.node == node)
+        for node in NODES
+    ]
     assert counted == np.bincount(sent, minlength=len(NODES)).tolist()
     of_nowhere = {
-        source.node for source in written for entry in _served(source) if nowhere in (entry.host, source.site)
+        source.node
+        for source in written
+        for entry in _served(source)
+        if nowhere in (entry.host, source.site)
     }
     assert of_nowhere == set(NODES)
 
 
-def test_a_night_without_accesses_leaves_empty_logs(hosting: twin.Hosting, tmp_path: Path) -> None:
+def test_a_night_without_accesses_leaves_empty_logs(
+    hosting: twin.Hosting, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(1)
     written = _write(tmp_path, hosting, twin.night(hosting, date(2026, 1, 5), 0, rng))
-    assert all(_parts(source) == [source.path] and not _lines(source) for source in written)
+    assert all(
+        _parts(source) == [source.path] and not _lines(source) for source in written
+    )

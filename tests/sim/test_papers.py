@@ -31,9 +31,15 @@ def ran(name: str) -> tuple[list[Claim], int]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.torture]) for name in EXPERIMENTS]
+    "name",
+    [
+        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.torture])
+        for name in EXPERIMENTS
+    ],
 )
-def test_every_experiment_says_what_was_published_and_what_was_measured(name: str) -> None:
+def test_every_experiment_says_what_was_published_and_what_was_measured(
+    name: str,
+) -> None:
     claims, points = ran(name)
     assert claims
     for claim in claims:
@@ -69,11 +75,16 @@ def test_a_real_trace_stands_in_for_every_twin(name: str, real: Trace) -> None:
         assert not claim.counter, "what a twin lacks is no question of a log"
 
 
-def test_memory_is_the_same_part_of_a_real_working_set_as_of_the_papers(real: Trace) -> None:
+def test_memory_is_the_same_part_of_a_real_working_set_as_of_the_papers(
+    real: Trace,
+) -> None:
     lab = Lab(_place, lambda _: None, real=real)
     trace = lab.twin("hp-july")
     whole = int(PUBLISHED["hp-july"].working_set * MIB)
-    enough, less = (lab.aside(trace, flex(1, ram), "round_robin").miss_ratio for ram in (whole + MIB, whole // 8))
+    enough, less = (
+        lab.aside(trace, flex(1, ram), "round_robin").miss_ratio
+        for ram in (whole + MIB, whole // 8)
+    )
     assert enough == pytest.approx(np.count_nonzero(real.frequency()) / 3000), (
         "all of it fits, so each file misses once"
     )
@@ -95,7 +106,11 @@ def test_what_a_claim_fails_by_is_put_to_the_test() -> None:
 
 
 def test_reasons_go_to_what_does_not_come_out_and_to_nothing_else() -> None:
-    claims = [replace(claim, reason="") for name in ("front-ends", "hacc-dynamic") for claim in ran(name)[0]]
+    claims = [
+        replace(claim, reason="")
+        for name in ("front-ends", "hacc-dynamic")
+        for claim in ran(name)[0]
+    ]
     assert {claim.verdict for claim in claims} == {HOLDS, MISSES}
     for claim in because(claims, "so it is"):
         assert claim.reason == ("so it is" if claim.verdict == MISSES else "")

@@ -13,8 +13,12 @@ from flex.sim import twin
 from flex.sim.words import METHODS, TRADES, TREES
 
 
-def _same(one: twin.Hosting | twin.Accesses, other: twin.Hosting | twin.Accesses) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(astuple(one), astuple(other), strict=True))
+def _same(
+    one: twin.Hosting | twin.Accesses, other: twin.Hosting | twin.Accesses
+) -> bool:
+    return all(
+        np.array_equal(a, b) for a, b in zip(astuple(one), astuple(other), strict=True)
+    )
 
 
 def _made(seed: int) -> tuple[twin.Hosting, twin.Accesses]:
@@ -24,7 +28,11 @@ def _made(seed: int) -> tuple[twin.Hosting, twin.Accesses]:
 
 
 def test_the_same_seed_makes_the_same_cluster_and_the_same_night() -> None:
-    (hosting, night), (same_hosting, same_night), (other_hosting, other_night) = _made(7), _made(7), _made(8)
+    (hosting, night), (same_hosting, same_night), (other_hosting, other_night) = (
+        _made(7),
+        _made(7),
+        _made(8),
+    )
     assert _same(hosting, same_hosting)
     assert _same(night, same_night)
     assert not _same(hosting, other_hosting)
@@ -39,36 +47,51 @@ def test_sites_are_named_below_the_zone_and_none_twice(hosting: twin.Hosting) ->
 def test_names_do_not_run_out() -> None:
     many = 2 * len(TREES) * len(TRADES) + 1
     shape = twin.Shape(sites=many, files_per_site=3)
-    assert len(set(twin.hosting(np.random.default_rng(1), "example.org", shape).sites)) == many
+    assert (
+        len(set(twin.hosting(np.random.default_rng(1), "example.org", shape).sites))
+        == many
+    )
 
 
-def test_a_tenth_of_the_sites_draws_more_than_half_of_the_requests(accesses: twin.Accesses) -> None:
+def test_a_tenth_of_the_sites_draws_more_than_half_of_the_requests(
+    accesses: twin.Accesses,
+) -> None:
     per_site = np.sort(np.bincount(accesses.site, minlength=100))[::-1]
     assert per_site[:10].sum() > 0.5 * len(accesses.site)
 
 
-def test_a_tenth_of_the_files_holds_more_than_half_of_the_bytes(hosting: twin.Hosting) -> None:
+def test_a_tenth_of_the_files_holds_more_than_half_of_the_bytes(
+    hosting: twin.Hosting,
+) -> None:
     largest_first = np.sort(hosting.size)[::-1]
     assert largest_first[: len(largest_first) // 10].sum() > 0.5 * hosting.size.sum()
     assert hosting.size.mean() > 3 * np.median(hosting.size)
 
 
-def test_large_files_are_seldom_the_popular_ones(hosting: twin.Hosting, accesses: twin.Accesses) -> None:
+def test_large_files_are_seldom_the_popular_ones(
+    hosting: twin.Hosting, accesses: twin.Accesses
+) -> None:
     assert hosting.size[accesses.target].mean() < 0.6 * hosting.size.mean()
 
 
 def test_a_night_follows_the_rhythm_of_the_day(accesses: twin.Accesses) -> None:
-    per_hour = np.bincount(accesses.time // 3600 - accesses.time[0] // 3600, minlength=24)
+    per_hour = np.bincount(
+        accesses.time // 3600 - accesses.time[0] // 3600, minlength=24
+    )
     assert per_hour.max() > 2 * per_hour.min()
 
 
-def test_drift_leaves_most_sites_about_where_they_were_and_puts_one_in_fashion(hosting: twin.Hosting) -> None:
+def test_drift_leaves_most_sites_about_where_they_were_and_puts_one_in_fashion(
+    hosting: twin.Hosting,
+) -> None:
     change = twin.drift(hosting, np.random.default_rng(3)).weight / hosting.weight
     assert np.count_nonzero(np.abs(change - 1) < 0.2) >= 95
     assert np.count_nonzero(change > 1.7) == 1
 
 
-def test_drift_changes_nothing_but_how_often_sites_are_asked_for(hosting: twin.Hosting) -> None:
+def test_drift_changes_nothing_but_how_often_sites_are_asked_for(
+    hosting: twin.Hosting,
+) -> None:
     tomorrow = twin.drift(hosting, np.random.default_rng(3))
     assert abs(tomorrow.weight.sum() - 1) < 1e-12
     assert tomorrow.sites == hosting.sites
@@ -76,10 +99,19 @@ def test_drift_changes_nothing_but_how_often_sites_are_asked_for(hosting: twin.H
     assert np.array_equal(tomorrow.size, hosting.size)
 
 
-@given(st.integers(0, 300), st.integers(1, 5), st.dates(date(2000, 1, 1), date(2037, 12, 31)), st.integers(0, 99))
-def test_a_night_of_any_size_is_a_day_of_true_accesses(requests: int, sites: int, day: date, seed: int) -> None:
+@given(
+    st.integers(0, 300),
+    st.integers(1, 5),
+    st.dates(date(2000, 1, 1), date(2037, 12, 31)),
+    st.integers(0, 99),
+)
+def test_a_night_of_any_size_is_a_day_of_true_accesses(
+    requests: int, sites: int, day: date, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
-    hosting = twin.hosting(rng, "example.org", twin.Shape(sites=sites, files_per_site=5))
+    hosting = twin.hosting(
+        rng, "example.org", twin.Shape(sites=sites, files_per_site=5)
+    )
     asked = twin.night(twin.drift(hosting, rng), day, requests, rng)
     start = datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
     assert {len(column) for column in astuple(asked)} == {requests}
@@ -93,7 +125,9 @@ def test_a_night_of_any_size_is_a_day_of_true_accesses(requests: int, sites: int
     assert np.array_equal(asked.bytes[whole], hosting.size[asked.target[whole]])
 
 
-def test_the_sample_holds_what_was_answered_from_a_file(hosting: twin.Hosting, accesses: twin.Accesses) -> None:
+def test_the_sample_holds_what_was_answered_from_a_file(
+    hosting: twin.Hosting, accesses: twin.Accesses
+) -> None:
     sample = twin.sample(hosting, accesses)
     answered = np.isin(accesses.status, (200, 206, 304))
     assert len(sample.target) == np.count_nonzero(answered) < len(accesses.target)

@@ -1,10 +1,12 @@
-"""The fewest moves of any balanced placement, by an integer program that is the definition written out.
+"""The fewest moves of any balanced placement, by an integer program that is the definition written
+out.
 
-In goes a Problem; out comes a placement with the fewest moves, of those with the fewest cold bytes, or none. This is
-what solvers are held to, so it knows nothing of them: one yes or no for each site and node, one row for each rule of
-flex/placing/problem.py. HiGHS gets it as it is, without a presolve, and sees bands that are wider than the judge's
-by more than it forgives: what it rules out is ruled out. Each point that it finds is looked at here in fractions,
-which is what floats are, and one that is outside a band after all is taken away, alone, before HiGHS is asked again.
+In goes a Problem; out comes a placement with the fewest moves, of those with the fewest cold bytes,
+or none. This is what solvers are held to, so it knows nothing of them: one yes or no for each site
+and node, one row for each rule of flex/placing/problem.py. HiGHS gets it as it is, without a
+presolve, and sees bands that are wider than the judge's by more than it forgives: what it rules out
+is ruled out. Each point that it finds is looked at here in fractions, which is what floats are, and
+one that is outside a band after all is taken away, alone, before HiGHS is asked again.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import numpy as np
 
 from flex.placing.problem import Problem
 
-# A node on the edge of its band is inside it: the judge forgives a billionth, as loads are sums of floats.
+# A node on the edge of its band is inside it: the judge forgives a billionth, as loads are sums of
+# floats.
 FORGIVEN = Fraction(1, 10**9)
 # How much wider the bands are for HiGHS, in shares, and what HiGHS forgives.
 WIDER, HIGHS_FORGIVES = 1e-6, 1e-7
-# More points outside the band than this one after the other: the problem is not one to be decided so.
+# More points outside the band than this one after the other: the problem is not one to be decided
+# so.
 TRIES = 200
 
 Row = tuple[int, int]
@@ -67,9 +71,16 @@ class _Definition:
         self.problem = problem
         self.count = len(problem.nodes)
         old = {(site, node) for site, node in problem.old.tolist()}
-        self.every = [(site, node) for site in range(len(problem.sites)) for node in range(self.count)]
+        self.every = [
+            (site, node)
+            for site in range(len(problem.sites))
+            for node in range(self.count)
+        ]
         self.moves = [int(row not in old) for row in self.every]
-        self.cold = [int(problem.cold[site]) * int((site, node) not in old) for site, node in self.every]
+        self.cold = [
+            int(problem.cold[site]) * int((site, node) not in old)
+            for site, node in self.every
+        ]
 
     def fewest(self) -> Fewest | None:
         rules = self._rules()
@@ -77,10 +88,16 @@ class _Definition:
         if found is None:
             return None
         moves = self._sum(found, self.moves)
-        rules.add(0.0, moves + 0.5, {at: float(cost) for at, cost in enumerate(self.moves) if cost})
+        rules.add(
+            0.0,
+            moves + 0.5,
+            {at: float(cost) for at, cost in enumerate(self.moves) if cost},
+        )
         coldest = self._least(rules, self.cold)
         assert coldest is not None, "what was found is still there"
-        assert self._sum(coldest, self.moves) == moves, "no point that was found later has fewer moves"
+        assert self._sum(coldest, self.moves) == moves, (
+            "no point that was found later has fewer moves"
+        )
         rows = tuple(divmod(at, self.count) for at in coldest)
         return Fewest(moves, self._sum(coldest, self.cold), rows)
 
@@ -110,7 +127,11 @@ class _Definition:
 
     def _counts(self, rules: _Rules) -> None:
         for site, wanted in enumerate(self.problem.replicas.tolist()):
-            rules.add(wanted, wanted, {self._at(site, node): 1.0 for node in range(self.count)})
+            rules.add(
+                wanted,
+                wanted,
+                {self._at(site, node): 1.0 for node in range(self.count)},
+            )
 
     def _nodes(self, rules: _Rules) -> None:
         """Where each site must be, and where it may not be."""
@@ -130,17 +151,27 @@ class _Definition:
             for group in problem.together:
                 first, *others = sorted(group)
                 for other in others:
-                    rules.add(0, 0, {self._at(first, node): 1.0, self._at(other, node): -1.0})
+                    rules.add(
+                        0, 0, {self._at(first, node): 1.0, self._at(other, node): -1.0}
+                    )
 
     def _limits(self, rules: _Rules) -> None:
         """All whole numbers: half of one more is none more."""
         limits, every = self.problem.limits, range(len(self.moves))
         if limits.moves is not None:
-            rules.add(0, limits.moves + 0.5, {at: float(self.moves[at]) for at in every})
+            rules.add(
+                0, limits.moves + 0.5, {at: float(self.moves[at]) for at in every}
+            )
         if limits.cold_bytes is not None:
-            rules.add(0, limits.cold_bytes + 0.5, {at: float(self.cold[at]) for at in every})
+            rules.add(
+                0, limits.cold_bytes + 0.5, {at: float(self.cold[at]) for at in every}
+            )
         for node in range(self.count) if limits.inflow is not None else ():
-            rules.add(0, (limits.inflow or 0) + 0.5, {at: float(self.cold[at]) for at in every[node :: self.count]})
+            rules.add(
+                0,
+                (limits.inflow or 0) + 0.5,
+                {at: float(self.cold[at]) for at in every[node :: self.count]},
+            )
 
     def _bands(self, rules: _Rules) -> None:
         problem = self.problem
@@ -166,14 +197,19 @@ class _Definition:
         problem = self.problem
         for node, dimension in self._seen():
             sites = [at // self.count for at in chosen if at % self.count == node]
-            load = sum((Fraction(float(problem.load[site, dimension])) for site in sites), Fraction(0))
+            load = sum(
+                (Fraction(float(problem.load[site, dimension])) for site in sites),
+                Fraction(0),
+            )
             share = Fraction(float(problem.share[node]))
             if abs(load - share) > (Fraction(problem.tolerance) + FORGIVEN) * share:
                 return False
         return True
 
     def _least(self, rules: _Rules, costs: list[int]) -> list[int] | None:
-        """The places of the yeses in the cheapest placement; what turns out not to be one is ruled out for good."""
+        """The places of the yeses in the cheapest placement; what turns out not to be one is ruled
+        out for good.
+        """
         for _ in range(TRIES):
             chosen = _solved(rules, costs)
             if chosen is None or self._is_within(chosen):
@@ -185,9 +221,13 @@ class _Definition:
 
 
 def _solved(rules: _Rules, costs: list[int]) -> list[int] | None:
-    """Raises AssertionError where HiGHS ends without a word: a verdict that is none must not pass for one."""
+    """Raises AssertionError where HiGHS ends without a word: a verdict that is none must not pass
+    for one.
+    """
     if not costs:
-        return None if any(least > 0 or most < 0 for least, most, _ in rules.sums) else []
+        return (
+            None if any(least > 0 or most < 0 for least, most, _ in rules.sums) else []
+        )
     highs = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy ships few types.
     highs.silent()
     options: dict[str, float | int | str] = {
@@ -217,7 +257,13 @@ def _model(rules: _Rules, costs: list[int]) -> highspy.HighsLp:
     model.row_lower_ = np.array([least for least, _, _ in rules.sums], dtype=np.float64)
     model.row_upper_ = np.array([most for _, most, _ in rules.sums], dtype=np.float64)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.cumsum([0, *(len(terms) for _, _, terms in rules.sums)]).astype(np.int32)
-    model.a_matrix_.index_ = np.array([at for _, _, terms in rules.sums for at in terms], dtype=np.int32)
-    model.a_matrix_.value_ = np.array([of for _, _, terms in rules.sums for of in terms.values()], dtype=np.float64)
+    model.a_matrix_.start_ = np.cumsum(
+        [0, *(len(terms) for _, _, terms in rules.sums)]
+    ).astype(np.int32)
+    model.a_matrix_.index_ = np.array(
+        [at for _, _, terms in rules.sums for at in terms], dtype=np.int32
+    )
+    model.a_matrix_.value_ = np.array(
+        [of for _, _, terms in rules.sums for of in terms.values()], dtype=np.float64
+    )
     return model

@@ -1,4 +1,6 @@
-"""The solvers that are there for comparison: each follows its own rule, and keeps wishes and limits all the same."""
+"""The solvers that are there for comparison: each follows its own rule, and keeps wishes and limits
+all the same.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +20,38 @@ from flex_solver.rivals.site_ledger import Ledger
 Cluster = Callable[..., Problem]
 
 
-def test_a_partition_from_scratch_is_balanced_and_moves_much(drifted: Callable[[int, int, int], Problem]) -> None:
+def test_a_partition_from_scratch_is_balanced_and_moves_much(
+    drifted: Callable[[int, int, int], Problem],
+) -> None:
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
     assert not score.violations(problem, rows)
     assert len(score.new_rows(problem, rows)) > 25
 
 
-def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(drifted: Callable[..., Problem]) -> None:
+def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(
+    drifted: Callable[..., Problem],
+) -> None:
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
-    turned = in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
+    turned = in_order(
+        np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)
+    )
     in_force = replace(problem, old=turned)
     assert from_scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
 
 
-def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drifted: Callable[..., Problem]) -> None:
+def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(
+    drifted: Callable[..., Problem],
+) -> None:
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
-    in_force = replace(problem, old=in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)))
+    in_force = replace(
+        problem,
+        old=in_order(
+            np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)
+        ),
+    )
     lightest = np.argsort(problem.load.max(axis=1))[:8]
     pinned = {int(site): frozenset({node % 4}) for node, site in enumerate(lightest)}
     answered = from_scratch.place(replace(in_force, pinned=pinned), Budget()).rows
@@ -44,9 +59,13 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(drif
     assert not score.violations(replace(problem, pinned=pinned), answered)
 
 
-def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(cluster: Cluster) -> None:
+def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(
+    cluster: Cluster,
+) -> None:
     loads = {"a": (50, 50), "b": (50, 50), "large": (100, 100)}
-    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "large": ["n0"]}, pins={"large": ["n0"]})
+    problem = cluster(
+        loads, {"a": ["n0"], "b": ["n0"], "large": ["n0"]}, pins={"large": ["n0"]}
+    )
     assert not score.violations(problem, from_scratch.place(problem, Budget()).rows)
 
 
@@ -59,8 +78,18 @@ def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
         replicas={"b": 2},
         pins={"d": ["n3"]},
     )
-    rows = [(problem.sites[s], problem.nodes[n]) for s, n in round_robin.place(problem, Budget()).rows.tolist()]
-    assert rows == [("a", "n0"), ("b", "n2"), ("b", "n3"), ("c", "n3"), ("d", "n3"), ("e", "n2")]
+    rows = [
+        (problem.sites[s], problem.nodes[n])
+        for s, n in round_robin.place(problem, Budget()).rows.tolist()
+    ]
+    assert rows == [
+        ("a", "n0"),
+        ("b", "n2"),
+        ("b", "n3"),
+        ("c", "n3"),
+        ("d", "n3"),
+        ("e", "n2"),
+    ]
 
 
 FIVE = {"a": (60, 60), "b": (50, 50), "c": (40, 40), "d": (30, 30), "e": (20, 20)}
@@ -72,16 +101,22 @@ def placed(problem: Problem, solver: Solver) -> dict[str, str]:
     return {problem.sites[site]: problem.nodes[node] for site, node in rows}
 
 
-def test_hill_climbing_sends_the_largest_site_that_fits_to_the_emptiest_node(cluster: Cluster) -> None:
+def test_hill_climbing_sends_the_largest_site_that_fits_to_the_emptiest_node(
+    cluster: Cluster,
+) -> None:
     found = placed(cluster(FIVE, ON_FIRST), hill_climbing.place)
     assert [site for site, node in found.items() if node not in ON_FIRST[site]] == ["a"]
 
 
 def test_hill_climbing_swaps_where_nothing_fits(cluster: Cluster) -> None:
     loads = {"a": (70, 70), "b": (60, 60), "c": (40, 40), "d": (30, 30)}
-    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05)
+    problem = cluster(
+        loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05
+    )
     assert not score.violations(problem, hill_climbing.place(problem, Budget()).rows)
-    assert len(score.new_rows(problem, hill_climbing.place(problem, Budget()).rows)) == 2
+    assert (
+        len(score.new_rows(problem, hill_climbing.place(problem, Budget()).rows)) == 2
+    )
 
 
 def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) -> None:
@@ -90,38 +125,82 @@ def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) 
     assert placed(problem, hill_climbing.place) == {"a": "n0", "b": "n1", "c": "n0"}
 
 
-def test_off_loading_is_between_the_fullest_node_and_the_emptiest(cluster: Cluster) -> None:
-    problem = cluster({"a": (90, 90), "b": (60, 60), "c": (50, 50)}, {"a": ["n0"], "b": ["n1"], "c": ["n1"]}, nodes=3)
+def test_off_loading_is_between_the_fullest_node_and_the_emptiest(
+    cluster: Cluster,
+) -> None:
+    problem = cluster(
+        {"a": (90, 90), "b": (60, 60), "c": (50, 50)},
+        {"a": ["n0"], "b": ["n1"], "c": ["n1"]},
+        nodes=3,
+    )
     assert placed(problem, offload.place) == {"a": "n0", "b": "n2", "c": "n1"}
 
 
-def test_the_greedy_rule_takes_the_largest_sites_off_an_overloaded_node(cluster: Cluster) -> None:
-    assert placed(cluster(FIVE, ON_FIRST), greedy.greedy) == {"a": "n1", "b": "n0", "c": "n0", "d": "n1", "e": "n1"}
+def test_the_greedy_rule_takes_the_largest_sites_off_an_overloaded_node(
+    cluster: Cluster,
+) -> None:
+    assert placed(cluster(FIVE, ON_FIRST), greedy.greedy) == {
+        "a": "n1",
+        "b": "n0",
+        "c": "n0",
+        "d": "n1",
+        "e": "n1",
+    }
 
 
 def test_first_fit_keeps_the_largest_sites_that_fit(cluster: Cluster) -> None:
-    assert placed(cluster(FIVE, ON_FIRST), greedy.keep) == {"a": "n0", "b": "n0", "c": "n1", "d": "n1", "e": "n1"}
+    assert placed(cluster(FIVE, ON_FIRST), greedy.keep) == {
+        "a": "n0",
+        "b": "n0",
+        "c": "n1",
+        "d": "n1",
+        "e": "n1",
+    }
 
 
 def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from_scratch(
     drifted: Callable[[int, int, int], Problem],
 ) -> None:
     problem = drifted(60, 4, 3)
-    found, alone = (solver(problem, Budget()).rows for solver in (closest.place, from_scratch.place))
+    found, alone = (
+        solver(problem, Budget()).rows for solver in (closest.place, from_scratch.place)
+    )
     assert not score.violations(problem, found)
-    assert 0 < len(score.new_rows(problem, found)) <= len(score.new_rows(problem, alone))
+    assert (
+        0 < len(score.new_rows(problem, found)) <= len(score.new_rows(problem, alone))
+    )
 
 
-@pytest.mark.parametrize("solver", [closest.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place])
-@pytest.mark.parametrize("limits", [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)], ids=str)
-def test_rules_of_comparison_stay_within_the_limits(solver: Solver, limits: MoveLimits, cluster: Cluster) -> None:
-    problem = replace(cluster(FIVE, ON_FIRST, nodes=3, cold=dict.fromkeys(FIVE, 100)), limits=limits)
+@pytest.mark.parametrize(
+    "solver",
+    [closest.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place],
+)
+@pytest.mark.parametrize(
+    "limits",
+    [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)],
+    ids=str,
+)
+def test_rules_of_comparison_stay_within_the_limits(
+    solver: Solver, limits: MoveLimits, cluster: Cluster
+) -> None:
+    problem = replace(
+        cluster(FIVE, ON_FIRST, nodes=3, cold=dict.fromkeys(FIVE, 100)), limits=limits
+    )
     broken = score.violations(problem, solver(problem, Budget()).rows)
-    assert not [violation for violation in broken if violation.kind in ("moves", "cold", "inflow")]
+    assert not [
+        violation
+        for violation in broken
+        if violation.kind in ("moves", "cold", "inflow")
+    ]
 
 
 def test_a_ledger_opens_no_node_to_a_site_that_a_wish_forbids(cluster: Cluster) -> None:
-    problem = cluster(dict.fromkeys("abc", (10, 10)), {site: ["n0"] for site in "abc"}, nodes=4, closed=["n3"])
+    problem = cluster(
+        dict.fromkeys("abc", (10, 10)),
+        {site: ["n0"] for site in "abc"},
+        nodes=4,
+        closed=["n3"],
+    )
     a, b = 0, 1
     wished = replace(problem, barred={a: frozenset({2})}, apart=(frozenset({a, b}),))
     ledger = Ledger(wished, in_order(np.array([[0, 0], [1, 1], [2, 0]])))

@@ -1,4 +1,6 @@
-"""One answer for one input: whatever the order of rows, the number of threads, the engine, and which twin is which."""
+"""One answer for one input: whatever the order of rows, the number of threads, the engine, and
+which twin is which.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,16 @@ print(engine.name(), *(digest(shuffled=7, threads=threads) for threads in (1, 2)
 def digest(*, shuffled: int, threads: int) -> str:
     """Of what the large search makes of tables in some order, where many sites are twins."""
     random = Random(shuffled)
-    sites, nodes = list(range(SITES)), [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(NODES)]
+    sites, nodes = (
+        list(range(SITES)),
+        [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(NODES)],
+    )
     placement = [(s, s * s % 7 % NODES) for s in range(SITES)]
-    pins = [Pin(_name(3), nodes=("n2",)), Pin(_name(5), min_replicas=2), Pin(_name(6), not_on=("n0",))]
+    pins = [
+        Pin(_name(3), nodes=("n2",)),
+        Pin(_name(5), min_replicas=2),
+        Pin(_name(6), not_on=("n0",)),
+    ]
     for table in (sites, nodes, placement, pins):
         random.shuffle(table)
     found = large.place(_problem(sites, nodes, placement, pins), BRIEF, threads=threads)
@@ -54,13 +63,22 @@ def _name(site: int) -> str:
     return f"s{site:03}.example.org"
 
 
-def _problem(sites: list[int], nodes: list[Node], placement: list[tuple[int, int]], pins: list[Pin]) -> Problem:
+def _problem(
+    sites: list[int],
+    nodes: list[Node],
+    placement: list[tuple[int, int]],
+    pins: list[Pin],
+) -> Problem:
     profiles = pd.DataFrame({"site": pd.Series([_name(s) for s in sites], dtype="str")})
     for factor, column in enumerate(("access_bytes", "working_set"), start=1):
         profiles[column] = [100 + factor * (s // 8) ** 2 for s in sites]
     for column in ("requests", "targets", "one_timers", "busy_hour_bytes"):
         profiles[column] = 1
-    in_force = pd.DataFrame([(_name(s), f"n{n}") for s, n in placement], columns=["site", "node"], dtype="str")
+    in_force = pd.DataFrame(
+        [(_name(s), f"n{n}") for s, n in placement],
+        columns=["site", "node"],
+        dtype="str",
+    )
     return problems.build(
         profiles.astype(dict(PROFILES.columns)),
         SPREADS.empty(),
@@ -72,10 +90,14 @@ def _problem(sites: list[int], nodes: list[Node], placement: list[tuple[int, int
     )
 
 
-def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> None:
+def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> (
+    None
+):
     digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(6 * THOROUGH)}
     run = [sys.executable, "-c", WITHOUT_NATIVE]
-    engine, *others = subprocess.run(run, capture_output=True, text=True, check=True, timeout=300).stdout.split()
+    engine, *others = subprocess.run(
+        run, capture_output=True, text=True, check=True, timeout=300
+    ).stdout.split()
     assert engine == "python"
     assert len(others) == 2
     assert len({*digests, *others}) == 1
@@ -95,7 +117,9 @@ def test_which_of_some_twins_a_search_moved_makes_no_difference(
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_telling_twins_apart_costs_nothing(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+def test_telling_twins_apart_costs_nothing(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
     problem = _with_twins(data.draw(tiny))
     rows = _rows_of_someone(problem, Random(data.draw(st.integers(0, 99))))
     again = told_apart(problem, rows)
@@ -108,14 +132,22 @@ def test_telling_twins_apart_costs_nothing(data: st.DataObject, tiny: st.SearchS
 def _with_twins(problem: Problem) -> Problem:
     """Every other site asks for, and is where, the one before it is."""
     first = np.arange(len(problem.sites)) // 2 * 2
-    held = [(s, n) for s, f in enumerate(first.tolist()) for n in problem.old[problem.old[:, 0] == f, 1].tolist()]
+    held = [
+        (s, n)
+        for s, f in enumerate(first.tolist())
+        for n in problem.old[problem.old[:, 0] == f, 1].tolist()
+    ]
     return replace(
         problem,
         load=problem.load[first],
         cold=problem.cold[first],
         replicas=problem.replicas[first],
         old=in_order(np.array(held, dtype=np.int64).reshape(-1, 2)),
-        pinned={s: problem.pinned[f] for s, f in enumerate(first.tolist()) if f in problem.pinned},
+        pinned={
+            s: problem.pinned[f]
+            for s, f in enumerate(first.tolist())
+            if f in problem.pinned
+        },
     )
 
 
@@ -126,7 +158,9 @@ def _rows_of_someone(problem: Problem, random: Random) -> Ints:
     for site, count in enumerate(problem.replicas.tolist()):
         pins = sorted(problem.pinned.get(site, frozenset()))
         others = [node for node in opened if node not in pins]
-        rows += [(site, node) for node in (*pins, *random.sample(others, count - len(pins)))]
+        rows += [
+            (site, node) for node in (*pins, *random.sample(others, count - len(pins)))
+        ]
     return in_order(np.array(rows, dtype=np.int64).reshape(-1, 2))
 
 
@@ -136,7 +170,9 @@ def _exchanged(problem: Problem, rows: Ints, random: Random) -> Ints:
     for kind in kinds(problem, becomes.tolist()):
         becomes[list(kind.sites)] = random.sample(kind.sites, len(kind.sites))
     exchanged = np.stack([becomes[rows[:, 0]], rows[:, 1]], axis=1)
-    assert counts_of(kinds(problem, becomes.tolist()), exchanged) == counts_of(kinds(problem, becomes.tolist()), rows)
+    assert counts_of(kinds(problem, becomes.tolist()), exchanged) == counts_of(
+        kinds(problem, becomes.tolist()), rows
+    )
     return in_order(exchanged)
 
 
@@ -145,5 +181,11 @@ def _wishes(problem: Problem, rows: Ints) -> list[score.Violation]:
 
 
 def test_of_twins_on_one_node_the_first_stay(cluster: Callable[..., Problem]) -> None:
-    problem = cluster(dict.fromkeys("abc", (50.0, 50.0)), {site: ["n0"] for site in "abc"})
-    assert told_apart(problem, np.array([[0, 1], [1, 0], [2, 0]])).tolist() == [[0, 0], [1, 0], [2, 1]]
+    problem = cluster(
+        dict.fromkeys("abc", (50.0, 50.0)), {site: ["n0"] for site in "abc"}
+    )
+    assert told_apart(problem, np.array([[0, 1], [1, 0], [2, 0]])).tolist() == [
+        [0, 0],
+        [1, 0],
+        [2, 1],
+    ]

@@ -17,7 +17,8 @@ from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem
 from flex_solver.rivals import cpsat
 
-# Also after the process that it had was killed. There is no guard against the file being loaded again.
+# Also after the process that it had was killed. There is no guard against the file being loaded
+# again.
 PROGRAM = """
 import highspy, operator, os, signal
 from flex_solver.aside import Aside
@@ -28,7 +29,9 @@ os.kill(aside.ask(os.getpid), signal.SIGKILL)
 print(aside.ask(operator.add, 3, 4))
 """
 
-pytestmark = pytest.mark.skipif(not cpsat.HAVE_CPSAT, reason="OR-tools is not installed")
+pytestmark = pytest.mark.skipif(
+    not cpsat.HAVE_CPSAT, reason="OR-tools is not installed"
+)
 
 
 @settings(max_examples=30)
@@ -47,7 +50,10 @@ def test_it_finds_the_fewest_moves_of_all(
 
 
 def _on_the_edge(problem: Problem) -> bool:
-    looser, tighter = (replace(problem, tolerance=problem.tolerance * factor) for factor in (1 + 1e-4, 1 - 1e-4))
+    looser, tighter = (
+        replace(problem, tolerance=problem.tolerance * factor)
+        for factor in (1 + 1e-4, 1 - 1e-4)
+    )
     return score.moves(problem, cpsat.place(looser, Budget()).rows) != score.moves(
         problem, cpsat.place(tighter, Budget()).rows
     )
@@ -56,20 +62,35 @@ def _on_the_edge(problem: Problem) -> bool:
 def test_a_program_that_has_loaded_highs_can_ask_it(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    run = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, timeout=300)
+    run = subprocess.run(
+        [sys.executable, program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
     assert run.stdout.split() == ["7", "7"]
 
 
-def test_it_keeps_sites_apart_and_off_barred_nodes(drifted: Callable[[int, int, int], Problem]) -> None:
+def test_it_keeps_sites_apart_and_off_barred_nodes(
+    drifted: Callable[[int, int, int], Problem],
+) -> None:
     problem = drifted(40, 4, 2)
-    wished = replace(problem, barred={0: frozenset({0, 1})}, apart=(frozenset({0, 1, 2}),))
+    wished = replace(
+        problem, barred={0: frozenset({0, 1})}, apart=(frozenset({0, 1, 2}),)
+    )
     assert not score.violations(wished, cpsat.place(wished, Budget()).rows)
 
 
-def test_it_stays_within_the_limits(drifted: Callable[[int, int, int], Problem]) -> None:
+def test_it_stays_within_the_limits(
+    drifted: Callable[[int, int, int], Problem],
+) -> None:
     problem = drifted(40, 4, 2)
     free = cpsat.place(problem, Budget()).rows
-    limits = MoveLimits(moves=max(0, score.moves(problem, free) - 1), inflow=int(np.median(problem.cold)))
+    limits = MoveLimits(
+        moves=max(0, score.moves(problem, free) - 1),
+        inflow=int(np.median(problem.cold)),
+    )
     limited = replace(problem, limits=limits)
     broken = score.violations(limited, cpsat.place(limited, Budget()).rows)
     assert {violation.kind for violation in broken} <= {"over", "under"}

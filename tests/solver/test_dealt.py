@@ -1,4 +1,6 @@
-"""Nodes that deal with each other: most of them end in the band for few moves, and no wish is broken for it."""
+"""Nodes that deal with each other: most of them end in the band for few moves, and no wish is
+broken for it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def start(problem: Problem) -> Placed:
 
 
 @pytest.mark.parametrize(("seed", "more"), [(2, 0), (4, 0), (7, 0), (8, 2)])
-def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(seed: int, more: int) -> None:
+def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(
+    seed: int, more: int
+) -> None:
     problem = family.cluster(600, 12, seed=seed)
     found = deal_remedies(start(problem), problem.tolerance)
     assert score.violations(problem, found.rows) == ()
@@ -39,23 +43,35 @@ def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(seed: in
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_it_breaks_no_wish_and_makes_nothing_worse(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+def test_it_breaks_no_wish_and_makes_nothing_worse(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
     problem = data.draw(wished(tiny))
     before = start(problem)
     after = deal_remedies(before, problem.tolerance)
     assert after.merit() <= before.merit()
-    broken = [{one.kind for one in score.violations(problem, one.rows)} - set(BAND) for one in (before, after)]
+    broken = [
+        {one.kind for one in score.violations(problem, one.rows)} - set(BAND)
+        for one in (before, after)
+    ]
     assert broken[1] <= broken[0]
 
 
 def test_the_same_cluster_always_deals_alike() -> None:
     first, again = (start(family.cluster(300, 8, seed=1)) for _ in range(2))
-    assert deal_remedies(first, 0.05).node.tolist() == deal_remedies(again, 0.05).node.tolist()
+    assert (
+        deal_remedies(first, 0.05).node.tolist()
+        == deal_remedies(again, 0.05).node.tolist()
+    )
 
 
-def test_when_time_is_up_nobody_looks_for_more_deals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_time_is_up_nobody_looks_for_more_deals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cheapest = Mock(return_value=([], 0))
     monkeypatch.setattr(Trade, "cheapest", cheapest)
     before = start(family.cluster(300, 8, seed=1))
     assert deal_remedies(before, 0.05, until=0.0).merit() <= before.merit()
-    assert cheapest.call_count == 2 * 8, "for two changes and for three, each of 8 nodes is asked once"
+    assert cheapest.call_count == 2 * 8, (
+        "for two changes and for three, each of 8 nodes is asked once"
+    )

@@ -30,7 +30,11 @@ def names(problem: Problem, rows: Ints) -> str:
 
 
 def test_one_move_settles_it_and_the_cheaper_site_makes_it(cluster: Cluster) -> None:
-    problem = cluster(EIGHT, {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}, cold={"a": 1, "b": 9, "c": 5})
+    problem = cluster(
+        EIGHT,
+        {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]},
+        cold={"a": 1, "b": 9, "c": 5},
+    )
     solution = fewest_moves.place(problem, Budget())
     assert names(problem, solution.rows) == "a:n0 b:n0 c:n1 d:n1"
     assert (solution.bound, solution.proven, solution.note) == (1, True, "")
@@ -49,14 +53,20 @@ def test_a_closed_node_is_emptied_and_pins_hold(cluster: Cluster) -> None:
     assert solution.proven
 
 
-def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(cluster: Cluster) -> None:
-    problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]})
+def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(
+    cluster: Cluster,
+) -> None:
+    problem = cluster(
+        {"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]}
+    )
     solution = fewest_moves.place(problem, Budget())
     assert names(problem, solution.rows) == "a:n1 b:n0"
     assert (solution.bound, solution.proven) == (0, True)
 
 
-def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(cluster: Cluster) -> None:
+def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(
+    cluster: Cluster,
+) -> None:
     problem = cluster({"a": (130, 100), "b": (70, 100)}, {"a": ["n0"], "b": ["n0"]})
     solution = fewest_moves.place(problem, Budget())
     assert names(problem, solution.rows) == "a:n0 b:n1"
@@ -94,60 +104,103 @@ def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     problem = data.draw(tiny)
     short = fewest_moves.place(problem, Budget()).shortfalls
     free = replace(problem, pinned={})
-    broken = [_broken_pins(problem, rows) for rows in placements(free) if not score.violations(free, rows)]
+    broken = [
+        _broken_pins(problem, rows)
+        for rows in placements(free)
+        if not score.violations(free, rows)
+    ]
     said = [one for each in short for one in each.instead if one.rule == PINS]
-    wanted = [Relaxation(PINS, float(min(broken)), least=True)] if short and problem.pinned and broken else []
+    wanted = (
+        [Relaxation(PINS, float(min(broken)), least=True)]
+        if short and problem.pinned and broken
+        else []
+    )
     assert said == wanted
 
 
 def _broken_pins(problem: Problem, rows: Ints) -> int:
     there = {(site, node) for site, node in rows.tolist()}
-    return sum((site, node) not in there for site, nodes in problem.pinned.items() for node in nodes)
+    return sum(
+        (site, node) not in there
+        for site, nodes in problem.pinned.items()
+        for node in nodes
+    )
 
 
 def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None:
     sites = dict.fromkeys("abcd", (50, 50))
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
-    said = fewest_moves.place(cluster(sites, in_force, pins=in_force), Budget()).shortfalls[0].instead
+    said = (
+        fewest_moves.place(cluster(sites, in_force, pins=in_force), Budget())
+        .shortfalls[0]
+        .instead
+    )
     assert Relaxation(PINS, 1.0, least=True) in said
 
 
 @pytest.mark.parametrize(
     ("resting", "rule", "would_do"),
     [
-        ("abcd", RESTING, "1 site that rests moved all the same would do, and none smaller"),
-        ("abc", RESTING, "1 site that rests moved all the same would do, and none smaller"),
+        (
+            "abcd",
+            RESTING,
+            "1 site that rests moved all the same would do, and none smaller",
+        ),
+        (
+            "abc",
+            RESTING,
+            "1 site that rests moved all the same would do, and none smaller",
+        ),
         ("", PINS, "1 pin taken back would do, and none smaller"),
     ],
 )
-def test_sites_that_rest_are_not_counted_as_pins(cluster: Cluster, resting: str, rule: str, would_do: str) -> None:
+def test_sites_that_rest_are_not_counted_as_pins(
+    cluster: Cluster, resting: str, rule: str, would_do: str
+) -> None:
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
     pinned = cluster(dict.fromkeys("abcd", (50, 50)), in_force, pins=in_force)
-    found = fewest_moves.place(replace(pinned, resting=frozenset(map("abcd".index, resting))), Budget())
+    found = fewest_moves.place(
+        replace(pinned, resting=frozenset(map("abcd".index, resting))), Budget()
+    )
     assert Relaxation(rule, 1.0, least=True) in found.shortfalls[0].instead
     assert would_do in found.note
-    assert ("the pin of a to n0" in found.note, "a at rest on n0" in found.note) == (not resting, bool(resting))
+    assert ("the pin of a to n0" in found.note, "a at rest on n0" in found.note) == (
+        not resting,
+        bool(resting),
+    )
 
 
 def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
-    counts = {(2, 0): "2 pins taken back", (0, 14): "14 sites that rest moved all the same"}
+    counts = {
+        (2, 0): "2 pins taken back",
+        (0, 14): "14 sites that rest moved all the same",
+    }
     counts |= {(2, 14): "2 pins taken back and 14 sites that rest moved all the same"}
     counts |= {(1, 1): "1 pin taken back and 1 site that rests moved all the same"}
     for (pins, rests), said in counts.items():
         found = less_of(pins, rests, least=False)
         assert found.enough == pins + rests
-        assert f"; {said} would do" in text(Shortfall("apart", "a and b", 0, 1, instead=(found,)))
+        assert f"; {said} would do" in text(
+            Shortfall("apart", "a and b", 0, 1, instead=(found,))
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_both_programs_solvers_choose_the_same_rows(drifted: Callable[..., Problem], seed: int) -> None:
+def test_both_programs_solvers_choose_the_same_rows(
+    drifted: Callable[..., Problem], seed: int
+) -> None:
     problem = drifted(40, 4, seed)
-    highs, cbc = fewest_moves.place(problem, Budget(), highs=True), fewest_moves.place(problem, Budget(), highs=False)
+    highs, cbc = (
+        fewest_moves.place(problem, Budget(), highs=True),
+        fewest_moves.place(problem, Budget(), highs=False),
+    )
     assert highs.proven
     assert highs.rows.tolist() == cbc.rows.tolist()
 
 
-def test_a_hundred_sites_on_four_nodes_are_proven(drifted: Callable[..., Problem]) -> None:
+def test_a_hundred_sites_on_four_nodes_are_proven(
+    drifted: Callable[..., Problem],
+) -> None:
     solution = SOLVERS["auto"](drifted(100, 4, 1), Budget())
     assert (solution.solver, solution.proven) == ("exact", True)
 
@@ -161,15 +214,29 @@ def test_twins_are_one_kind_to_the_program(cluster: Cluster) -> None:
     assert np.bincount(solution.rows[:, 1]).tolist() == [101, 99, 100]
 
 
-def test_without_time_every_wish_is_kept_all_the_same(drifted: Callable[..., Problem]) -> None:
+def test_without_time_every_wish_is_kept_all_the_same(
+    drifted: Callable[..., Problem],
+) -> None:
     problem = drifted(100, 4, 1)
     solution = fewest_moves.place(problem, Budget(seconds=0))
-    assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
+    assert not [
+        broken for broken in score.violations(problem, solution.rows) if broken.is_wish
+    ]
     assert "no exact answer" in solution.note
 
 
 def test_a_best_effort_names_two_causes_and_counts_the_others() -> None:
     causes = ("a, 30% of the node", "b, 20% of the node", "c, 9% of the node", "7 more")
-    said = [text(Shortfall("over", "n1 working set", 0.05, 0.3, causes[:count])) for count in (2, 3, 4)]
-    both = "n1 stays over its working set by 30.0%, because of a, 30% of the node; b, 20% of the node"
-    assert [one.partition("; no tolerance")[0] for one in said] == [both, f"{both}; and 1 more", f"{both}; and 8 more"]
+    said = [
+        text(Shortfall("over", "n1 working set", 0.05, 0.3, causes[:count]))
+        for count in (2, 3, 4)
+    ]
+    both = (
+        "n1 stays over its working set by 30.0%, because of a, 30% of the node; "
+        "b, 20% of the node"
+    )
+    assert [one.partition("; no tolerance")[0] for one in said] == [
+        both,
+        f"{both}; and 1 more",
+        f"{both}; and 8 more",
+    ]

@@ -20,18 +20,27 @@ Cluster = Callable[..., Problem]
 
 
 def why(problem: Problem, rows: list[tuple[int, int]]) -> list[tuple[int | None, str]]:
-    return [(reason.source, reason.text) for reason in explain.reasons(problem, np.array(rows, dtype=np.int64))]
+    return [
+        (reason.source, reason.text)
+        for reason in explain.reasons(problem, np.array(rows, dtype=np.int64))
+    ]
 
 
 def test_a_node_over_its_share_gives_a_site_away(cluster: Cluster) -> None:
-    problem = cluster({"a": (100, 118), "b": (0, 41), "c": (100, 41)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]})
+    problem = cluster(
+        {"a": (100, 118), "b": (0, 41), "c": (100, 41)},
+        {"a": ["n0"], "b": ["n0"], "c": ["n1"]},
+    )
     assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [
         (0, "n0 over working set by 59 %; left there, n0 would be 59 % over")
     ]
 
 
 def test_a_node_under_its_share_is_given_one(cluster: Cluster) -> None:
-    problem = cluster({"a": (100, 90), "b": (8, 8), "c": (72, 92)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]})
+    problem = cluster(
+        {"a": (100, 90), "b": (8, 8), "c": (72, 92)},
+        {"a": ["n0"], "b": ["n0"], "c": ["n1"]},
+    )
     assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [
         (0, "n1 under access rate by 28 %; left there, n1 would be 28 % under")
     ]
@@ -63,7 +72,9 @@ def test_wishes_are_named_before_loads(cluster: Cluster) -> None:
 
 
 def test_a_site_leaves_the_node_that_is_out_of_service_first(cluster: Cluster) -> None:
-    problem = cluster({"a": (50, 50)}, {"a": ["n0", "n3"]}, nodes=4, closed=["n3"], replicas={"a": 2})
+    problem = cluster(
+        {"a": (50, 50)}, {"a": ["n0", "n3"]}, nodes=4, closed=["n3"], replicas={"a": 2}
+    )
     assert why(problem, [(0, 1), (0, 2)])[0] == (3, "n3 is given no sites now")
 
 
@@ -75,11 +86,17 @@ def test_every_new_row_and_every_row_given_up_has_one_reason(
     problem = data.draw(tiny)
     rows = from_scratch.place(problem, Budget()).rows
     found = explain.reasons(problem, rows)
-    new = [[reason.site, reason.target] for reason in found if reason.target is not None]
+    new = [
+        [reason.site, reason.target] for reason in found if reason.target is not None
+    ]
     assert new == score.new_rows(problem, rows).tolist()
-    sources = [(reason.site, reason.source) for reason in found if reason.source is not None]
+    sources = [
+        (reason.site, reason.source) for reason in found if reason.source is not None
+    ]
     assert len(set(sources)) == len(sources)
-    assert {(s, n) for s, n in score.rows_given_up(problem, rows).tolist()} == set(sources)
+    assert {(s, n) for s, n in score.rows_given_up(problem, rows).tolist()} == set(
+        sources
+    )
 
 
 def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:
@@ -87,7 +104,9 @@ def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:
     assert explain.reasons(problem, problem.old) == pytest.approx([])
 
 
-def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(cluster: Cluster) -> None:
+def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(
+    cluster: Cluster,
+) -> None:
     problem = cluster(
         {"a": (10, 10), "b": (10, 10), "c": (10, 10), "d": (10, 10)},
         {"a": ["n0"], "b": ["n0"], "c": ["n2"], "d": ["n3"]},
@@ -99,7 +118,8 @@ def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(cluster: 
     rows = np.array([(0, 1), (1, 0), (1, 1), (2, 1), (3, 0)], dtype=np.int64)
     until = datetime(2026, 12, 1, 6, tzinfo=UTC)
     because = Because(
-        {"a": Pin("a", ("n1",), until=until), "b": Pin("b", min_replicas=2)}, {"n2": "draining", "n3": "down"}
+        {"a": Pin("a", ("n1",), until=until), "b": Pin("b", min_replicas=2)},
+        {"n2": "draining", "n3": "down"},
     )
     assert [reason.text for reason in explain.reasons(problem, rows, because)] == [
         "pinned to n1 until 1 December 2026, 06:00 UTC",

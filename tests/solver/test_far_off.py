@@ -1,4 +1,6 @@
-"""Clusters far off, and such as no placement can balance: as few moves as that takes, never a new partition."""
+"""Clusters far off, and such as no placement can balance: as few moves as that takes, never a new
+partition.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ def with_open(problem: Problem, is_open: list[bool]) -> Problem:
 
 def after_weeks() -> Problem:
     problem = cluster(600, NODES, seed=1)
-    return scaled(problem, problem.load * np.exp(0.6 * np.random.default_rng(1).standard_normal(problem.load.shape)))
+    return scaled(
+        problem,
+        problem.load
+        * np.exp(0.6 * np.random.default_rng(1).standard_normal(problem.load.shape)),
+    )
 
 
 def with_two_nodes_more() -> Problem:
@@ -53,18 +59,28 @@ def with_two_nodes_more() -> Problem:
 def with_more(nodes: int, sites: int = 600) -> Problem:
     problem = cluster(sites, NODES - nodes, seed=2)
     names = tuple(f"n{n:04}" for n in range(NODES))
-    grown = replace(problem, nodes=names, open=np.ones(NODES, dtype=np.bool_), share=np.full(NODES, 100.0))
+    grown = replace(
+        problem,
+        nodes=names,
+        open=np.ones(NODES, dtype=np.bool_),
+        share=np.full(NODES, 100.0),
+    )
     return scaled(grown, grown.load)
 
 
 def with_two_nodes_less() -> Problem:
-    return with_open(cluster(600, NODES, seed=3), [n not in (3, 7) for n in range(NODES)])
+    return with_open(
+        cluster(600, NODES, seed=3), [n not in (3, 7) for n in range(NODES)]
+    )
 
 
 def with_large_sites_pinned() -> Problem:
     problem = cluster(600, NODES, seed=4)
     largest = np.argsort(-problem.load.max(axis=1), kind="stable")[:100:5].tolist()
-    return replace(problem, pinned={site: frozenset({n % NODES}) for n, site in enumerate(sorted(largest))})
+    return replace(
+        problem,
+        pinned={site: frozenset({n % NODES}) for n, site in enumerate(sorted(largest))},
+    )
 
 
 def with_too_much_pinned() -> Problem:
@@ -73,7 +89,13 @@ def with_too_much_pinned() -> Problem:
     return replace(problem, pinned={site: frozenset({0}) for site in largest})
 
 
-FAR_OFF = [after_weeks, with_two_nodes_more, with_two_nodes_less, with_large_sites_pinned, with_too_much_pinned]
+FAR_OFF = [
+    after_weeks,
+    with_two_nodes_more,
+    with_two_nodes_less,
+    with_large_sites_pinned,
+    with_too_much_pinned,
+]
 
 
 @cache
@@ -83,23 +105,34 @@ def answered(make: Callable[[], Problem]) -> tuple[Problem, Solution]:
 
 
 @pytest.mark.parametrize("make", FAR_OFF)
-def test_no_rule_that_comes_as_near_to_the_band_does_it_with_fewer_moves(make: Callable[[], Problem]) -> None:
+def test_no_rule_that_comes_as_near_to_the_band_does_it_with_fewer_moves(
+    make: Callable[[], Problem],
+) -> None:
     problem, found = answered(make)[0], answered(make)[1].rows
     wide = worst(problem, found) + problem.tolerance / 10
     for name in BASELINES:
         rows = SOLVERS[name](problem, BUDGET).rows
-        if worst(problem, rows) <= wide and total_off(problem, rows) <= total_off(problem, found):
+        if worst(problem, rows) <= wide and total_off(problem, rows) <= total_off(
+            problem, found
+        ):
             assert score.moves(problem, found) <= score.moves(problem, rows), name
 
 
 @pytest.mark.parametrize("make", FAR_OFF[:4])
-def test_a_cluster_far_off_is_balanced_around_what_is_in_force(make: Callable[[], Problem]) -> None:
+def test_a_cluster_far_off_is_balanced_around_what_is_in_force(
+    make: Callable[[], Problem],
+) -> None:
     problem, found = answered(make)
     assert not score.violations(problem, found.rows)
-    assert score.moves(problem, found.rows) <= int((~problem.open[problem.old[:, 1]]).sum()) + 90
+    assert (
+        score.moves(problem, found.rows)
+        <= int((~problem.open[problem.old[:, 1]]).sum()) + 90
+    )
 
 
-def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch() -> None:
+def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch() -> (
+    None
+):
     problem = with_more(4, sites=2_000)
     found = SOLVERS["auto"](problem, replace(BUDGET, seconds=0.01))
     assert "out of time" in found.note
@@ -128,7 +161,9 @@ def test_where_pins_leave_room_every_band_is_the_tolerance() -> None:
     assert (high == 1.05).all()
 
 
-def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> None:
+def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> (
+    None
+):
     problem = with_too_much_pinned()
     low, high = bands.bands(problem, 0.05)
     assert high[0].max() == pytest.approx(1 + _pinned(problem) + bands.NEAR * 0.05)
@@ -143,14 +178,22 @@ def start(problem: Problem) -> Placed:
 
 def test_relief_brings_every_node_near_its_band() -> None:
     found = relieve_nodes(start(with_two_nodes_more()))
-    off = np.maximum(found.totals() - found.items.high, found.items.low - found.totals()).clip(0).sum(axis=1)
+    off = (
+        np.maximum(found.totals() - found.items.high, found.items.low - found.totals())
+        .clip(0)
+        .sum(axis=1)
+    )
     assert off.max() <= FAR
 
 
-def test_colder_sites_go_where_as_many_moves_do_as_well(drifted: Callable[[int, int, int], Problem]) -> None:
+def test_colder_sites_go_where_as_many_moves_do_as_well(
+    drifted: Callable[[int, int, int], Problem],
+) -> None:
     problem = drifted(400, 8, 1)
     rows = local.place(problem, BUDGET).rows
-    after = colder(problem, to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))).rows
+    after = colder(
+        problem, to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    ).rows
     assert not score.violations(problem, after)
     assert score.moves(problem, after) <= score.moves(problem, rows)
     assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)
@@ -158,11 +201,20 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(drifted: Callable[[int, 
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_neither_breaks_a_wish_nor_makes_anything_worse(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+def test_neither_breaks_a_wish_nor_makes_anything_worse(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
     problem = data.draw(wished(tiny))
     before = start(problem)
-    for after in (relieve_nodes(before), colder(problem, before), drop_small_moves(before, problem.tolerance)):
-        broken = [{one.kind for one in score.violations(problem, one.rows)} - set(BAND) for one in (before, after)]
+    for after in (
+        relieve_nodes(before),
+        colder(problem, before),
+        drop_small_moves(before, problem.tolerance),
+    ):
+        broken = [
+            {one.kind for one in score.violations(problem, one.rows)} - set(BAND)
+            for one in (before, after)
+        ]
         assert broken[1] <= broken[0]
     assert relieve_nodes(before).merit()[0] <= before.merit()[0]
     assert colder(problem, before).merit() <= before.merit()

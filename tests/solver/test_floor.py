@@ -1,4 +1,6 @@
-"""What nodes would pay for their remedies: a number of moves that no balanced placement stays under."""
+"""What nodes would pay for their remedies: a number of moves that no balanced placement stays
+under.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,20 @@ pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not inst
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_no_balanced_placement_has_fewer_moves(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+def test_no_balanced_placement_has_fewer_moves(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
     problem = data.draw(wished(tiny))
     least = fewest(problem)
     assert least is None or floor(problem) <= least
 
 
-@pytest.mark.parametrize(("seed", "counted", "least"), [(1, 5, 6), (3, 5, 6), (6, 3, 4), (8, 6, 7)])
-def test_it_sees_what_the_sum_of_all_nodes_hides(seed: int, counted: int, least: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "counted", "least"), [(1, 5, 6), (3, 5, 6), (6, 3, 4), (8, 6, 7)]
+)
+def test_it_sees_what_the_sum_of_all_nodes_hides(
+    seed: int, counted: int, least: int
+) -> None:
     problem = family.cluster(300, 8, seed=seed)
     assert (relax(problem).least, floor(problem)) == (counted, least)
 

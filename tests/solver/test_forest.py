@@ -18,7 +18,9 @@ from tests.solver.given import fewest, wished
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_no_placement_has_fewer_moves(data: st.DataObject, tiny: st.SearchStrategy[Problem]) -> None:
+def test_no_placement_has_fewer_moves(
+    data: st.DataObject, tiny: st.SearchStrategy[Problem]
+) -> None:
     problem = data.draw(wished(tiny))
     assume(move_forest.is_small(problem))
     moves = fewest(problem)
@@ -26,7 +28,9 @@ def test_no_placement_has_fewer_moves(data: st.DataObject, tiny: st.SearchStrate
 
 
 @pytest.mark.parametrize(("seed", "moves"), [(1, 6), (2, 6)])
-def test_where_nodes_fall_into_trees_the_fewest_moves_are_proven(seed: int, moves: int) -> None:
+def test_where_nodes_fall_into_trees_the_fewest_moves_are_proven(
+    seed: int, moves: int
+) -> None:
     assert move_forest.least(family.cluster(300, 8, seed=seed)) == moves
 
 
@@ -45,7 +49,9 @@ def test_replicas_that_are_new_and_replicas_that_vanish_are_seen_to(more: int) -
     if more > 0:
         replicas[smallest] += 1
     else:
-        old = in_order(np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)]))
+        old = in_order(
+            np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)])
+        )
     changed = replace(problem, replicas=replicas, old=old)
     assert move_forest.least(changed) <= move_forest.least(problem) + 2 * max(more, 0)
 

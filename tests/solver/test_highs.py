@@ -12,12 +12,15 @@ import pytest
 
 from flex_solver.exact import pulp_run
 
-# The cold bytes of one cluster, to be brought down: the fewest are FEWEST, as the definition of balance finds.
+# The cold bytes of one cluster, to be brought down: the fewest are FEWEST, as the definition of
+# balance finds.
 PROGRAM, FEWEST = Path(__file__).parents[1] / "data/solver/sparsified.lp", 187
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(seed: int) -> None:
+def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(
+    seed: int,
+) -> None:
     model = shuffled(np.random.default_rng(seed))
     assert pulp_run.run(model, pulp_run.Effort(seconds=60.0, gap=0.5), highs=True)
     assert round(pulp.value(model.objective)) == FEWEST
@@ -26,11 +29,16 @@ def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(seed: i
 def shuffled(random: np.random.Generator) -> Any:
     program = _read()
     matrix = np.zeros((program.num_row_, program.num_col_))
-    of_column = np.repeat(np.arange(program.num_col_), np.diff(program.a_matrix_.start_))
+    of_column = np.repeat(
+        np.arange(program.num_col_), np.diff(program.a_matrix_.start_)
+    )
     matrix[program.a_matrix_.index_, of_column] = program.a_matrix_.value_
     model: Any = pulp.LpProblem("shuffled", pulp.LpMinimize)  # PuLP ships no types.
     bounds = list(zip(program.col_lower_, program.col_upper_, strict=True))
-    columns = {c: model.add_variable(f"c{c}", *bounds[c], "Integer") for c in random.permutation(len(bounds)).tolist()}
+    columns = {
+        c: model.add_variable(f"c{c}", *bounds[c], "Integer")
+        for c in random.permutation(len(bounds)).tolist()
+    }
     model += pulp.lpSum(columns[c] * program.col_cost_[c] for c in columns)
     for r in random.permutation(len(matrix)).tolist():
         terms = pulp.lpSum(columns[c] * matrix[r, c] for c in columns if matrix[r, c])

@@ -1,4 +1,6 @@
-"""The search by blocks: ahead of the search it begins with, the same on any number of threads, true to every wish."""
+"""The search by blocks: ahead of the search it begins with, the same on any number of threads, true
+to every wish.
+"""
 
 from __future__ import annotations
 
@@ -37,57 +39,83 @@ def moves(problem: Problem, solver: Solver) -> int:
 
 
 @pytest.mark.parametrize(("seed", "fewer"), [(1, 1), (2, 10), (3, 0), (5, 2)])
-def test_blocks_spare_moves_that_the_search_before_needs(drifted: Drifted, seed: int, fewer: int) -> None:
+def test_blocks_spare_moves_that_the_search_before_needs(
+    drifted: Drifted, seed: int, fewer: int
+) -> None:
     problem = drifted(400, 8, seed)
     assert moves(problem, large.place) <= moves(problem, local.place) - fewer
 
 
-def test_the_proven_fewest_moves_are_found_where_they_are_known(drifted: Drifted) -> None:
+def test_the_proven_fewest_moves_are_found_where_they_are_known(
+    drifted: Drifted,
+) -> None:
     problem = drifted(60, 4, 5)
     assert moves(problem, large.place) == fewest_moves.place(problem, Budget()).bound
 
 
-def test_what_comes_out_does_not_depend_on_the_number_of_threads(drifted: Drifted) -> None:
+def test_what_comes_out_does_not_depend_on_the_number_of_threads(
+    drifted: Drifted,
+) -> None:
     problem = drifted(600, 12, 4)
     one, three = (large.place(problem, SHORT, threads=threads) for threads in (1, 3))
     assert (one.rows.tolist(), one.note) == (three.rows.tolist(), "")
 
 
-def test_without_highs_the_answer_is_no_worse_than_that_of_a_longer_local_search(drifted: Drifted) -> None:
+def test_without_highs_the_answer_is_no_worse_than_that_of_a_longer_local_search(
+    drifted: Drifted,
+) -> None:
     problem = drifted(300, 6, 4)
-    found, known = large.place(problem, SHORT, with_highs=False), local.place(problem, LONGER)
+    found, known = (
+        large.place(problem, SHORT, with_highs=False),
+        local.place(problem, LONGER),
+    )
     assert score.moves(problem, found.rows) <= score.moves(problem, known.rows)
 
 
-def test_when_time_runs_out_the_best_so_far_comes_out_and_says_so(drifted: Drifted) -> None:
+def test_when_time_runs_out_the_best_so_far_comes_out_and_says_so(
+    drifted: Drifted,
+) -> None:
     problem = drifted(100, 4, 1)
     assert "out of time" in large.place(problem, Budget(seconds=0)).note
 
 
 @st.composite
 def wished(draw: st.DrawFn, drifted: Drifted) -> Problem:
-    """A cluster of which some sites have a replica more, are barred from where they are, or keep apart."""
+    """A cluster of which some sites have a replica more, are barred from where they are, or keep
+    apart.
+    """
     problem = drifted(40, 5, draw(st.integers(0, 20)))
     sites = st.integers(0, 39)
     replicas = problem.replicas.copy()
     replicas[draw(st.lists(sites, max_size=3))] = 2
-    barred = {site: frozenset({int(problem.old[site, 1])}) for site in draw(st.sets(sites, max_size=3))}
+    barred = {
+        site: frozenset({int(problem.old[site, 1])})
+        for site in draw(st.sets(sites, max_size=3))
+    }
     crowd = draw(st.sets(sites, max_size=2)) | {int(problem.load[:, 0].argmax())}
     apart = tuple(frozenset(pair) for pair in combinations(sorted(crowd), 2))
-    return replace(problem, replicas=replicas, barred=barred, apart=apart, tolerance=0.3)
+    return replace(
+        problem, replicas=replicas, barred=barred, apart=apart, tolerance=0.3
+    )
 
 
 @settings(max_examples=15)
 @given(data=st.data())
-def test_every_wish_is_kept_while_blocks_are_solved(data: st.DataObject, drifted: Drifted) -> None:
+def test_every_wish_is_kept_while_blocks_are_solved(
+    data: st.DataObject, drifted: Drifted
+) -> None:
     problem = data.draw(wished(drifted))
     for solver in (large.place, local.place):
         rows = solver(problem, SHORT).rows
-        assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
+        assert not [
+            broken for broken in score.violations(problem, rows) if broken.is_wish
+        ]
         assert np.bincount(rows[:, 0]).tolist() == problem.replicas.tolist()
 
 
-def test_starts_that_are_equal_are_dealt_with_once(drifted: Drifted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_that_are_equal_are_dealt_with_once(
+    drifted: Drifted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem, dealing = drifted(600, 12, 4), Mock(wraps=deal_remedies)
     monkeypatch.setattr(large, "dealt", dealing)
     rows = in_order(repair_all(problem))

@@ -19,16 +19,26 @@ Drifted = Callable[[int, int, int], Problem]
 SOME = Budget(steps=40_000)
 
 
-def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(drifted: Drifted) -> None:
+def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(
+    drifted: Drifted,
+) -> None:
     problems = [drifted(40, 4, seed) for seed in range(8)]
     fewest = sum(fewest_moves.place(problem, Budget()).bound for problem in problems)
     found = [local.place(problem, SOME).rows for problem in problems]
-    moves = sum(len(score.new_rows(problem, rows)) for problem, rows in zip(problems, found, strict=True))
-    assert not any(score.violations(problem, rows) for problem, rows in zip(problems, found, strict=True))
+    moves = sum(
+        len(score.new_rows(problem, rows))
+        for problem, rows in zip(problems, found, strict=True)
+    )
+    assert not any(
+        score.violations(problem, rows)
+        for problem, rows in zip(problems, found, strict=True)
+    )
     assert fewest <= moves <= 1.5 * fewest
 
 
-def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(drifted: Drifted) -> None:
+def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(
+    drifted: Drifted,
+) -> None:
     problem = drifted(2_000, 16, 1)
     solution = local.place(problem, SOME)
     assert not score.violations(problem, solution.rows)
@@ -36,15 +46,23 @@ def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(drifted: Drift
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_even_a_short_search_leaves_no_move_that_can_be_spared(drifted: Drifted, seed: int) -> None:
+def test_even_a_short_search_leaves_no_move_that_can_be_spared(
+    drifted: Drifted, seed: int
+) -> None:
     problem = drifted(1_000, 16, seed)
     rows = local.place(problem, Budget(steps=800)).rows
     for site, _ in score.new_rows(problem, rows).tolist():
-        assert total_off(problem, _taken_back(problem, rows, site)) > total_off(problem, rows)
+        assert total_off(problem, _taken_back(problem, rows, site)) > total_off(
+            problem, rows
+        )
 
 
 def _taken_back(problem: Problem, rows: Ints, site: int) -> Ints:
-    return in_order(np.concatenate([rows[rows[:, 0] != site], problem.old[problem.old[:, 0] == site]]))
+    return in_order(
+        np.concatenate(
+            [rows[rows[:, 0] != site], problem.old[problem.old[:, 0] == site]]
+        )
+    )
 
 
 def test_a_resource_nobody_asks_for_is_no_matter(drifted: Drifted) -> None:
@@ -52,18 +70,29 @@ def test_a_resource_nobody_asks_for_is_no_matter(drifted: Drifted) -> None:
     only_access = replace(problem, load=problem.load * [1.0, 0.0])
     rows = local.place(only_access, SOME).rows
     assert not score.violations(only_access, rows)
-    assert len(score.new_rows(only_access, rows)) <= 1.5 * fewest_moves.place(only_access, Budget()).bound
+    assert (
+        len(score.new_rows(only_access, rows))
+        <= 1.5 * fewest_moves.place(only_access, Budget()).bound
+    )
 
 
-def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(drifted: Drifted) -> None:
+def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(
+    drifted: Drifted,
+) -> None:
     problem = drifted(100, 4, 1)
     is_open = np.array([True, False, True, True])
     drained = replace(
-        problem, open=is_open, share=np.where(is_open, 100.0, 0.0), load=problem.load * 0.75, tolerance=0.3
+        problem,
+        open=is_open,
+        share=np.where(is_open, 100.0, 0.0),
+        load=problem.load * 0.75,
+        tolerance=0.3,
     )
     rows = local.place(drained, SOME).rows
     assert not score.violations(drained, rows)
-    assert set(score.new_rows(drained, rows)[:, 0].tolist()) == set(problem.old[problem.old[:, 1] == 1, 0].tolist())
+    assert set(score.new_rows(drained, rows)[:, 0].tolist()) == set(
+        problem.old[problem.old[:, 1] == 1, 0].tolist()
+    )
 
 
 def test_without_time_the_repaired_placement_comes_out(drifted: Drifted) -> None:

@@ -24,7 +24,9 @@ Drifted = Callable[[int, int, int], Problem]
 
 @settings(max_examples=150)
 @given(data=st.data(), few=st.integers(0, 3))
-def test_what_is_called_impossible_is(data: st.DataObject, few: int, tiny: st.SearchStrategy[Problem]) -> None:
+def test_what_is_called_impossible_is(
+    data: st.DataObject, few: int, tiny: st.SearchStrategy[Problem]
+) -> None:
     problem = data.draw(wished(tiny))
     moves = fewest(problem)
     verdict = proof.with_so_few(problem, few, seconds=60)
@@ -44,7 +46,9 @@ def test_without_wishes_one_or_the_other_is_said(
     assume(problem.load.any() and (problem.replicas < problem.open.sum()).any())
     moves = fewest(problem)
     verdict = proof.with_so_few(problem, few, seconds=60)
-    assert (moves is None or moves > few) == verdict.impossible == (verdict.rows is None)
+    assert (
+        (moves is None or moves > few) == verdict.impossible == (verdict.rows is None)
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -55,7 +59,9 @@ def test_it_ends_where_the_exact_search_ends(drifted: Drifted, seed: int) -> Non
     assert not proof.with_so_few(problem, fewest_moves, seconds=60).impossible
 
 
-def test_the_large_search_proves_what_the_linear_program_cannot(drifted: Drifted) -> None:
+def test_the_large_search_proves_what_the_linear_program_cannot(
+    drifted: Drifted,
+) -> None:
     problem = drifted(60, 4, 3)
     found = large.place(problem, Budget(steps=10_000, seconds=100))
     assert found.proven

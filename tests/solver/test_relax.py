@@ -1,4 +1,6 @@
-"""The bound of all nodes together: never more than is true, never less than counting, the same each time."""
+"""The bound of all nodes together: never more than is true, never less than counting, the same each
+time.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,19 @@ def test_no_balanced_placement_moves_fewer(
 
 
 @pytest.mark.parametrize(("nodes", "seed"), [(3, 1), (3, 2), (4, 2), (4, 5)])
-def test_it_lies_between_what_counting_says_and_the_proven_fewest(drifted: Drifted, nodes: int, seed: int) -> None:
+def test_it_lies_between_what_counting_says_and_the_proven_fewest(
+    drifted: Drifted, nodes: int, seed: int
+) -> None:
     problem = drifted(15 * nodes, nodes, seed)
     solution = fewest_moves.place(problem, Budget())
     assert solution.proven
     for first, rounds in product((0, 1, 12), (1, 2, 3)):
         least = relax(problem, first=first, rounds=rounds).least
-        assert counting.least_moves(problem) <= least <= score.moves(problem, solution.rows)
+        assert (
+            counting.least_moves(problem)
+            <= least
+            <= score.moves(problem, solution.rows)
+        )
 
 
 def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
@@ -52,7 +60,9 @@ def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
 def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) -> None:
     problem = drifted(60, 4, 5)
     (first, node), (second, other) = problem.old[:2].tolist()
-    asked = replace(problem, pinned={first: frozenset({node})}, barred={second: frozenset({other})})
+    asked = replace(
+        problem, pinned={first: frozenset({node})}, barred={second: frozenset({other})}
+    )
     assert np.flatnonzero(np.isinf(relax(asked).reduced)).tolist() == [0, 1]
 
 

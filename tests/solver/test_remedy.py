@@ -1,4 +1,6 @@
-"""The cheapest remedies: none is cheaper of all sets of so many changes, and all of them put the node right."""
+"""The cheapest remedies: none is cheaper of all sets of so many changes, and all of them put the
+node right.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from hypothesis import strategies as st
 
 from flex import engine
 from flex.placing.problem import Floats
-from flex_solver.programs.remedies import Changes, cheapest_sets, reference_sets, remedies
+from flex_solver.programs.remedies import (
+    Changes,
+    cheapest_sets,
+    reference_sets,
+    remedies,
+)
 
 native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
 
@@ -23,10 +30,20 @@ PRICES = st.integers(-10, 30).map(lambda tenth: tenth / 10)
 def asked(draw: st.DrawFn) -> tuple[Floats, Floats, Changes]:
     """What a node may change by, each resource by a tenth between two limits, and some changes."""
     count, dimensions = draw(st.integers(0, 7)), draw(st.integers(1, 3))
-    load = draw(st.lists(st.lists(LOADS, min_size=dimensions, max_size=dimensions), min_size=count, max_size=count))
+    load = draw(
+        st.lists(
+            st.lists(LOADS, min_size=dimensions, max_size=dimensions),
+            min_size=count,
+            max_size=count,
+        )
+    )
     price = draw(st.lists(PRICES, min_size=count, max_size=count))
     low = np.array(draw(st.lists(LOADS, min_size=dimensions, max_size=dimensions)))
-    return low, low + 0.1, Changes(np.array(load).reshape(count, dimensions), np.array(price))
+    return (
+        low,
+        low + 0.1,
+        Changes(np.array(load).reshape(count, dimensions), np.array(price)),
+    )
 
 
 @given(asked(), st.integers(1, 4), st.sampled_from([0.5, 1.0, 4.0]), st.integers(1, 3))
@@ -39,19 +56,28 @@ def test_no_set_of_so_many_changes_is_cheaper(
     assert found.thorough == size
     for members in range(1, size + 1):
         for chosen in combinations(range(len(changes.price)), members):
-            load, price = changes.load[list(chosen)].sum(axis=0), float(changes.price[list(chosen)].sum())
+            load, price = (
+                changes.load[list(chosen)].sum(axis=0),
+                float(changes.price[list(chosen)].sum()),
+            )
             if np.all((load >= low) & (load <= high)):
                 assert price >= cheapest - 1e-9
 
 
 @given(asked(), st.integers(1, 4))
-def test_every_remedy_puts_the_node_right_for_what_it_says(wanted: tuple[Floats, Floats, Changes], size: int) -> None:
+def test_every_remedy_puts_the_node_right_for_what_it_says(
+    wanted: tuple[Floats, Floats, Changes], size: int
+) -> None:
     low, high, changes = wanted
     for one in remedies(low, high, changes, 4.0, size=size, keep=3).found:
         assert len(set(one.changes)) == len(one.changes) <= size
         load = changes.load[list(one.changes)].sum(axis=0)
         assert np.all((load >= low - 1e-8) & (load <= high + 1e-8))
-        assert abs(changes.price[list(one.changes)].sum() - one.price) < 1e-9 < 4.0 - one.price + 1e-9
+        assert (
+            abs(changes.price[list(one.changes)].sum() - one.price)
+            < 1e-9
+            < 4.0 - one.price + 1e-9
+        )
 
 
 def test_where_beginnings_are_too_many_it_says_how_far_it_looked() -> None:
@@ -71,10 +97,16 @@ def test_the_native_loop_answers_as_the_reference_does(
 
 
 @native
-@pytest.mark.parametrize(("count", "dimensions", "size"), [(4_000, 1, 3), (300, 2, 3), (300, 3, 3), (60, 2, 4)])
+@pytest.mark.parametrize(
+    ("count", "dimensions", "size"),
+    [(4_000, 1, 3), (300, 2, 3), (300, 3, 3), (60, 2, 4)],
+)
 def test_so_it_does_for_many_changes(count: int, dimensions: int, size: int) -> None:
     random = np.random.default_rng(count)
-    load, price = random.normal(0, 0.3, (count, dimensions)), random.normal(0.3, 0.2, count)
+    load, price = (
+        random.normal(0, 0.3, (count, dimensions)),
+        random.normal(0.3, 0.2, count),
+    )
     low = random.normal(0, 0.2, dimensions)
     asked = (low, low + 0.05, np.asfortranarray(load), price, 0.6, size, 16)
     assert cheapest_sets(*asked) == reference_sets(*asked)

@@ -1,4 +1,6 @@
-"""The bound that goes up beside the search: true at any moment, and whenever it comes the answer is the same."""
+"""The bound that goes up beside the search: true at any moment, and whenever it comes the answer is
+the same.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ BUDGET = Budget(steps=10_000, seconds=3600)
 
 
 def rising(problem: Problem) -> Rising:
-    return Rising(problem, 0, BUDGET, time.monotonic() + BUDGET.seconds, with_highs=True)
+    return Rising(
+        problem, 0, BUDGET, time.monotonic() + BUDGET.seconds, with_highs=True
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -49,7 +53,9 @@ def test_it_never_rises_above_the_fewest_moves(
         assert score.moves(problem, bound.rows) == bound.least == moves
 
 
-def test_nobody_waits_for_it_once_as_few_moves_are_found(drifted: Drifted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_it_once_as_few_moves_are_found(
+    drifted: Drifted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def until_unwanted(*_: object, unwanted: Event) -> Verdict:
         assert unwanted.wait(60)
         return Verdict(impossible=False)
@@ -73,7 +79,9 @@ def test_where_next_to_nothing_is_in_force_no_program_is_made_of_it(
     assert bound.least == 0
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.torture) for seed in (2, 5))])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.torture) for seed in (2, 5))]
+)
 def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
     drifted: Drifted, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,6 @@
-"""All ways to put few nodes right: none has fewer moves, or fewer cold bytes, than what is said; on every engine."""
+"""All ways to put few nodes right: none has fewer moves, or fewer cold bytes, than what is said; on
+every engine.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,21 @@ from flex.placing.problem import Budget, Ints, Problem
 from flex_solver.bounds.priced import price_bound
 from flex_solver.exact import fewest_moves
 from flex_solver.search import all_ways
-from flex_solver.search.all_ways_loop import MOVE, NOW, Puzzle, Wanted, reference_sift, sift
+from flex_solver.search.all_ways_loop import (
+    MOVE,
+    NOW,
+    Puzzle,
+    Wanted,
+    reference_sift,
+    sift,
+)
 from tests.solver.given import placements, wished
 
 Sift = Callable[[Puzzle, Wanted], tuple[Ints | None, bool]]
 
-native = pytest.mark.skipif(sift is reference_sift, reason=engine.WHY_NOT or "it does not sift")
+native = pytest.mark.skipif(
+    sift is reference_sift, reason=engine.WHY_NOT or "it does not sift"
+)
 
 WITHOUT_NATIVE = """
 import sys
@@ -41,8 +52,13 @@ print(engine.name(), digest())
 def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
-    problem = replace(data.draw(wished(tiny)), tolerance=data.draw(st.sampled_from([0.1, 0.3, 0.5, 0.9])))
-    balanced = [rows for rows in placements(problem) if not score.violations(problem, rows)]
+    problem = replace(
+        data.draw(wished(tiny)),
+        tolerance=data.draw(st.sampled_from([0.1, 0.3, 0.5, 0.9])),
+    )
+    balanced = [
+        rows for rows in placements(problem) if not score.violations(problem, rows)
+    ]
     if not balanced or not all_ways.is_small(problem):
         return
     known, asked = data.draw(st.sampled_from(balanced)), price_bound(problem)
@@ -50,12 +66,16 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     if fewest is None:
         return
     assert score.violations(problem, fewest) == ()
-    assert score.moves(problem, fewest) == min(score.moves(problem, rows) for rows in balanced)
+    assert score.moves(problem, fewest) == min(
+        score.moves(problem, rows) for rows in balanced
+    )
     coldest, every = all_ways.coldest(problem, fewest, asked, _ever)
     assert score.violations(problem, coldest) == ()
     assert _merit(problem, coldest) <= _merit(problem, fewest)
     if every:
-        assert _merit(problem, coldest) == min(_merit(problem, rows) for rows in balanced)
+        assert _merit(problem, coldest) == min(
+            _merit(problem, rows) for rows in balanced
+        )
 
 
 def _ever() -> float:
@@ -83,11 +103,17 @@ def test_what_took_too_many_cases_is_settled() -> None:
 
 
 @pytest.mark.parametrize(
-    "run", [pytest.param(sift, id="native", marks=native), pytest.param(reference_sift, id="python")]
+    "run",
+    [
+        pytest.param(sift, id="native", marks=native),
+        pytest.param(reference_sift, id="python"),
+    ],
 )
 def test_no_time_settles_nothing(run: Sift) -> None:
     puzzle = replace(_puzzle(1), off=np.zeros_like(_puzzle(1).off))
-    wanted = Wanted((50 * MOVE,) * 2, 1_000, any=False, steps=NOW - 1, seconds=0.0, reads=(0, 0))
+    wanted = Wanted(
+        (50 * MOVE,) * 2, 1_000, any=False, steps=NOW - 1, seconds=0.0, reads=(0, 0)
+    )
     found, every = run(puzzle, wanted)
     assert (found is not None, every) == (True, True)
     assert run(puzzle, replace(wanted, steps=NOW)) == (None, False)
@@ -103,9 +129,19 @@ def test_no_time_settles_nothing(run: Sift) -> None:
     some=st.booleans(),
     steps=st.sampled_from([0, 1, 20, 1_000]),
 )
-def test_both_engines_find_the_same(seed: int, moves: int, second: int, cold: int, some: bool, steps: int) -> None:
-    puzzle, wanted = _puzzle(seed), Wanted((moves * MOVE, second), cold, some, steps, 600.0, reads=(0, second // 2))
-    (one, its_all), (other, all_of_other) = sift(puzzle, wanted), reference_sift(puzzle, wanted)
+def test_both_engines_find_the_same(
+    seed: int, moves: int, second: int, cold: int, some: bool, steps: int
+) -> None:
+    puzzle, wanted = (
+        _puzzle(seed),
+        Wanted(
+            (moves * MOVE, second), cold, some, steps, 600.0, reads=(0, second // 2)
+        ),
+    )
+    (one, its_all), (other, all_of_other) = (
+        sift(puzzle, wanted),
+        reference_sift(puzzle, wanted),
+    )
     assert its_all == all_of_other
     assert (one is None) == (other is None)
     assert one is None or other is None or one.tolist() == other.tolist()
@@ -114,30 +150,58 @@ def test_both_engines_find_the_same(seed: int, moves: int, second: int, cold: in
 def _puzzle(seed: int) -> Puzzle:
     """Some rows of sites on nodes, and one place beside them that has a row to give, or to take."""
     random = np.random.default_rng(seed)
-    nodes, sites, dimensions = int(random.integers(1, 5)), int(random.integers(1, 9)), int(random.integers(2, 4))
-    asks = random.choice([0.0, 0.01, 0.02, 0.05, 0.1, 0.3], (sites, dimensions)) * random.uniform(0.9, 1.1, (sites, 1))
-    at, (gives, others) = random.integers(0, nodes + 1, sites), random.integers(0, MOVE + 1, (2, sites))
+    nodes, sites, dimensions = (
+        int(random.integers(1, 5)),
+        int(random.integers(1, 9)),
+        int(random.integers(2, 4)),
+    )
+    asks = random.choice(
+        [0.0, 0.01, 0.02, 0.05, 0.1, 0.3], (sites, dimensions)
+    ) * random.uniform(0.9, 1.1, (sites, 1))
+    at, (gives, others) = (
+        random.integers(0, nodes + 1, sites),
+        random.integers(0, MOVE + 1, (2, sites)),
+    )
     load = np.zeros((nodes + 1, dimensions))
     np.add.at(load, at, asks)
-    middle, reach = random.uniform(0.9, 1.1) * asks.sum(axis=0) / nodes, random.uniform(0.02, 0.4)
+    middle, reach = (
+        random.uniform(0.9, 1.1) * asks.sum(axis=0) / nodes,
+        random.uniform(0.02, 0.4),
+    )
     row, target = np.nonzero(random.random((sites, nodes + 1)) < 0.8)
     row, target = row[at[row] != target], target[at[row] != target]
     changes = [_changes(row, target, at, n) for n in range(nodes)]
     site, sign = (np.concatenate(parts) for parts in zip(*changes, strict=True))
     return Puzzle(
         load=load,
-        low=np.vstack([np.repeat([middle - reach], nodes, axis=0), [np.zeros(dimensions)]]),
-        high=np.vstack([np.repeat([middle + reach], nodes, axis=0), [np.full(dimensions, 1e-9)]]),
-        off=np.array([[*[0] * nodes, int(random.integers(-MOVE, MOVE))] for _ in range(2)]),
+        low=np.vstack(
+            [np.repeat([middle - reach], nodes, axis=0), [np.zeros(dimensions)]]
+        ),
+        high=np.vstack(
+            [np.repeat([middle + reach], nodes, axis=0), [np.full(dimensions, 1e-9)]]
+        ),
+        off=np.array(
+            [[*[0] * nodes, int(random.integers(-MOVE, MOVE))] for _ in range(2)]
+        ),
         first_change=np.cumsum([0, *(len(of_node) for of_node, _ in changes)]),
         change=asks[site] * sign[:, None],
-        change_price=np.array([np.where(sign < 0, gives[site], takes[site]) for takes in (MOVE - gives, others)]),
+        change_price=np.array(
+            [
+                np.where(sign < 0, gives[site], takes[site])
+                for takes in (MOVE - gives, others)
+            ]
+        ),
         row=row,
         site=row // 2,
         source=at[row],
         target=target,
         asks=asks[row],
-        price=np.array([np.where(target < nodes, gives[row] + takes[row], 0) for takes in (MOVE - gives, others)]),
+        price=np.array(
+            [
+                np.where(target < nodes, gives[row] + takes[row], 0)
+                for takes in (MOVE - gives, others)
+            ]
+        ),
         cold=random.integers(0, 20, len(row)),
     )
 
@@ -149,7 +213,10 @@ def _changes(row: Ints, target: Ints, at: Ints, node: int) -> tuple[Ints, Ints]:
 
 @native
 def test_arrays_that_do_not_fit_are_refused() -> None:
-    puzzle, wanted = _puzzle(1), Wanted((MOVE, MOVE), 100, any=True, steps=10, seconds=1.0, reads=(0, 0))
+    puzzle, wanted = (
+        _puzzle(1),
+        Wanted((MOVE, MOVE), 100, any=True, steps=10, seconds=1.0, reads=(0, 0)),
+    )
     for wrong in (
         replace(puzzle, target=puzzle.target + 100),
         replace(puzzle, cold=puzzle.cold[:-1]),
@@ -157,7 +224,12 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         replace(puzzle, change_price=puzzle.change_price + 10 * MOVE),
         replace(puzzle, row=-1 - puzzle.row),
         replace(puzzle, off=puzzle.off[:1]),
-        replace(puzzle, price=puzzle.price[:1], off=puzzle.off[:1], change_price=puzzle.change_price[:1]),
+        replace(
+            puzzle,
+            price=puzzle.price[:1],
+            off=puzzle.off[:1],
+            change_price=puzzle.change_price[:1],
+        ),
     ):
         with pytest.raises(ValueError, match=r"do not fit|negative"):
             sift(wrong, wanted)
@@ -170,5 +242,7 @@ def digest() -> str:
 
 def test_with_and_without_the_native_loops_it_is_one_digest() -> None:
     run = [sys.executable, "-c", WITHOUT_NATIVE]
-    name, other = subprocess.run(run, capture_output=True, text=True, check=True, timeout=300).stdout.split()
+    name, other = subprocess.run(
+        run, capture_output=True, text=True, check=True, timeout=300
+    ).stdout.split()
     assert (name, other) == ("python", digest())

@@ -1,4 +1,6 @@
-"""Which changes take commands and which a reload, and that a real HAProxy then does what the files say."""
+"""Which changes take commands and which a reload, and that a real HAProxy then does what the files
+say.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +53,16 @@ def test_what_did_not_change_is_not_told() -> None:
     assert between(SHOP, SHOP) == Change()
 
 
-def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> None:
+def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> (
+    None
+):
     name = f"{SHOP.name}/s2"
-    assert told(SHOP, with_second(leaving=True)) == (("set", "server", name, "state", "maint"),)
-    assert told(with_second(leaving=True), SHOP) == (("set", "server", name, "state", "ready"),)
+    assert told(SHOP, with_second(leaving=True)) == (
+        ("set", "server", name, "state", "maint"),
+    )
+    assert told(with_second(leaving=True), SHOP) == (
+        ("set", "server", name, "state", "ready"),
+    )
 
 
 def test_weights_and_addresses_are_told_by_commands() -> None:
@@ -93,8 +101,14 @@ def test_where_there_was_nothing_everything_is_read() -> None:
 
 @settings(max_examples=40)
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_whatever_was_there_before_the_change_can_be_told(configuration: str, hosts: str) -> None:
-    hosts = "".join(f"{line.strip()} x\n" for line in hosts.splitlines() if line.strip() and " " not in line.strip())
+def test_whatever_was_there_before_the_change_can_be_told(
+    configuration: str, hosts: str
+) -> None:
+    hosts = "".join(
+        f"{line.strip()} x\n"
+        for line in hosts.splitlines()
+        if line.strip() and " " not in line.strip()
+    )
     assert change({CONFIGURATION: configuration, HOSTS: hosts}, made(SHOP), "/d").reload
 
 
@@ -104,7 +118,9 @@ class Node:
     def __init__(self, found: Program, folder: Path, at: Members, port: int) -> None:
         self.found, self.folder, self.at, self.port = found, folder, at, port
         self.peers_port = any_port()
-        self.sockets = Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")), hands_on=0)
+        self.sockets = Sockets(
+            Socket(str(folder / "s")), Socket(str(folder / "m")), hands_on=0
+        )
 
     def files(self, *pools: Pool) -> dict[str, str]:
         layout = Layout(
@@ -136,7 +152,9 @@ class Node:
 
 
 @pytest.fixture
-def node(found: Program, members: Members, tmp_path: Path, another_port: int) -> Iterator[Node]:
+def node(
+    found: Program, members: Members, tmp_path: Path, another_port: int
+) -> Iterator[Node]:
     made = Node(found, tmp_path, members, another_port)
     delivery.put(made.files(shop(members)), tmp_path, found)
     with start_with_master(found, tmp_path, another_port, tmp_path / "m"):
@@ -144,17 +162,28 @@ def node(found: Program, members: Members, tmp_path: Path, another_port: int) ->
 
 
 def shop(at: Members, **changes: object) -> Pool:
-    made = Pool("shop.example", (), members({name: at.addresses[name] for name in ("n0", "n1", "n2")}))
+    made = Pool(
+        "shop.example",
+        (),
+        members({name: at.addresses[name] for name in ("n0", "n1", "n2")}),
+    )
     return replace(made, **changes)  # type: ignore[arg-type]  # fields
 
 
 def leaving(at: Members, name: str) -> Pool:
     pool = shop(at)
-    return replace(pool, members=tuple(replace(each, leaving=each.node == name) for each in pool.members))
+    return replace(
+        pool,
+        members=tuple(
+            replace(each, leaving=each.node == name) for each in pool.members
+        ),
+    )
 
 
 @pytest.mark.real
-def test_a_member_leaves_and_comes_back_without_a_reload(node: Node, members: Members) -> None:
+def test_a_member_leaves_and_comes_back_without_a_reload(
+    node: Node, members: Members
+) -> None:
     assert node.asked() == {"n0", "n1", "n2"}
     assert node.enforce(leaving(members, "n1")) == "commands"
     assert node.asked() == {"n0", "n2"}
@@ -164,7 +193,9 @@ def test_a_member_leaves_and_comes_back_without_a_reload(node: Node, members: Me
 
 
 @pytest.mark.real
-def test_a_request_that_a_leaving_member_has_begun_is_answered(node: Node, members: Members) -> None:
+def test_a_request_that_a_leaving_member_has_begun_is_answered(
+    node: Node, members: Members
+) -> None:
     with Distributor(node.port).send("/slow") as visitor:
         held = members.asked.get(timeout=120)
         assert node.enforce(leaving(members, held.node)) == "commands"
@@ -173,7 +204,9 @@ def test_a_request_that_a_leaving_member_has_begun_is_answered(node: Node, membe
 
 
 @pytest.mark.real
-def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(node: Node, members: Members) -> None:
+def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(
+    node: Node, members: Members
+) -> None:
     with Distributor(node.port).send("/slow") as visitor:
         held = members.asked.get(timeout=120)
         grown = Pool("shop.example", (), members_of(members))
@@ -184,19 +217,27 @@ def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(node: Node
 
 
 @pytest.mark.real
-def test_what_members_have_is_known_after_a_reload(node: Node, members: Members) -> None:
-    """However soon: it is waited for until HAProxy hands its tables on, which it does not as long as it listens whether
-    somebody hands it any.
+def test_what_members_have_is_known_after_a_reload(
+    node: Node, members: Members
+) -> None:
+    """However soon: it is waited for until HAProxy hands its tables on, which it does not as long
+    as it listens whether somebody hands it any.
     """
     stats, table = node.sockets.stats, shop(members).name
     node.sockets = replace(node.sockets, hands_on=HANDS_ON)
     node.asked(20)
-    before = {each.key: each.set for each in runtime.targets(stats.ask("show", "table", table))}
+    before = {
+        each.key: each.set
+        for each in runtime.targets(stats.ask("show", "table", table))
+    }
     assert node.enforce(Pool("shop.example", (), members_of(members))) == "reload"
     after: dict[str, int] = {}
     deadline = time.monotonic() + 120
     while after != before and time.monotonic() < deadline:
-        after = {each.key: each.set for each in runtime.targets(stats.ask("show", "table", table))}
+        after = {
+            each.key: each.set
+            for each in runtime.targets(stats.ask("show", "table", table))
+        }
     assert len(before) == 20
     assert after == before
 
@@ -214,7 +255,9 @@ def test_host_names_come_and_go_without_a_reload(node: Node, members: Members) -
 
 
 @pytest.mark.real
-def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(node: Node, members: Members) -> None:
+def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(
+    node: Node, members: Members
+) -> None:
     before = (node.folder / CONFIGURATION).read_text()
     wrong = node.files(shop(members))
     wrong[CONFIGURATION] += "nonsense\n"
@@ -231,7 +274,9 @@ def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(node: Node
 
 
 @pytest.mark.real
-def test_files_that_nobody_told_haproxy_of_are_told(node: Node, members: Members) -> None:
+def test_files_that_nobody_told_haproxy_of_are_told(
+    node: Node, members: Members
+) -> None:
     lard = shop(members, policy="lard")
     delivery.put(node.files(lard), node.folder, node.found)
     assert node.enforce(lard) == "reload"
@@ -241,12 +286,20 @@ def test_files_that_nobody_told_haproxy_of_are_told(node: Node, members: Members
     assert node.asked() == {"n0", "n1", "n2"}
 
 
-def test_files_that_cannot_all_be_put_there_are_all_as_before(members: Members, tmp_path: Path) -> None:
+def test_files_that_cannot_all_be_put_there_are_all_as_before(
+    members: Members, tmp_path: Path
+) -> None:
     before = files("n0", members.addresses, [shop(members)], Layout())
     delivery.put(before, tmp_path, None)
     (tmp_path / "popular.map.before").mkdir()
     with pytest.raises(NotWritten, match="writing"):
-        delivery.put(files("n0", members.addresses, [shop(members, hosts=("a.example",))], Layout()), tmp_path, None)
+        delivery.put(
+            files(
+                "n0", members.addresses, [shop(members, hosts=("a.example",))], Layout()
+            ),
+            tmp_path,
+            None,
+        )
     assert {name: (tmp_path / name).read_text() for name in before} == before
 
 
@@ -257,14 +310,18 @@ def test_the_version_before_comes_back(node: Node, members: Members) -> None:
     before = delivery.one_before(node.folder)
     assert before == first
     assert enforce(before, node.folder, node.found, node.sockets) == "reload"
-    assert distributor([], node.sockets.stats, str(node.folder)).version == version(first)
+    assert distributor([], node.sockets.stats, str(node.folder)).version == version(
+        first
+    )
     (node.folder / "hosts.map.before").unlink()
     with pytest.raises(Unknown, match="there is none"):
         delivery.one_before(node.folder)
 
 
 @pytest.mark.real
-def test_where_no_haproxy_runs_the_files_are_as_before(found: Program, members: Members, tmp_path: Path) -> None:
+def test_where_no_haproxy_runs_the_files_are_as_before(
+    found: Program, members: Members, tmp_path: Path
+) -> None:
     node = Node(found, tmp_path, members, 1)
     with pytest.raises(Away, match="No such file"):
         node.enforce(shop(members))
@@ -278,12 +335,18 @@ def test_what_a_running_haproxy_knows_is_read(node: Node, members: Members) -> N
     sets = list(runtime.targets(node.sockets.stats.ask("show", "table", name)))
     assert len(sets) == 30
     assert {each.set for each in sets} == {1, 2, 4}
-    rows = [row for row in runtime.parse_stat(node.sockets.stats.ask("show", "stat")) if row.backend == name]
+    rows = [
+        row
+        for row in runtime.parse_stat(node.sockets.stats.ask("show", "stat"))
+        if row.backend == name
+    ]
     assert sum(row.served for row in rows if row.server in ("s1", "s2", "s4")) == 30
 
 
 @pytest.mark.real
-def test_a_distributor_says_by_which_version_it_goes_and_who_has_which_path(node: Node, members: Members) -> None:
+def test_a_distributor_says_by_which_version_it_goes_and_who_has_which_path(
+    node: Node, members: Members
+) -> None:
     for pool in (shop(members), leaving(members, "n1"), shop(members, policy="lard")):
         node.enforce(pool)
         node.asked(10)
@@ -292,7 +355,10 @@ def test_a_distributor_says_by_which_version_it_goes_and_who_has_which_path(node
         assert (said.node, said.version) == ("n0", version(node.files(pool)))
         (site,) = said.sites
         assert {each.target for each in site.busiest} == set(expected["shop.example"])
-        assert all(each.nodes and set(each.nodes) <= set(members.addresses) for each in site.busiest)
+        assert all(
+            each.nodes and set(each.nodes) <= set(members.addresses)
+            for each in site.busiest
+        )
         assert site.targets == 10 <= sum(member.targets for member in site.members)
 
 
@@ -303,12 +369,24 @@ def test_a_socket_that_nobody_listens_on_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_who_comes_while_another_has_files_told_waits_for_it(node: Node, members: Members) -> None:
+def test_who_comes_while_another_has_files_told_waits_for_it(
+    node: Node, members: Members
+) -> None:
     """Two at once, with other wishes: HAProxy goes by the one or the other, and so do all files."""
-    wishes = [node.files(shop(members, policy=policy)) for policy in ("lard", "bounded_hash", "least_connections")]
+    wishes = [
+        node.files(shop(members, policy=policy))
+        for policy in ("lard", "bounded_hash", "least_connections")
+    ]
     with ThreadPoolExecutor() as side_by_side:
-        told = list(side_by_side.map(lambda made: enforce(made, node.folder, node.found, node.sockets), wishes))
+        told = list(
+            side_by_side.map(
+                lambda made: enforce(made, node.folder, node.found, node.sockets),
+                wishes,
+            )
+        )
     assert told == ["reload"] * 3
     there = {name: (node.folder / name).read_text() for name in wishes[0]}
     assert there in wishes
-    assert distributor([], node.sockets.stats, str(node.folder)).version == version(there)
+    assert distributor([], node.sockets.stats, str(node.folder)).version == version(
+        there
+    )

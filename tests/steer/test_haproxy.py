@@ -1,4 +1,6 @@
-"""Configurations: the same input gives the same bytes, HAProxy takes them, and nothing that a name holds gets in."""
+"""Configurations: the same input gives the same bytes, HAProxy takes them, and nothing that a name
+holds gets in.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,23 @@ NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2", "n3": "2001:db8::3"}
 
 def two_sites() -> list[Pool]:
     shop = Pool("shop.example", ("www.shop.example",), members(NODES))
-    blog = Pool("blog.example", (), members({"n1": "192.0.2.1", "n3": "2001:db8::3"}), "bounded_hash")
+    blog = Pool(
+        "blog.example",
+        (),
+        members({"n1": "192.0.2.1", "n3": "2001:db8::3"}),
+        "bounded_hash",
+    )
     return [shop, blog]
 
 
 @pytest.mark.parametrize("node", NODES)
 def test_the_configuration_of_a_node_is_the_one_that_was_looked_at(node: str) -> None:
-    layout = Layout(listen_tls=(":443",), certificates="/etc/flex/tls", check_path="/healthy", threads=2)
+    layout = Layout(
+        listen_tls=(":443",),
+        certificates="/etc/flex/tls",
+        check_path="/healthy",
+        threads=2,
+    )
     for name, text in files(node, NODES, two_sites(), layout).items():
         golden = GOLDEN / f"{node}-{name}"
         if os.environ.get("FLEX_UPDATE"):
@@ -38,7 +50,10 @@ def test_the_configuration_of_a_node_is_the_one_that_was_looked_at(node: str) ->
 
 
 def test_the_order_in_which_sites_come_changes_nothing() -> None:
-    there, back = (files("n1", NODES, pools, Layout()) for pools in (two_sites(), two_sites()[::-1]))
+    there, back = (
+        files("n1", NODES, pools, Layout())
+        for pools in (two_sites(), two_sites()[::-1])
+    )
     assert there == back
 
 
@@ -55,7 +70,9 @@ def test_the_more_a_target_is_asked_for_the_more_members_it_has() -> None:
     assert sets_by_popularity([5, 5], 5, four) == [1, 2]
     assert sets_by_popularity([], 1, four) == []
     away = [replace(four[0], leaving=True), *four[1:]]
-    assert all(not each & 1 for each in sets_by_popularity([10_000, 100, 10, 1], 1, away))
+    assert all(
+        not each & 1 for each in sets_by_popularity([10_000, 100, 10, 1], 1, away)
+    )
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\nb 3", "a", "/ä", "/" + "a" * 2001])
@@ -64,7 +81,9 @@ def test_a_popular_path_that_is_none_is_refused(path: str) -> None:
         Pool("shop.example", (), members(NODES), popular=((path, 3),))
 
 
-def test_with_a_bypass_web_servers_are_told_which_names_are_routed_and_say_themselves_who_visits() -> None:
+def test_with_a_bypass_web_servers_are_told_which_names_are_routed_and_say_themselves_who_visits() -> (
+    None
+):
     made = files("n1", NODES, two_sites(), Layout(bypass=True))
     assert made[ROUTED] == "blog.example 1;\nshop.example 1;\nwww.shop.example 1;\n"
     assert "forwardfor" not in made[CONFIGURATION]
@@ -73,17 +92,26 @@ def test_with_a_bypass_web_servers_are_told_which_names_are_routed_and_say_thems
 
 @pytest.mark.real
 @pytest.mark.parametrize("policy", RULES)
-def test_haproxy_takes_every_policy_for_any_number_of_members(found: Program, tmp_path: Path, policy: str) -> None:
+def test_haproxy_takes_every_policy_for_any_number_of_members(
+    found: Program, tmp_path: Path, policy: str
+) -> None:
     for number in (1, 2, 3, 8, MOST_MEMBERS):
         nodes = {f"n{i:02}": f"192.0.2.{i + 1}" for i in range(number)}
         pool = Pool("shop.example", (), members(nodes), policy)
-        layout = Layout(directory=str(tmp_path), socket=str(tmp_path / "s"), check_path="/", proxy_protocol=number > 3)
+        layout = Layout(
+            directory=str(tmp_path),
+            socket=str(tmp_path / "s"),
+            check_path="/",
+            proxy_protocol=number > 3,
+        )
         write(files("n00", nodes, [pool], layout), tmp_path)
         assert refusal(found, tmp_path) == ""
 
 
 @pytest.mark.real
-def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(found: Program, tmp_path: Path) -> None:
+def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(
+    found: Program, tmp_path: Path
+) -> None:
     made = files("n1", NODES, two_sites(), Layout(directory=str(tmp_path)))
     write(made | {CONFIGURATION: made[CONFIGURATION] + "nonsense\n"}, tmp_path)
     said = refusal(found, tmp_path)
@@ -93,18 +121,32 @@ def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(foun
 
 
 def test_a_set_of_members_has_none_that_is_no_member_any_more() -> None:
-    pool = Pool("shop.example", (), (Member("n1", "192.0.2.1", 0), Member("n4", "192.0.2.4", 3)))
-    assert "set-var(txn.set) sc_get_gpt(0,0),and(9)\n" in files("n1", NODES, [pool], Layout())[CONFIGURATION]
+    pool = Pool(
+        "shop.example", (), (Member("n1", "192.0.2.1", 0), Member("n4", "192.0.2.4", 3))
+    )
+    assert (
+        "set-var(txn.set) sc_get_gpt(0,0),and(9)\n"
+        in files("n1", NODES, [pool], Layout())[CONFIGURATION]
+    )
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_no_name_gets_a_word_of_its_own_into_a_configuration(site: str, node: str) -> None:
+def test_no_name_gets_a_word_of_its_own_into_a_configuration(
+    site: str, node: str
+) -> None:
     try:
-        pool = Pool(site, (site,), (Member(node, "192.0.2.1", 0), Member("n2", "192.0.2.2", 1)))
+        pool = Pool(
+            site, (site,), (Member(node, "192.0.2.1", 0), Member("n2", "192.0.2.2", 1))
+        )
     except BadInput:
         return
     made = files("n2", {node: "192.0.2.1", "n2": "192.0.2.2"}, [pool], Layout())
-    plain = files("n2", {"n1": "192.0.2.1", "n2": "192.0.2.2"}, two_members("plain.example"), Layout())
+    plain = files(
+        "n2",
+        {"n1": "192.0.2.1", "n2": "192.0.2.2"},
+        two_members("plain.example"),
+        Layout(),
+    )
     for name in (CONFIGURATION, HOSTS):
         assert [len(line.split()) for line in made[name].splitlines()] == [
             len(line.split()) for line in plain[name].splitlines()
@@ -112,7 +154,9 @@ def test_no_name_gets_a_word_of_its_own_into_a_configuration(site: str, node: st
 
 
 def two_members(site: str) -> list[Pool]:
-    return [Pool(site, (), (Member("n1", "192.0.2.1", 0), Member("n2", "192.0.2.2", 1)))]
+    return [
+        Pool(site, (), (Member("n1", "192.0.2.1", 0), Member("n2", "192.0.2.2", 1)))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +186,9 @@ def test_a_name_that_is_none_is_refused_in_words(site: str) -> None:
         ({"origin_port": 0}, "port"),
     ],
 )
-def test_a_layout_that_cannot_be_written_is_refused(given: dict[str, object], said: str) -> None:
+def test_a_layout_that_cannot_be_written_is_refused(
+    given: dict[str, object], said: str
+) -> None:
     with pytest.raises(BadInput, match=said):
         Layout(**given)  # type: ignore[arg-type]
 
@@ -155,7 +201,12 @@ def test_limits_that_let_nobody_in_are_refused(limits: tuple[int, int]) -> None:
 
 def test_two_sites_with_the_same_host_name_are_refused() -> None:
     with pytest.raises(BadInput, match=r"www\.shop\.example"):
-        files("n1", NODES, [*two_sites(), Pool("www.shop.example", (), members(NODES))], Layout())
+        files(
+            "n1",
+            NODES,
+            [*two_sites(), Pool("www.shop.example", (), members(NODES))],
+            Layout(),
+        )
 
 
 @pytest.mark.parametrize("ending", ["php", ".p hp", ".php\n", "", ".", ".php }"])
@@ -173,15 +224,25 @@ def test_the_admission_limit_is_the_papers_and_is_shared_by_those_that_are_up() 
     assert Limits().most_under_way(4) == 3 * 65 + 25 - 1
     # A third of the limits for each of three distributors: 8 and 21.
     text = files("n1", NODES, two_sites(), Layout())[CONFIGURATION]
-    doors = [line for line in text.splitlines() if "abns@" in line and "track" in line and two_sites()[0].name in line]
+    doors = [
+        line
+        for line in text.splitlines()
+        if "abns@" in line and "track" in line and two_sites()[0].name in line
+    ]
     assert [f"maxconn {(2 * 21 + 8 - 1) // 3} " in line for line in doors] == [True] * 3
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [("exit 1", "version"), ("echo HAProxy version 2.5.14-1 2023/01/01", "2.5.14"), ("echo Apache", "version")],
+    [
+        ("exit 1", "version"),
+        ("echo HAProxy version 2.5.14-1 2023/01/01", "2.5.14"),
+        ("echo Apache", "version"),
+    ],
 )
-def test_a_haproxy_that_is_none_or_too_old_is_one_clear_line(tmp_path: Path, script: str, said: str) -> None:
+def test_a_haproxy_that_is_none_or_too_old_is_one_clear_line(
+    tmp_path: Path, script: str, said: str
+) -> None:
     fake = tmp_path / "haproxy"
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)

@@ -27,7 +27,8 @@ from flex.sim.rules.rule import Asked, Contents, Rule, View
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 from tests.thorough import THOROUGH
 
-# Small, so that a few requests overload a member; a set loses one after two of the seconds that requests bring.
+# Small, so that a few requests overload a member; a set loses one after two of the seconds that
+# requests bring.
 LIMITS = Limits(low=2, high=3, hold=2, admission=False)
 # Of memory the rules only ask what was in it beforehand, which is nothing.
 JOB = cast(Job, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=()))
@@ -36,15 +37,25 @@ REFERENCE: dict[str, type[Rule]] = {"lard": Lard, "lardr": LardR}
 
 
 class Load(int):
-    """Requests under way; among equals the one whose place the target's hash puts first is the lower."""
+    """Requests under way; among equals the one whose place the target's hash puts first is the
+    lower.
+    """
 
     place: int
 
     def __lt__(self, other: int) -> bool:
-        return self._key(self) < self._key(other) if isinstance(other, Load) else int(self) < other
+        return (
+            self._key(self) < self._key(other)
+            if isinstance(other, Load)
+            else int(self) < other
+        )
 
     def __gt__(self, other: int) -> bool:
-        return self._key(self) > self._key(other) if isinstance(other, Load) else int(self) > other
+        return (
+            self._key(self) > self._key(other)
+            if isinstance(other, Load)
+            else int(self) > other
+        )
 
     @staticmethod
     def _key(load: Load) -> tuple[int, int]:
@@ -70,15 +81,22 @@ class Steps:
 
     def ask(self, target: int) -> tuple[str, str]:
         """Which member HAProxy gave the request to, and which the rule gives it to."""
-        visitor = self.distributor.send(f"/{target}?page={self.now}", x_now=str(self.now))
+        visitor = self.distributor.send(
+            f"/{target}?page={self.now}", x_now=str(self.now)
+        )
         held = self.members.asked.get(timeout=120)
         told = re.search(rb"x-hash: (\d+)", held.head)
         assert told, held.head
         places = [(int(told[1]) // 17 ^ slot) & 15 for slot in range(len(self.nodes))]
         loads = Counter(each.node for each, _ in self.under_way)
-        seen = [load(loads[node], place) for node, place in zip(self.nodes, places, strict=True)]
+        seen = [
+            load(loads[node], place)
+            for node, place in zip(self.nodes, places, strict=True)
+        ]
         view = View(cast(list[int], seen), self.now, [], [])
-        chosen = self.rule.choose(Asked(0, target, target), range(len(self.nodes)), view, NOTHING)
+        chosen = self.rule.choose(
+            Asked(0, target, target), range(len(self.nodes)), view, NOTHING
+        )
         self.under_way.append((held, visitor))
         return held.node, self.nodes[chosen]
 
@@ -99,20 +117,30 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 
 @contextmanager
-def stepping(found: Program, members: Members, folder: Path, policy: str, port: int) -> Iterator[Steps]:
+def stepping(
+    found: Program, members: Members, folder: Path, policy: str, port: int
+) -> Iterator[Steps]:
     pool = Pool("shop.example", (), members_of(members.addresses), policy, LIMITS)
-    written(pool, members, folder, port, more="http-request set-header x-hash %[base32]")
+    written(
+        pool, members, folder, port, more="http-request set-header x-hash %[base32]"
+    )
     with running(found, folder, port):
-        steps = Steps(members, Distributor(port), REFERENCE[policy](JOB), [member.node for member in pool.members])
+        steps = Steps(
+            members,
+            Distributor(port),
+            REFERENCE[policy](JOB),
+            [member.node for member in pool.members],
+        )
         yield steps
         steps.answer_all()
 
 
 def walked(steps: Steps, rng: random.Random, count: int) -> None:
-    """In turns many requests for few targets, which overload members, and few for many; and time goes on.
+    """In turns many requests for few targets, which overload members, and few for many; and time
+    goes on.
 
-    More are asked than answered. HAProxy takes a thousand at a time here, so now and then all are answered. No walk
-    before had one of its targets.
+    More are asked than answered. HAProxy takes a thousand at a time here, so now and then all are
+    answered. No walk before had one of its targets.
     """
     first = steps.now * 10
     for number in range(count):
@@ -130,33 +158,41 @@ def walked(steps: Steps, rng: random.Random, count: int) -> None:
 
 
 @pytest.fixture
-def lasting(found: Program, members: Members, policy: str, tmp_path: Path, another_port: int) -> Iterator[Steps]:
+def lasting(
+    found: Program, members: Members, policy: str, tmp_path: Path, another_port: int
+) -> Iterator[Steps]:
     with stepping(found, members, tmp_path, policy, another_port) as steps:
         yield steps
 
 
 # What was found once is found again by its seed; fewer steps would tell no more.
 ONCE = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 
 
 @pytest.mark.real
 @settings(ONCE, max_examples=2 * THOROUGH)
 @given(seed=st.integers(0, 2**64))
-def test_each_of_thousands_of_steps_is_that_of_the_rule(lasting: Steps, seed: int) -> None:
+def test_each_of_thousands_of_steps_is_that_of_the_rule(
+    lasting: Steps, seed: int
+) -> None:
     """In walks of two thousand."""
     walked(lasting, random.Random(seed), 2_000)
 
 
-# A step asks for a target, lets time pass (as a negative number), or answers one of the requests under way.
+# A step asks for a target, lets time pass (as a negative number), or answers one of the requests
+# under way.
 STEP = st.one_of(st.integers(0, 5), st.just(-1), st.just(-4), st.just(None))
 
 
 @pytest.mark.real
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(walk=st.lists(STEP, max_size=400))
-def test_so_it_is_whatever_the_steps_are(lasting: Steps, walk: list[int | None]) -> None:
+def test_so_it_is_whatever_the_steps_are(
+    lasting: Steps, walk: list[int | None]
+) -> None:
     """Each example has targets that none before it had."""
     first = lasting.now * 10
     for step in walk:

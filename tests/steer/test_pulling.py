@@ -83,20 +83,33 @@ def put(taken: pulling.Pulled, folder: Path) -> None:
     pulling.note_in_force(taken, folder)
 
 
-def test_a_folder_a_file_and_a_server_give_the_same(tmp_path: Path, server: Server) -> None:
+def test_a_folder_a_file_and_a_server_give_the_same(
+    tmp_path: Path, server: Server
+) -> None:
     made = of_node(tmp_path)
     delivery.put(made, tmp_path / "carried", None)
     (tmp_path / "answer.json").write_text(json.dumps({"node": "n1", "files": made}))
     (tmp_path / "files.json").write_text(json.dumps(made))
     server.has(made)
-    for where in (str(tmp_path / "carried"), str(tmp_path / "answer.json"), str(tmp_path / "files.json"), server.url):
+    for where in (
+        str(tmp_path / "carried"),
+        str(tmp_path / "answer.json"),
+        str(tmp_path / "files.json"),
+        server.url,
+    ):
         taken = pull(where, tmp_path / "here", "secret")
         assert taken.files == made
-        assert (taken.node, taken.directory, taken.socket) == ("n1", str(tmp_path), Layout().socket)
+        assert (taken.node, taken.directory, taken.socket) == (
+            "n1",
+            str(tmp_path),
+            Layout().socket,
+        )
     assert server.asked[-1]["Authorization"] == "Bearer secret"
 
 
-def test_a_server_is_heard_in_full_only_when_something_changed_here_or_there(tmp_path: Path, server: Server) -> None:
+def test_a_server_is_heard_in_full_only_when_something_changed_here_or_there(
+    tmp_path: Path, server: Server
+) -> None:
     made, other = of_node(tmp_path), of_node(tmp_path, "www.shop.example")
     server.has(made)
     put(pull(server.url, tmp_path), tmp_path)
@@ -114,13 +127,29 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
     made = of_node(tmp_path)
     mixed = made | {HOSTS: of_node(tmp_path / "other", "www.shop.example")[HOSTS]}
     named = made | {"../../etc/passwd": ""}
-    wrong: list[object] = [{}, [], "x", mixed, named, made | {HOSTS: made[HOSTS][:-3]}, {HOSTS: made[HOSTS]}]
-    wrong += [{"files": {CONFIGURATION: 3}}, made | {CONFIGURATION: made[CONFIGURATION] + "é"}, {"files": None}]
+    wrong: list[object] = [
+        {},
+        [],
+        "x",
+        mixed,
+        named,
+        made | {HOSTS: made[HOSTS][:-3]},
+        {HOSTS: made[HOSTS]},
+    ]
+    wrong += [
+        {"files": {CONFIGURATION: 3}},
+        made | {CONFIGURATION: made[CONFIGURATION] + "é"},
+        {"files": None},
+    ]
     for each in wrong:
         server.answer = json.dumps(each).encode()
         with pytest.raises(BadInput, match="one version"):
             pull(server.url, tmp_path)
-    for deep in (b"[" * 100_000, b'{"files": ' * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000):
+    for deep in (
+        b"[" * 100_000,
+        b'{"files": ' * 100_000,
+        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    ):
         server.answer = deep
         (tmp_path / "deep").write_bytes(deep)
         for where in (server.url, str(tmp_path / "deep")):
@@ -135,7 +164,9 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
     assert version({}) == ""
 
 
-def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(tmp_path: Path, server: Server) -> None:
+def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(
+    tmp_path: Path, server: Server
+) -> None:
     server.status, server.answer = 403, b'{"detail": "the token is for n2"}'
     with pytest.raises(Denied, match="403: the token is for n2"):
         pull(server.url, tmp_path, "secret")
@@ -149,15 +180,21 @@ def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(tmp_p
     with serving(other):
         for status in (300, 301, 302, 303, 305, 307, 308):
             server.status, server.location = status, other.url
-            with pytest.raises(Away, match=f"answered {status}: it points to {other.url[:16]}"):
+            with pytest.raises(
+                Away, match=f"answered {status}: it points to {other.url[:16]}"
+            ):
                 pull(server.url, tmp_path, "secret")
     assert other.asked == []
     with pytest.raises(Away, match="refused"):
         pull("http://127.0.0.1:1/", tmp_path)
 
 
-@pytest.mark.parametrize("token", ["abc\ndef", "abc\r\nHost: x", "abc\x00", "schlüssel"])
-def test_a_token_that_no_request_can_carry_is_refused_and_not_repeated(tmp_path: Path, token: str) -> None:
+@pytest.mark.parametrize(
+    "token", ["abc\ndef", "abc\r\nHost: x", "abc\x00", "schlüssel"]
+)
+def test_a_token_that_no_request_can_carry_is_refused_and_not_repeated(
+    tmp_path: Path, token: str
+) -> None:
     with pytest.raises(BadInput, match="one line") as refused:
         pull("http://127.0.0.1:1/", tmp_path, token)
     said = refused.value
@@ -188,8 +225,12 @@ def test_a_scheme_is_one_in_capitals_too(tmp_path: Path, server: Server) -> None
     assert pull(server.url.replace("http", "HTTP", 1), tmp_path).files == made
 
 
-@pytest.mark.parametrize("begun", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 503 No\r\n\r\n"])
-def test_an_answer_that_trickles_has_one_time_for_all_of_it(tmp_path: Path, begun: bytes) -> None:
+@pytest.mark.parametrize(
+    "begun", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 503 No\r\n\r\n"]
+)
+def test_an_answer_that_trickles_has_one_time_for_all_of_it(
+    tmp_path: Path, begun: bytes
+) -> None:
     over = threading.Event()
 
     def trickles(listening: socket.socket) -> None:
@@ -202,7 +243,11 @@ def test_an_answer_that_trickles_has_one_time_for_all_of_it(tmp_path: Path, begu
         thread = threading.Thread(target=trickles, args=(listening,))
         thread.start()
         with pytest.raises(Away, match="not whole after"):
-            pull(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, patience=0.3)
+            pull(
+                f"http://127.0.0.1:{listening.getsockname()[1]}/",
+                tmp_path,
+                patience=0.3,
+            )
         over.set()
         thread.join()
 

@@ -1,4 +1,6 @@
-"""A node's memory is filled before visitors come: not with more than the budget, not faster than the rate."""
+"""A node's memory is filled before visitors come: not with more than the budget, not faster than
+the rate.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ class Time:
         self.now += seconds
 
 
-def warmed(port: int, paths: list[str], budget: Budget, time: Time | None = None) -> Warmed:
+def warmed(
+    port: int, paths: list[str], budget: Budget, time: Time | None = None
+) -> Warmed:
     time = time or Time()
     targets = [("shop.example", path) for path in paths]
     return warm(targets, ("127.0.0.1", port), budget, clock=time.clock, wait=time.wait)
@@ -70,8 +74,12 @@ PATHS = [f"/{number}" for number in range(10)]
 PLENTY = Budget(10**9, 10**9)
 
 
-def test_the_hottest_are_asked_for_under_the_sites_name_until_the_budget_is_used_up(web: Web) -> None:
-    assert warmed(web.server_port, PATHS, Budget(3 * SIZE, 10**9)) == Warmed(3, 3 * SIZE, 0)
+def test_the_hottest_are_asked_for_under_the_sites_name_until_the_budget_is_used_up(
+    web: Web,
+) -> None:
+    assert warmed(web.server_port, PATHS, Budget(3 * SIZE, 10**9)) == Warmed(
+        3, 3 * SIZE, 0
+    )
     assert web.asked == [("shop.example", path) for path in PATHS[:3]]
 
 
@@ -82,7 +90,9 @@ def test_it_takes_the_time_that_the_rate_gives(web: Web) -> None:
 
 
 def test_it_ends_when_its_time_is_over(web: Web) -> None:
-    assert warmed(web.server_port, PATHS, Budget(10**9, 2 * SIZE, seconds=2.5)) == Warmed(5, 5 * SIZE, 0)
+    assert warmed(
+        web.server_port, PATHS, Budget(10**9, 2 * SIZE, seconds=2.5)
+    ) == Warmed(5, 5 * SIZE, 0)
 
 
 def files(*rows: tuple[str, int, int]) -> pd.DataFrame:
@@ -101,22 +111,34 @@ def files(*rows: tuple[str, int, int]) -> pd.DataFrame:
     )
 
 
-def test_what_is_asked_for_most_is_chosen_while_it_fits_whatever_piece_of_the_table_it_is_in() -> None:
-    pieces = [files(("/a", 3, 40), ("/b", 9, 40)), files(("/c", 5, 40), ("/unseen", 99, 0), ("/buy.PHP", 99, 1))]
-    assert hottest(pieces, 100, [".php"]) == [("shop.example", "/b"), ("shop.example", "/c")]
+def test_what_is_asked_for_most_is_chosen_while_it_fits_whatever_piece_of_the_table_it_is_in() -> (
+    None
+):
+    pieces = [
+        files(("/a", 3, 40), ("/b", 9, 40)),
+        files(("/c", 5, 40), ("/unseen", 99, 0), ("/buy.PHP", 99, 1)),
+    ]
+    assert hottest(pieces, 100, [".php"]) == [
+        ("shop.example", "/b"),
+        ("shop.example", "/c"),
+    ]
     assert hottest(pieces, 39) == [("shop.example", "/buy.PHP")]
     assert hottest([], 100) == []
 
 
 def test_one_target_that_is_larger_than_the_budget_keeps_no_other_out() -> None:
-    assert hottest([files(("/disc.iso", 99, 10**10), ("/a", 1, 40))], 100) == [("shop.example", "/a")]
+    assert hottest([files(("/disc.iso", 99, 10**10), ("/a", 1, 40))], 100) == [
+        ("shop.example", "/a")
+    ]
 
 
 def test_what_is_gone_is_left_out(web: Web) -> None:
     assert warmed(web.server_port, ["/gone", "/here"], PLENTY) == Warmed(1, SIZE, 1)
 
 
-@pytest.mark.parametrize("path", ["/a b", "/a\r\nHost: evil", "http://evil/", "", "/ä", "/\0"])
+@pytest.mark.parametrize(
+    "path", ["/a b", "/a\r\nHost: evil", "http://evil/", "", "/ä", "/\0"]
+)
 def test_what_is_no_path_is_never_sent(web: Web, path: str) -> None:
     assert warmed(web.server_port, [path, "/here"], PLENTY) == Warmed(1, SIZE, 1)
     assert web.asked == [("shop.example", "/here")]
@@ -133,7 +155,10 @@ def test_a_budget_that_cannot_be_kept_is_refused(wrong: tuple[int, int]) -> None
         Budget(*wrong)
 
 
-@pytest.mark.parametrize("begins", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
+@pytest.mark.parametrize(
+    "begins",
+    [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"],
+)
 def test_an_answer_that_trickles_holds_nothing_up(begins: bytes) -> None:
     """It is cut off long before it is whole."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -156,7 +181,11 @@ def test_an_answer_that_trickles_holds_nothing_up(begins: bytes) -> None:
         web.start()
         budget = Budget(10**9, 10**9, seconds=0.4)
         found = warm(
-            [("shop.example", "/slow")], server.getsockname(), budget, clock=clocks.monotonic, wait=clocks.sleep
+            [("shop.example", "/slow")],
+            server.getsockname(),
+            budget,
+            clock=clocks.monotonic,
+            wait=clocks.sleep,
         )
         web.join()
     assert (asked.is_set(), cut.is_set(), found) == (True, True, Warmed(0, 0, 1))
@@ -178,7 +207,14 @@ def test_a_web_server_that_wants_the_proxy_protocol_gets_it_first() -> None:
         web.start()
         time = Time()
         at = server.getsockname()
-        found = warm([("shop.example", "/")], at, PLENTY, clock=time.clock, wait=time.wait, proxied=True)
+        found = warm(
+            [("shop.example", "/")],
+            at,
+            PLENTY,
+            clock=time.clock,
+            wait=time.wait,
+            proxied=True,
+        )
         web.join()
     # Version 2, sent by nobody but the sender, without addresses.
     assert heard == [b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", b"GET /"]

@@ -1,4 +1,6 @@
-"""Stores to test: one of each kind, with a private PostgreSQL cluster that lives as long as the tests."""
+"""Stores to test: one of each kind, with a private PostgreSQL cluster that lives as long as the
+tests.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from tests.store.tampering import unguarded
 
 @pytest.fixture(scope="session")
 def postgresql_url(cluster: Cluster) -> str:
-    """One database for all tests: making one takes longer than most tests. Ask for `url`, which empties it first."""
+    """One database for all tests: making one takes longer than most tests. Ask for `url`, which
+    empties it first.
+    """
     url = cluster.new_database()
     migrate.upgrade(url)
     return url
@@ -29,10 +33,19 @@ def emptied(url: str) -> str:
     database = Database(url)
     with unguarded(database) as connection:
         connection.execute(update(schema.in_force).values(cycle=None))
-        connection.execute(update(schema.lease).values(run=None, since=None, expires=None, waiting=False))
+        connection.execute(
+            update(schema.lease).values(
+                run=None, since=None, expires=None, waiting=False
+            )
+        )
         connection.execute(update(schema.audit_head).values(number=0, hash=NOTHING))
         for table in reversed(schema.metadata.sorted_tables):
-            if table not in (schema.in_force, schema.lease, schema.installation, schema.audit_head):
+            if table not in (
+                schema.in_force,
+                schema.lease,
+                schema.installation,
+                schema.audit_head,
+            ):
                 connection.execute(delete(table))
     database.close()
     return url
@@ -46,7 +59,10 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def databases() -> list[object]:
-    return [pytest.param(kind, marks=[pytest.mark.real] if kind != "sqlite" else []) for kind in KINDS]
+    return [
+        pytest.param(kind, marks=[pytest.mark.real] if kind != "sqlite" else [])
+        for kind in KINDS
+    ]
 
 
 @pytest.fixture(params=databases())

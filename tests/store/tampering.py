@@ -1,4 +1,6 @@
-"""What somebody can do who owns the database: write to it past FLEX, and past the triggers of the audit log."""
+"""What somebody can do who owns the database: write to it past FLEX, and past the triggers of the
+audit log.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def unguarded(database: Database) -> Iterator[Connection]:
             connection.execute(text("SET LOCAL session_replication_role = replica"))
             yield connection
             return
-        rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")).all()
+        rows = connection.execute(
+            text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        ).all()
         for row in rows:
             connection.execute(text(f"DROP TRIGGER {row.name}"))
         yield connection

@@ -63,17 +63,29 @@ def test_a_hash_that_was_noted_elsewhere_must_be_there(store: Store) -> None:
 
 TAMPERED: dict[str, tuple[Done, str]] = {
     "emptied": ((EMPTIED,), "3 entries are missing at the end: there were 3"),
-    "cut": ((delete(audit).where(audit.c.number == 3),), "1 entries are missing at the end"),
+    "cut": (
+        (delete(audit).where(audit.c.number == 3),),
+        "1 entries are missing at the end",
+    ),
     "emptied, head and all": (
         (EMPTIED, FORGOTTEN),
-        "the pin of a.example is there without an entry pin.put\n  the token t1 is there without an entry token.create",
+        (
+            "the pin of a.example is there without an entry pin.put\n  the token t1 is "
+            "there without an entry token.create"
+        ),
     ),
     "cut, and the head set back": (
         (delete(audit).where(audit.c.number == 3), update(head).values(number=2)),
         "its end is not what was written last",
     ),
-    "added past FLEX": ((FOREIGN_PIN.values(site="b.example"),), "b.example is there without an entry pin.put"),
-    "altered": ((update(audit).where(audit.c.number == 1).values(actor="nobody"),), "entry 1 was altered"),
+    "added past FLEX": (
+        (FOREIGN_PIN.values(site="b.example"),),
+        "b.example is there without an entry pin.put",
+    ),
+    "altered": (
+        (update(audit).where(audit.c.number == 1).values(actor="nobody"),),
+        "entry 1 was altered",
+    ),
 }
 
 
@@ -113,14 +125,29 @@ def plan(id_: str, base: str = "") -> Plan:
 def lived_in(store: Store) -> None:
     """One of everything that the record tells of, each changed at least once."""
     filled(store)
-    store.put_token(Token("t2", "session", "viewer", digest_of("other"), "anna", NOW, NOW + HOUR, parent="t1"))
+    store.put_token(
+        Token(
+            "t2",
+            "session",
+            "viewer",
+            digest_of("other"),
+            "anna",
+            NOW,
+            NOW + HOUR,
+            parent="t1",
+        )
+    )
     store.revoke_token("t1", NOW + HOUR)
-    store.put_token(Token("t3", "boss", "admin", digest_of("third"), "anna", NOW, NOW + HOUR))
+    store.put_token(
+        Token("t3", "boss", "admin", digest_of("third"), "anna", NOW, NOW + HOUR)
+    )
     store.use_token("t3", NOW + HOUR)
     store.put_pin(Pin("a.example", ("n2",), weight=0.1))
     for campaign in ("spring", "autumn"):
         store.put_pin(Pin("a.example", (), min_replicas=2, campaign=campaign))
-    store.put_pin(Pin("a.example", (), min_replicas=3, campaign="autumn", until=NOW + HOUR))
+    store.put_pin(
+        Pin("a.example", (), min_replicas=3, campaign="autumn", until=NOW + HOUR)
+    )
     store.put_pin(Pin("gone.example", ("n1",)))
     store.drop_pin("gone.example")
     store.order_node(NodeOrder("n1", "draining", NOW, NOW + HOUR))
@@ -137,9 +164,17 @@ def lived_in(store: Store) -> None:
     store.update(replace(rejected, state="discarded", approvals=(said,)))
 
 
-tokens, plans, orders, nodes, freeze = schema.tokens, schema.plans, schema.node_orders, schema.nodes, schema.freeze
+tokens, plans, orders, nodes, freeze = (
+    schema.tokens,
+    schema.plans,
+    schema.node_orders,
+    schema.nodes,
+    schema.freeze,
+)
 APPROVED = replace(plan("c3", "c1"), approvals=(Approval("approve", "bert", NOW),))
-TAKEN_UP = replace(plan("c2", "c1"), approvals=(Approval("reject", "bert", NOW, "must never be"),))
+TAKEN_UP = replace(
+    plan("c2", "c1"), approvals=(Approval("reject", "bert", NOW, "must never be"),)
+)
 SPRING, AUTUMN = pins.c.campaign == "spring", pins.c.campaign == "autumn"
 
 # What is done past FLEX, and all that is said of it.
@@ -164,11 +199,17 @@ CHANGED: dict[str, tuple[Done, str]] = {
     ),
     "a token revived": (
         (update(tokens).where(tokens.c.id == "t1").values(revoked=None),),
-        'the token t1: revoked is null, its entries say "2026-03-01T03:30:00.000000+00:00" (the last is 5)',
+        (
+            "the token t1: revoked is null, its entries say "
+            '"2026-03-01T03:30:00.000000+00:00" (the last is 5)'
+        ),
     ),
     "a session revived": (
         (update(tokens).where(tokens.c.id == "t2").values(revoked=None),),
-        'the token t2: revoked is null, its entries say "2026-03-01T03:30:00.000000+00:00" (the last is 5)',
+        (
+            "the token t2: revoked is null, its entries say "
+            '"2026-03-01T03:30:00.000000+00:00" (the last is 5)'
+        ),
     ),
     "a token taken out": (
         (delete(tokens).where(tokens.c.id == "t3"),),
@@ -181,7 +222,8 @@ CHANGED: dict[str, tuple[Done, str]] = {
     "a campaign": (
         (update(pins).where(AUTUMN).values(min_replicas=1, until=None),),
         (
-            "the campaign autumn of a.example: min_replicas is 1, its entries say 3 (the last is 10)\n"
+            "the campaign autumn of a.example: min_replicas is 1, its entries say 3 "
+            "(the last is 10)\n"
             "  the campaign autumn of a.example: until is null, its entries say "
             '"2026-03-01T03:30:00.000000+00:00" (the last is 10)'
         ),
@@ -198,17 +240,29 @@ CHANGED: dict[str, tuple[Done, str]] = {
         (update(orders).values(state="down"),),
         'the order for node n1: state is "down", its entries say "active" (the last is 14)',
     ),
-    "an order taken out": ((delete(orders),), "the order for node n1 is not there, though entry 14 tells of it"),
+    "an order taken out": (
+        (delete(orders),),
+        "the order for node n1 is not there, though entry 14 tells of it",
+    ),
     "a node": (
         (update(nodes).values(capacity=9.0),),
         "the node n2: capacity is 9.0, its entries say 1.5 (the last is 16)",
     ),
-    "a node taken out": ((delete(nodes),), "the node n2 is not there, though entry 16 tells of it"),
+    "a node taken out": (
+        (delete(nodes),),
+        "the node n2 is not there, though entry 16 tells of it",
+    ),
     "a freeze": (
         (update(freeze).values(until=None),),
-        'the freeze: until is null, its entries say "2026-03-01T03:30:00.000000+00:00" (the last is 18)',
+        (
+            "the freeze: until is null, its entries say "
+            '"2026-03-01T03:30:00.000000+00:00" (the last is 18)'
+        ),
     ),
-    "a freeze taken out": ((delete(freeze),), "the freeze is not there, though entry 18 tells of it"),
+    "a freeze taken out": (
+        (delete(freeze),),
+        "the freeze is not there, though entry 18 tells of it",
+    ),
     "a plan's state beside it": (
         (update(plans).where(plans.c.id == "c2").values(state="proposed"),),
         'the plan c2: state is "proposed", its entries say "discarded" (the last is 23)',
@@ -221,7 +275,8 @@ CHANGED: dict[str, tuple[Done, str]] = {
         (update(plans).where(plans.c.id == "c3").values(body=plan_to_text(APPROVED)),),
         (
             'the plan c3: approvals is [{"author":"bert","decision":"approve","force":[],'
-            '"given":"2026-03-01T02:30:00.000000+00:00","reason":""}], its entries say [] (the last is 21)'
+            '"given":"2026-03-01T02:30:00.000000+00:00","reason":""}], its entries '
+            "say [] (the last is 21)"
         ),
     ),
     "what is in force": (
@@ -236,7 +291,9 @@ CHANGED: dict[str, tuple[Done, str]] = {
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_whatever_is_changed_past_flex_is_told_as_it_is_and_as_it_was(url: str, what: str) -> None:
+def test_whatever_is_changed_past_flex_is_told_as_it_is_and_as_it_was(
+    url: str, what: str
+) -> None:
     done, said = CHANGED[what]
     with open_store(url) as store:
         lived_in(store)
@@ -255,9 +312,13 @@ def test_a_freeze_that_nobody_ordered_is_found(url: str) -> None:
     with open_store(url) as store:
         database = Database(url)
         with database.writing() as connection:
-            connection.execute(insert(freeze).values(id=1, since=NOW, reason="", author=""))
+            connection.execute(
+                insert(freeze).values(id=1, since=NOW, reason="", author="")
+            )
         database.close()
-        with pytest.raises(StoreError, match="the freeze is there without an entry freeze"):
+        with pytest.raises(
+            StoreError, match="the freeze is there without an entry freeze"
+        ):
             verify_record(store)
 
 
@@ -265,32 +326,65 @@ def test_a_freeze_that_nobody_ordered_is_found(url: str) -> None:
 MOMENTS = (None, NOW, NOW + HOUR)
 DONE: dict[str, Callable[[Store, int, int], object]] = {
     "pin": lambda store, at, how: store.put_pin(wished(at, how)),
-    "unpin": lambda store, at, how: store.drop_pin(wished(at, how).site, wished(at, how).campaign),
-    "order": lambda store, at, how: store.order_node(NodeOrder(f"n{at}", ORDERS[how], NOW, MOMENTS[at])),
-    "node": lambda store, at, how: store.put_node(Node(f"n{at}", (f"192.0.2.{how}",), 2**30, 1.0 + how)),
+    "unpin": lambda store, at, how: store.drop_pin(
+        wished(at, how).site, wished(at, how).campaign
+    ),
+    "order": lambda store, at, how: store.order_node(
+        NodeOrder(f"n{at}", ORDERS[how], NOW, MOMENTS[at])
+    ),
+    "node": lambda store, at, how: store.put_node(
+        Node(f"n{at}", (f"192.0.2.{how}",), 2**30, 1.0 + how)
+    ),
     "no node": lambda store, at, _: store.drop_node(f"n{at}"),
-    "freeze": lambda store, at, how: store.put_freeze(Freeze(NOW, MOMENTS[at], str(how))),
+    "freeze": lambda store, at, how: store.put_freeze(
+        Freeze(NOW, MOMENTS[at], str(how))
+    ),
     "thaw": lambda store, *_: store.put_freeze(None),
     "token": lambda store, at, how: opened_with(store, f"t{how}" if at else ""),
     "revoke": lambda store, at, how: store.revoke_token(f"t{how}", NOW + at * HOUR),
     "use": lambda store, at, how: store.use_token(f"t{how}", NOW + at * HOUR),
-    "propose": lambda store, *_: store.propose(plan(f"c{len(store.headlines())}", store.in_force()), PLACEMENT.empty()),
-    "say no": lambda store, at, how: decided(store, how, "discarded", Approval("reject", "bert", NOW, str(at))),
-    "say yes": lambda store, at, how: decided(store, how, "proposed", Approval("approve", "bert", NOW, str(at))),
+    "propose": lambda store, *_: store.propose(
+        plan(f"c{len(store.headlines())}", store.in_force()), PLACEMENT.empty()
+    ),
+    "say no": lambda store, at, how: decided(
+        store, how, "discarded", Approval("reject", "bert", NOW, str(at))
+    ),
+    "say yes": lambda store, at, how: decided(
+        store, how, "proposed", Approval("approve", "bert", NOW, str(at))
+    ),
     "settle": lambda store, _, how: settled(store, how),
 }
 ORDERS: tuple[OrderState, ...] = get_args(OrderState)
 
 
 def wished(at: int, how: int) -> Pin:
-    return Pin(f"{at}.example", (f"n{how}",), campaign=("", "spring", "autumn")[how % 3], weight=0.1 * (at + how))
+    return Pin(
+        f"{at}.example",
+        (f"n{how}",),
+        campaign=("", "spring", "autumn")[how % 3],
+        weight=0.1 * (at + how),
+    )
 
 
 def opened_with(store: Store, parent: str) -> None:
     """A session, where a token of that name opens something; else a token."""
     name = f"t{len(store.tokens())}"
-    opens = {token.id for token in store.tokens() if token.revoked is None and not token.parent}
-    store.put_token(Token(name, name, "viewer", digest_of(name), "anna", NOW, parent=parent if parent in opens else ""))
+    opens = {
+        token.id
+        for token in store.tokens()
+        if token.revoked is None and not token.parent
+    }
+    store.put_token(
+        Token(
+            name,
+            name,
+            "viewer",
+            digest_of(name),
+            "anna",
+            NOW,
+            parent=parent if parent in opens else "",
+        )
+    )
 
 
 def decided(store: Store, number: int, state: PlanState, said: Approval) -> None:
@@ -301,12 +395,16 @@ def decided(store: Store, number: int, state: PlanState, said: Approval) -> None
 
 def settled(store: Store, number: int) -> None:
     if store.headline(f"c{number}"):
-        done = replace(store.plan(f"c{number}"), state="applied", settled=NOW, message="done")
+        done = replace(
+            store.plan(f"c{number}"), state="applied", settled=NOW, message="done"
+        )
         store.settle(done, PLACEMENT.empty())
 
 
 def older(entry: Entry) -> Entry:
-    """As it was written before wishes for one site were told apart, and before what a token is known by was told."""
+    """As it was written before wishes for one site were told apart, and before what a token is
+    known by was told.
+    """
     before, after = json.loads(entry.before), json.loads(entry.after)
     for parts in (before, after):
         if isinstance(parts, dict) and entry.action == "pin.put" and before is not None:
@@ -317,7 +415,11 @@ def older(entry: Entry) -> Entry:
     return replace(entry, before=as_text(before), after=as_text(after))
 
 
-@given(st.lists(st.tuples(st.sampled_from(sorted(DONE)), st.integers(0, 2), st.integers(0, 3))))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(DONE)), st.integers(0, 2), st.integers(0, 3))
+    )
+)
 def test_what_flex_itself_changes_is_as_its_entries_say_also_those_of_earlier_versions(
     done: list[tuple[str, int, int]],
 ) -> None:

@@ -31,9 +31,14 @@ def path_of(url: str) -> Path:
 
 
 def declared(connection: Connection) -> list[str]:
-    """The statements that made the tables of an SQLite database, without layout and quotation marks."""
+    """The statements that made the tables of an SQLite database, without layout and quotation
+    marks.
+    """
     wanted = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'alembic%' AND sql IS NOT NULL"
-    return sorted(" ".join(statement.replace('"', "").split()) for statement in connection.scalars(text(wanted)))
+    return sorted(
+        " ".join(statement.replace('"', "").split())
+        for statement in connection.scalars(text(wanted))
+    )
 
 
 def test_the_migrations_make_the_declared_tables(url: str) -> None:
@@ -45,8 +50,13 @@ def test_the_migrations_make_the_declared_tables(url: str) -> None:
     database.close()
 
 
-def test_names_and_checks_of_the_tables_are_the_declared_ones(sqlite_template: Path) -> None:
-    made, wanted = create_engine(f"sqlite:///{sqlite_template}"), create_engine("sqlite://")
+def test_names_and_checks_of_the_tables_are_the_declared_ones(
+    sqlite_template: Path,
+) -> None:
+    made, wanted = (
+        create_engine(f"sqlite:///{sqlite_template}"),
+        create_engine("sqlite://"),
+    )
     with made.connect() as ours, wanted.begin() as theirs:
         schema.metadata.create_all(theirs)
         assert parts(declared(ours)) == parts(declared(theirs))
@@ -56,11 +66,16 @@ def test_names_and_checks_of_the_tables_are_the_declared_ones(sqlite_template: P
 
 def parts(statements: list[str]) -> list[list[str]]:
     """The order of a table's constraints means nothing."""
-    return [sorted(statement.replace("(", ",").replace(")", ",").split(",")) for statement in statements]
+    return [
+        sorted(statement.replace("(", ",").replace(")", ",").split(","))
+        for statement in statements
+    ]
 
 
 @pytest.mark.real
-def test_text_is_compared_by_code_point_whatever_the_locale(postgresql_url: str) -> None:
+def test_text_is_compared_by_code_point_whatever_the_locale(
+    postgresql_url: str,
+) -> None:
     database = Database(postgresql_url)
     with database.reading() as connection:
         looked_at = inspect(connection)
@@ -70,7 +85,11 @@ def test_text_is_compared_by_code_point_whatever_the_locale(postgresql_url: str)
             for column in looked_at.get_columns(table)
         }
     database.close()
-    assert {name: collation for name, collation in collations.items() if collation not in ("C", None)} == {}
+    assert {
+        name: collation
+        for name, collation in collations.items()
+        if collation not in ("C", None)
+    } == {}
     assert collations["cycles.id"] == "C"
 
 
@@ -96,7 +115,9 @@ def test_upgrading_again_keeps_everything(url: str) -> None:
         assert store.pins() == (Pin("a.example.org"),)
 
 
-def test_readings_from_before_reasons_and_hours_were_kept_get_the_best_known(empty_url: str) -> None:
+def test_readings_from_before_reasons_and_hours_were_kept_get_the_best_known(
+    empty_url: str,
+) -> None:
     migrate.upgrade(empty_url, "0001")
     database = Database(empty_url)
     with database.writing() as connection:
@@ -119,16 +140,24 @@ VALUES ('s', 'web', 'n1', 'a.log', 'combined', 100, 900, 0, 0, 3600, 7300,
 """
 
 
-def test_logs_read_before_their_columns_were_kept_are_looked_at_again(empty_url: str) -> None:
+def test_logs_read_before_their_columns_were_kept_are_looked_at_again(
+    empty_url: str,
+) -> None:
     migrate.upgrade(empty_url, "0002")
     database = Database(empty_url)
     with database.writing() as connection:
         columns = '"source", "head", "head_size", "offset", "tail", "path"'
-        connection.execute(text(f"INSERT INTO streams ({columns}) VALUES ('web', 'h', 4, 9, 't', 'a.log')"))
+        connection.execute(
+            text(
+                f"INSERT INTO streams ({columns}) VALUES ('web', 'h', 4, 9, 't', 'a.log')"
+            )
+        )
     database.close()
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
-        assert store.streams("web") == (Stream("web", "h", 4, 9, "t", "a.log", format=""),)
+        assert store.streams("web") == (
+            Stream("web", "h", 4, 9, "t", "a.log", format=""),
+        )
 
 
 def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) -> None:
@@ -146,10 +175,15 @@ def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) 
         assert store.places_where_readings_ended([place(read_to)]) == {place(read_to)}
 
 
-def test_what_is_older_than_the_record_is_told_by_its_first_entry(empty_url: str) -> None:
+def test_what_is_older_than_the_record_is_told_by_its_first_entry(
+    empty_url: str,
+) -> None:
     migrate.upgrade(empty_url, "0010")
     database = Database(empty_url)
-    columns = "site, nodes, min_replicas, reason, author, not_on, max_replicas, together, apart, weight, sla, excluded"
+    columns = (
+        "site, nodes, min_replicas, reason, author, not_on, max_replicas, "
+        "together, apart, weight, sla, excluded"
+    )
     with database.writing() as connection:
         connection.execute(
             text(
@@ -161,7 +195,10 @@ def test_what_is_older_than_the_record_is_told_by_its_first_entry(empty_url: str
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
         (found,) = store.entries()
-        assert (found.action, json.loads(found.after)) == (BEGIN, {"pin.put": ["a.example"]})
+        assert (found.action, json.loads(found.after)) == (
+            BEGIN,
+            {"pin.put": ["a.example"]},
+        )
         assert verify_record(store) == Head(1, found.hash)
 
 
@@ -189,7 +226,9 @@ def test_a_database_of_a_newer_flex_is_left_alone(url: str) -> None:
     with pytest.raises(BadInput, match="9999"):
         open_store(url)
     with database.writing() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
+        connection.execute(
+            text("UPDATE alembic_version SET version_num = :before"), {"before": before}
+        )
     database.close()
 
 
@@ -207,12 +246,22 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
 
 def test_migrations_are_found_whatever_the_current_folder_is(tmp_path: Path) -> None:
     script = "import sys; from flex.store import migrate; migrate.upgrade(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", script, "sqlite:///here.db"], cwd=tmp_path, check=True, timeout=300)
+    subprocess.run(
+        [sys.executable, "-c", script, "sqlite:///here.db"],
+        cwd=tmp_path,
+        check=True,
+        timeout=300,
+    )
     assert migrate.revision(f"sqlite:///{tmp_path}/here.db")[0]
 
 
-def test_a_backup_is_one_file_that_can_be_used_in_place(tmp_path: Path, sqlite_template: Path) -> None:
-    url, copy = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'flex.db')}", tmp_path / "copy.db"
+def test_a_backup_is_one_file_that_can_be_used_in_place(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
+    url, copy = (
+        f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'flex.db')}",
+        tmp_path / "copy.db",
+    )
     with open_store(url) as store:
         store.put_pin(Pin("a.example.org"))
         # While the store is open: what its log still holds belongs to the copy too.
@@ -226,7 +275,9 @@ def test_a_backup_is_one_file_that_can_be_used_in_place(tmp_path: Path, sqlite_t
         assert store.pins() == (Pin("a.example.org"),)
 
 
-def test_a_backup_takes_no_other_files_place(tmp_path: Path, sqlite_template: Path) -> None:
+def test_a_backup_takes_no_other_files_place(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
     there = tmp_path / "there.txt"
     there.write_text("precious")
     with pytest.raises(StoreError, match="exists already"):
@@ -235,7 +286,9 @@ def test_a_backup_takes_no_other_files_place(tmp_path: Path, sqlite_template: Pa
 
 
 @pytest.mark.parametrize("place", ["no-such-folder/copy.db", "flex.db/copy.db"])
-def test_a_backup_that_cannot_be_written_says_so(tmp_path: Path, sqlite_template: Path, place: str) -> None:
+def test_a_backup_that_cannot_be_written_says_so(
+    tmp_path: Path, sqlite_template: Path, place: str
+) -> None:
     (tmp_path / "flex.db").write_bytes(sqlite_template.read_bytes())
     with pytest.raises(FlexError) as refused:
         migrate.backup(f"sqlite:///{tmp_path}/flex.db", tmp_path / place)
@@ -250,42 +303,59 @@ def test_a_backup_of_nothing_says_what_is_missing(tmp_path: Path) -> None:
 
 def test_postgresql_is_copied_by_its_own_tool(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as refused:
-        migrate.backup("postgresql://flex:secret@db.example.org/flex", tmp_path / "copy")
+        migrate.backup(
+            "postgresql://flex:secret@db.example.org/flex", tmp_path / "copy"
+        )
     assert "pg_dump" in refused.value.advice
     assert "secret" not in f"{refused.value} {refused.value.advice}"
 
 
-def test_plans_that_were_there_get_their_author_and_keep_their_placements(empty_url: str) -> None:
+def test_plans_that_were_there_get_their_author_and_keep_their_placements(
+    empty_url: str,
+) -> None:
     migrate.upgrade(empty_url, "0016")
     database = Database(empty_url)
     with database.writing() as connection:
         for plan, body in (("p1", '[{"author": "token:anna"}]'), ("p2", "[{}]")):
             connection.execute(
                 text(
-                    "INSERT INTO cycles (id, created, state, digest, base, body, sites, moves, scratch_moves, worst)"
+                    "INSERT INTO cycles (id, created, state, digest, base, body, "
+                    "sites, moves, scratch_moves, worst)"
                     " VALUES (:plan, '2026-03-01 00:00:00', 'applied', '', '', :body, 1, 0, 0, 0.0)"
                 ),
                 {"plan": plan, "body": body},
             )
-        placed = "INSERT INTO placements (cycle, position, site, node) VALUES ('p1', 0, 'a.example', 'n1')"
+        placed = (
+            "INSERT INTO placements (cycle, position, site, node) VALUES ('p1', "
+            "0, 'a.example', 'n1')"
+        )
         connection.execute(text(placed))
     database.close()
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
-        assert {one.id: one.author for one in store.headlines()} == {"p1": "token:anna", "p2": ""}
+        assert {one.id: one.author for one in store.headlines()} == {
+            "p1": "token:anna",
+            "p2": "",
+        }
         assert store.placement_of("p1")["node"].tolist() == ["n1"]
 
 
-def test_tables_that_are_made_anew_keep_what_points_to_their_rows(empty_url: str) -> None:
+def test_tables_that_are_made_anew_keep_what_points_to_their_rows(
+    empty_url: str,
+) -> None:
     body = '[{"moves": [], "after": {"worst": 0.25}, "sites": 1, "scratch_moves": 0}]'
     migrate.upgrade(empty_url, "0007")
     database = Database(empty_url)
     with database.writing() as connection:
         plan = (
-            "INSERT INTO cycles (id, created, state, digest, base, body) VALUES ('p1', :time, 'applied', '', '', :body)"
+            "INSERT INTO cycles (id, created, state, digest, base, body) VALUES "
+            "('p1', :time, 'applied', '', '', :body)"
         )
         connection.execute(text(plan), {"time": "2026-03-01 00:00:00", "body": body})
-        placed = "INSERT INTO placements (cycle, position, site, node) VALUES ('p1', 0, 'a.example', 'n1')"
+        placed = (
+            "INSERT INTO placements (cycle, position, site, node) VALUES ('p1', "
+            "0, 'a.example', 'n1')"
+        )
         connection.execute(text(placed))
     database.close()
     migrate.upgrade(empty_url)
@@ -294,11 +364,16 @@ def test_tables_that_are_made_anew_keep_what_points_to_their_rows(empty_url: str
         assert store.placement_of("p1")["node"].tolist() == ["n1"]
 
 
-def test_an_upgrade_that_would_leave_rows_pointing_to_nothing_changes_nothing(tmp_path: Path) -> None:
+def test_an_upgrade_that_would_leave_rows_pointing_to_nothing_changes_nothing(
+    tmp_path: Path,
+) -> None:
     url = f"sqlite:///{tmp_path}/flex.db"
     migrate.upgrade(url, "0016")
     with closing(sqlite3.connect(path_of(url))) as connection:
-        connection.execute("INSERT INTO placements (cycle, position, site, node) VALUES ('none', 0, 'a.example', 'n1')")
+        connection.execute(
+            "INSERT INTO placements (cycle, position, site, node) VALUES ('none', 0, "
+            "'a.example', 'n1')"
+        )
         connection.commit()
     with pytest.raises(StoreError, match="placements to cycles"):
         migrate.upgrade(url)

@@ -1,4 +1,6 @@
-"""The door to the database: what is let in, what is refused, and what a refusal says and keeps to itself."""
+"""The door to the database: what is let in, what is refused, and what a refusal says and keeps to
+itself.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("precious " * 1000)
     assert "not a database" in str(refusal(lambda: open_store(f"sqlite:///{path}")))
-    assert "not a database" in str(refusal(lambda: migrate.upgrade(f"sqlite:///{path}")))
+    assert "not a database" in str(
+        refusal(lambda: migrate.upgrade(f"sqlite:///{path}"))
+    )
     assert path.read_text() == "precious " * 1000
 
 
@@ -61,7 +65,9 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, sqlite_template: Path) -> None:
+def test_a_file_that_cannot_be_written_is_refused(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
     path = Path(shutil.copy(sqlite_template, tmp_path / "flex.db"))
     path.chmod(0o400)
     assert "cannot be written" in str(refusal(lambda: open_store(f"sqlite:///{path}")))
@@ -86,7 +92,9 @@ def test_a_url_that_names_no_database_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("options", ["", f"?password={SECRET}"])
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
-def test_a_server_that_does_not_answer_is_named_without_the_password(free_port: int, scheme: str, options: str) -> None:
+def test_a_server_that_does_not_answer_is_named_without_the_password(
+    free_port: int, scheme: str, options: str
+) -> None:
     url = f"{scheme}://flex:{SECRET}@127.0.0.1:{free_port}/flex{options}"
     error = refusal(lambda: open_store(url))
     assert isinstance(error, StoreError)
@@ -108,7 +116,11 @@ def test_a_server_that_takes_no_writes_is_refused(postgresql_url: str) -> None:
 
 def test_a_writer_that_waits_too_long_is_told_so(url: str) -> None:
     writes = Database(url)
-    with SqlStore(writes) as store, SqlStore(Database(url, patience=0.05)) as waits, writes.writing():
+    with (
+        SqlStore(writes) as store,
+        SqlStore(Database(url, patience=0.05)) as waits,
+        writes.writing(),
+    ):
         error = refusal(lambda: waits.put_pin(Pin("a.example.org")))
         assert isinstance(error, Busy)
         assert store.pins() == waits.pins() == ()
@@ -116,7 +128,10 @@ def test_a_writer_that_waits_too_long_is_told_so(url: str) -> None:
 
 def set_and_be_interrupted(database: Database) -> None:
     with database.writing() as connection:
-        connection.execute(insert(schema.node_orders), {"node": "n1", "state": "down", "reason": "", "author": ""})
+        connection.execute(
+            insert(schema.node_orders),
+            {"node": "n1", "state": "down", "reason": "", "author": ""},
+        )
         raise KeyboardInterrupt
 
 
@@ -130,7 +145,11 @@ def test_a_transaction_that_fails_leaves_nothing(url: str) -> None:
 
 def test_a_reader_sees_one_moment_while_others_write(url: str) -> None:
     database = Database(url)
-    with SqlStore(database) as reads, open_store(url) as writes, database.reading() as connection:
+    with (
+        SqlStore(database) as reads,
+        open_store(url) as writes,
+        database.reading() as connection,
+    ):
         count = text("SELECT count(*) FROM pins")
         assert connection.scalar(count) == 0
         writes.put_pin(Pin("a.example.org"))
@@ -157,7 +176,9 @@ def test_a_plan_that_another_version_wrote_is_told_from_a_bug(url: str) -> None:
         assert "version" in refusal(lambda: store.plan("c1")).advice
 
 
-def test_a_database_that_may_not_grow_is_told_as_full(tmp_path: Path, sqlite_template: Path) -> None:
+def test_a_database_that_may_not_grow_is_told_as_full(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
     path = tmp_path / "flex.db"
     shutil.copy(sqlite_template, path)
     database = Database(f"sqlite:///{path}")

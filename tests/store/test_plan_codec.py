@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from flex.errors import StoreError
 from flex.model.best_effort import Relaxation, Shortfall
 from flex.model.consent import Breach
-from flex.model.domain import Balance, Forecast, NodeForecast, NodeLoad, Period, Plan, Proven
+from flex.model.domain import (
+    Balance,
+    Forecast,
+    NodeForecast,
+    NodeLoad,
+    Period,
+    Plan,
+    Proven,
+)
 from flex.store.codec import plan_from_text, plan_to_text
 
 NUMBERS = st.floats(allow_nan=False)
@@ -20,12 +28,24 @@ PERIODS = st.builds(Period, TIMES, TIMES)
 
 
 LOADS = st.builds(NodeLoad, st.text(), NUMBERS, NUMBERS, st.integers())
-BALANCES = st.builds(Balance, st.lists(LOADS, max_size=3).map(tuple), NUMBERS, st.text(), st.text())
-FORECASTS = st.builds(Forecast, st.text(), NUMBERS, st.lists(st.builds(NodeForecast), max_size=3).map(tuple))
+BALANCES = st.builds(
+    Balance, st.lists(LOADS, max_size=3).map(tuple), NUMBERS, st.text(), st.text()
+)
+FORECASTS = st.builds(
+    Forecast,
+    st.text(),
+    NUMBERS,
+    st.lists(st.builds(NodeForecast), max_size=3).map(tuple),
+)
 BREACHES = st.builds(Breach, st.text(), NUMBERS, NUMBERS)
 NAMES = st.lists(st.text(), max_size=3).map(tuple)
-INSTEAD = st.lists(st.builds(Relaxation, st.text(), NUMBERS, st.booleans()), max_size=3).map(tuple)
-SHORTFALLS = st.lists(st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD), max_size=3)
+INSTEAD = st.lists(
+    st.builds(Relaxation, st.text(), NUMBERS, st.booleans()), max_size=3
+).map(tuple)
+SHORTFALLS = st.lists(
+    st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD),
+    max_size=3,
+)
 PLANS = st.builds(
     Plan,
     quality=st.builds(Proven, shortfalls=SHORTFALLS.map(tuple)),
@@ -43,7 +63,21 @@ def forgotten() -> None:
     """Another plan is written, so that the one before is made of its text alone."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     plan_to_text(
-        Plan("other", now, Period(now, now), "", "", Proven("", 0, True), (), 0, 0, None, Balance((), 0), (), ())
+        Plan(
+            "other",
+            now,
+            Period(now, now),
+            "",
+            "",
+            Proven("", 0, True),
+            (),
+            0,
+            0,
+            None,
+            Balance((), 0),
+            (),
+            (),
+        )
     )
 
 
@@ -61,12 +95,29 @@ def test_a_plan_comes_back_from_its_text(plan: Plan) -> None:
 def test_times_come_back_aware() -> None:
     now = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
     balance = Balance((), 0.0)
-    plan = Plan("c", now, Period.days_before(now, 1), "", "", Proven("", 0, True), (), 0, 0, None, balance, (), ())
+    plan = Plan(
+        "c",
+        now,
+        Period.days_before(now, 1),
+        "",
+        "",
+        Proven("", 0, True),
+        (),
+        0,
+        0,
+        None,
+        balance,
+        (),
+        (),
+    )
     text = plan_to_text(plan)
     forgotten()
     back = plan_from_text(text)
     assert back.created.utcoffset() == timedelta(0)
-    assert f"{back.created.isoformat()} {back.created:%Z}" == "2026-03-01T02:30:00+00:00 UTC"
+    assert (
+        f"{back.created.isoformat()} {back.created:%Z}"
+        == "2026-03-01T02:30:00+00:00 UTC"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", '[{"id": 1}]', "[]"])

@@ -23,11 +23,15 @@ LARGEST = 2**63 - 1
 
 
 def profiles(*sites: str, bytes_: int = 1) -> pd.DataFrame:
-    measured = {name: [bytes_] * len(sites) for name in PROFILES.columns if name != "site"}
+    measured = {
+        name: [bytes_] * len(sites) for name in PROFILES.columns if name != "site"
+    }
     return PROFILES.from_columns({"site": list(sites), **measured})
 
 
-def stream(offset: int, head: str = "head", path: str = "/var/log/access.log") -> Stream:
+def stream(
+    offset: int, head: str = "head", path: str = "/var/log/access.log"
+) -> Stream:
     return Stream("web", head, 4096, offset, f"tail{offset}", path, "w3c date time")
 
 
@@ -47,7 +51,10 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
         last_time=9,
         lines=lines,
         reasons=(("no_time", 1),),
-        samples=(BadLine(LARGEST, "no_time", 'half a "line'), BadLine(0, "", "\ufffd\x00")),
+        samples=(
+            BadLine(LARGEST, "no_time", 'half a "line'),
+            BadLine(0, "", "\ufffd\x00"),
+        ),
         hours=((240, 5), (LARGEST, LARGEST)),
         read_at=LARGEST,
         begins="where it begins",
@@ -56,18 +63,33 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
     )
 
 
-def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(store: Store) -> None:
+def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(
+    store: Store,
+) -> None:
     for id_ in ("a", "b"):
-        assert store.record(replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None)
+        assert store.record(
+            replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None
+        )
     assert store.places_where_readings_ended([]) == frozenset()
-    assert store.places_where_readings_ended(["end b", "end a", "end c", *map(str, range(2_000))]) == {"end a", "end b"}
+    assert store.places_where_readings_ended(
+        ["end b", "end a", "end c", *map(str, range(2_000))]
+    ) == {"end a", "end b"}
     assert store.known_segments(["c", "b", *map(str, range(2_000))]) == {"b"}
 
 
-def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(store: Store) -> None:
+def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(
+    store: Store,
+) -> None:
     first = replace(segment("a"), opening="it opens so", begins="", ends="one")
     old = replace(segment("b"), opening="", first_time=77, begins="", ends="two")
-    later = replace(segment("c"), opening="it opens so", first_byte=9, begins="one", signature="0" * 16, copy_of="a")
+    later = replace(
+        segment("c"),
+        opening="it opens so",
+        first_byte=9,
+        begins="one",
+        signature="0" * 16,
+        copy_of="a",
+    )
     for each in (first, old, later):
         assert store.record(each, stream(0, head=each.id), None)
     assert store.opened("it opens so", 0) == (first,)
@@ -77,7 +99,9 @@ def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(s
     assert store.behind([]) == ()
 
 
-def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store) -> None:
+def test_where_counts_are_changes_for_all_of_them_at_once_and_again(
+    store: Store,
+) -> None:
     for id_ in ("a", "b", "c"):
         assert store.record(segment(id_), stream(0, head=id_), None)
     assert store.moved_counts() == {}
@@ -91,7 +115,11 @@ def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store
 
 def test_old_periods_are_forgotten_but_never_the_latest(store: Store) -> None:
     for days in range(5):
-        store.put_profiles(Period(NOW, NOW + (days + 1) * DAY), profiles("a.example.org"), SPREADS.empty())
+        store.put_profiles(
+            Period(NOW, NOW + (days + 1) * DAY),
+            profiles("a.example.org"),
+            SPREADS.empty(),
+        )
     assert store.drop_profiles(NOW + 3 * DAY) == 2
     assert store.drop_profiles(NOW + 3 * DAY) == 0
     assert store.drop_profiles(NOW + 100 * DAY) == 2
@@ -126,7 +154,9 @@ def test_dropping_a_pin_says_whether_there_was_one(store: Store) -> None:
     assert store.pins() == ()
 
 
-def test_pins_of_hostile_names_are_kept_apart(store: Store, hostile: tuple[str, ...]) -> None:
+def test_pins_of_hostile_names_are_kept_apart(
+    store: Store, hostile: tuple[str, ...]
+) -> None:
     for site in hostile:
         store.put_pin(Pin(site, reason=site))
     assert store.drop_pin("%")
@@ -179,17 +209,28 @@ def test_a_freeze_lasts_until_it_is_taken_back(store: Store) -> None:
     assert store.freeze() is None
 
 
-def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store) -> None:
+def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(
+    store: Store,
+) -> None:
     assert store.last_check() is None
     store.put_check(Check(NOW, "p1", (Answered("ns1", 3, error="no answer"),)))
-    found = Check(NOW + DAY, "p2", (Answered("ns1", 3, 7), Answered("ns2", 3, 6, 2, ("+ a", "- \u202eb"), lag=0.1)))
+    found = Check(
+        NOW + DAY,
+        "p2",
+        (
+            Answered("ns1", 3, 7),
+            Answered("ns2", 3, 6, 2, ("+ a", "- \u202eb"), lag=0.1),
+        ),
+    )
     store.put_check(found)
     assert store.last_check() == found
     assert found.wrong == found.servers[1:]
     assert store.last_number() == 0
 
 
-def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_change(store: Store) -> None:
+def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_change(
+    store: Store,
+) -> None:
     assert store.attempts() == ()
     store.put_attempt(Attempt("n2", 1, NOW, NOW, "away"))
     store.put_attempt(Attempt("n1", 1, NOW, NOW, "away"))
@@ -202,13 +243,18 @@ def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_cha
     assert store.last_number() == 0
 
 
-def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(store: Store) -> None:
+def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(
+    store: Store,
+) -> None:
     assert store.slots() == {}
     first = {"n1": 0, "n2": 15}
     assert store.put_slots("shop.example", first, {})
     assert store.put_slots("news.example", {"n2": 3}, {})
     assert store.put_slots("shop.example", {"n2": 15, "n3": 0}, first)
-    assert store.slots() == {"shop.example": {"n2": 15, "n3": 0}, "news.example": {"n2": 3}}
+    assert store.slots() == {
+        "shop.example": {"n2": 15, "n3": 0},
+        "news.example": {"n2": 3},
+    }
     assert store.last_number() == 0
 
 
@@ -221,7 +267,9 @@ def test_who_gives_slots_beside_somebody_else_loses_none_of_his(store: Store) ->
 
     def join(node: str) -> None:
         while not store.put_slots(
-            "shop.example", {**(there := store.slots()["shop.example"]), node: len(there)}, there
+            "shop.example",
+            {**(there := store.slots()["shop.example"]), node: len(there)},
+            there,
         ):
             pass
 
@@ -253,29 +301,49 @@ def test_a_known_segment_is_not_counted_again_and_changes_nothing(store: Store) 
     assert store.segments(0, 99) == (segment("s1"),)
 
 
-def test_readings_that_are_recorded_together_may_go_on_behind_one_another(store: Store) -> None:
+def test_readings_that_are_recorded_together_may_go_on_behind_one_another(
+    store: Store,
+) -> None:
     store.record(segment("s1"), stream(100), None)
-    readings = [(segment("s2"), stream(200), stream(100)), (segment("s3"), stream(300), stream(200))]
-    assert store.record_all([*readings, (segment("s4"), stream(9, head="other"), None)]) == frozenset()
+    readings = [
+        (segment("s2"), stream(200), stream(100)),
+        (segment("s3"), stream(300), stream(200)),
+    ]
+    assert (
+        store.record_all([*readings, (segment("s4"), stream(9, head="other"), None)])
+        == frozenset()
+    )
     assert [each.id for each in store.segments(0, 99)] == ["s1", "s2", "s3", "s4"]
     assert set(store.streams("web")) == {stream(300), stream(9, head="other")}
     assert set(store.streams_of(["web", "none"])) == set(store.streams("web"))
     assert store.streams_of([]) == ()
 
 
-def test_known_ones_of_those_that_are_recorded_together_are_named_and_change_nothing(store: Store) -> None:
+def test_known_ones_of_those_that_are_recorded_together_are_named_and_change_nothing(
+    store: Store,
+) -> None:
     store.record(segment("s1"), stream(100), None)
-    known = store.record_all([(segment("s1"), stream(200), stream(100)), (segment("s2"), stream(9, head="b"), None)])
+    known = store.record_all(
+        [
+            (segment("s1"), stream(200), stream(100)),
+            (segment("s2"), stream(9, head="b"), None),
+        ]
+    )
     assert known == {"s1"}
     assert store.record_all([(segment("s2"), stream(10, head="b"), None)]) == {"s2"}
     assert set(store.streams("web")) == {stream(100), stream(9, head="b")}
 
 
-def test_of_readings_that_are_recorded_together_none_is_when_one_was_overtaken(store: Store) -> None:
+def test_of_readings_that_are_recorded_together_none_is_when_one_was_overtaken(
+    store: Store,
+) -> None:
     store.record(segment("s1"), stream(100), None)
     with pytest.raises(Busy):
         store.record_all(
-            [(segment("s2"), stream(9, head="b"), None), (segment("s3"), stream(300), stream(200))],
+            [
+                (segment("s2"), stream(9, head="b"), None),
+                (segment("s3"), stream(300), stream(200)),
+            ],
         )
     assert store.segments(0, 99) == (segment("s1"),)
     assert store.streams("web") == (stream(100),)
@@ -305,15 +373,21 @@ def test_what_is_adopted_replaces_how_far_the_log_was_read(store: Store) -> None
     assert store.streams("web") == (stream(200),)
 
 
-def test_a_stream_is_known_by_what_it_contains_whatever_its_file_is_called(store: Store) -> None:
+def test_a_stream_is_known_by_what_it_contains_whatever_its_file_is_called(
+    store: Store,
+) -> None:
     store.record(segment("s1"), stream(100), None)
     renamed = replace(stream(100), path="/var/log/access.log.1")
-    store.record(segment("s2"), replace(stream(200), path="/var/log/access.log.1"), renamed)
+    store.record(
+        segment("s2"), replace(stream(200), path="/var/log/access.log.1"), renamed
+    )
     assert [each.path for each in store.streams("web")] == ["/var/log/access.log.1"]
 
 
 def test_segments_are_those_of_the_days_asked_for_in_order_of_id(store: Store) -> None:
-    for number, (id_, first, last) in enumerate([("d", 4, 5), ("B", 5, 9), ("a", 6, 6), ("c", 9, 10)]):
+    for number, (id_, first, last) in enumerate(
+        [("d", 4, 5), ("B", 5, 9), ("a", 6, 6), ("c", 9, 10)]
+    ):
         store.record(segment(id_, first, last), stream(number, head=id_), None)
     assert [each.id for each in store.segments(5, 6)] == ["B", "a", "d"]
     assert [each.id for each in store.segments(10, 10)] == ["c"]
@@ -324,10 +398,14 @@ def test_before_the_first_profiles_there_are_none(store: Store) -> None:
     assert store.profiles() is None
 
 
-def test_profiles_come_back_as_they_were_put(store: Store, hostile: tuple[str, ...]) -> None:
+def test_profiles_come_back_as_they_were_put(
+    store: Store, hostile: tuple[str, ...]
+) -> None:
     period = Period.days_before(NOW, 7)
     put = profiles(*hostile, bytes_=LARGEST)
-    spread = SPREADS.from_columns({"site": ["%", "%"], "replicas": [2, 3], "working_set": [10, LARGEST]})
+    spread = SPREADS.from_columns(
+        {"site": ["%", "%"], "replicas": [2, 3], "working_set": [10, LARGEST]}
+    )
     store.put_profiles(period, put, spread)
     found = store.profiles()
     assert found is not None
@@ -349,7 +427,9 @@ def test_the_same_period_is_replaced(store: Store) -> None:
 
 def test_the_latest_period_is_the_one_that_ends_last(store: Store) -> None:
     for days_ago, site in ((1, "yesterday"), (0, "today"), (2, "earlier")):
-        store.put_profiles(Period.days_before(NOW - days_ago * DAY, 1), profiles(site), SPREADS.empty())
+        store.put_profiles(
+            Period.days_before(NOW - days_ago * DAY, 1), profiles(site), SPREADS.empty()
+        )
     found = store.profiles()
     assert found is not None
     assert list(found[1]["site"]) == ["today"]
@@ -361,21 +441,37 @@ def test_the_latest_period_is_the_one_that_ends_last(store: Store) -> None:
 
 def test_of_periods_with_one_end_the_last_stored_is_the_latest(store: Store) -> None:
     for days in (7, 30, 7):
-        store.put_profiles(Period.days_before(NOW, days), profiles(f"over {days} days"), SPREADS.empty())
+        store.put_profiles(
+            Period.days_before(NOW, days),
+            profiles(f"over {days} days"),
+            SPREADS.empty(),
+        )
     found = store.profiles()
     assert found is not None
     assert list(found[1]["site"]) == ["over 7 days"]
 
 
-def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(store: Store) -> None:
+def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(
+    store: Store,
+) -> None:
     for days, sent in ((0, 7), (2, 1), (3, 2), (4, 3)):
         period = Period(NOW + days * DAY, NOW + (days + 1) * DAY)
-        store.put_profiles(period, profiles("a.example.org", bytes_=sent), SPREADS.empty())
+        store.put_profiles(
+            period, profiles("a.example.org", bytes_=sent), SPREADS.empty()
+        )
     last = Period(NOW + 5 * DAY, NOW + 6 * DAY)
-    store.put_profiles(last, profiles("a.example.org", "b.example.org", bytes_=4), SPREADS.empty())
+    store.put_profiles(
+        last, profiles("a.example.org", "b.example.org", bytes_=4), SPREADS.empty()
+    )
     found = store.bytes_sent(last, 9)
     assert found.index.tolist() == ["a.example.org", "b.example.org"]
     assert found.to_numpy().tolist() == [[1, 2, 3, 4], [0, 0, 0, 4]]
     assert store.bytes_sent(last, 2).shape == (2, 2)
-    assert store.bytes_sent(last, 9, gaps=True).to_numpy().tolist()[0] == [7, 1, 2, 3, 4]
+    assert store.bytes_sent(last, 9, gaps=True).to_numpy().tolist()[0] == [
+        7,
+        1,
+        2,
+        3,
+        4,
+    ]
     assert store.bytes_sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty

@@ -1,4 +1,6 @@
-"""What every store promises about the audit log, tokens, jobs and kept answers, and about changing things together."""
+"""What every store promises about the audit log, tokens, jobs and kept answers, and about changing
+things together.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,15 @@ from tests.store.tampering import unguarded
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
 ANNA = Author("local:anna", "launch", "r-1", lambda: NOW)
-TOKEN = Token("t1", "nightly", "operator", digest_of("secret"), "local:anna", NOW, expires=NOW + DAY)
+TOKEN = Token(
+    "t1",
+    "nightly",
+    "operator",
+    digest_of("secret"),
+    "local:anna",
+    NOW,
+    expires=NOW + DAY,
+)
 
 
 def noted(store: Store) -> list[tuple[str, str]]:
@@ -40,8 +50,17 @@ def test_a_change_is_noted_with_who_and_why_and_what_was_before(store: Store) ->
     mine.put_pin(Pin("a.example", ("n2",)))
     mine.drop_pin("a.example")
     first, second, third = store.entries()
-    assert (first.actor, first.reason, first.request, first.time) == ("local:anna", "launch", "r-1", NOW)
-    assert (first.action, first.subject, first.before) == ("pin.put", "a.example", "null")
+    assert (first.actor, first.reason, first.request, first.time) == (
+        "local:anna",
+        "launch",
+        "r-1",
+        NOW,
+    )
+    assert (first.action, first.subject, first.before) == (
+        "pin.put",
+        "a.example",
+        "null",
+    )
     assert (json.loads(second.before), json.loads(second.after)) == (
             {"campaign": "", "nodes": ["n1"]}, {"campaign": "", "nodes": ["n2"]},
         )  # fmt: skip
@@ -54,7 +73,9 @@ def test_what_changes_nothing_is_not_noted(store: Store) -> None:
     assert store.entries() == ()
 
 
-def test_a_stamp_is_another_one_after_each_change_and_none_while_one_is_made(url: str) -> None:
+def test_a_stamp_is_another_one_after_each_change_and_none_while_one_is_made(
+    url: str,
+) -> None:
     with open_store(url) as mine, open_store(url) as other:
         first = mine.stamp()
         assert mine.stamp() == first
@@ -72,8 +93,14 @@ def test_the_last_entry_is_known_at_once_whoever_made_it(url: str) -> None:
     with open_store(url) as mine, open_store(url) as other:
         for number in range(1, 4):
             assert mine.last_number() == number - 1
-            (mine, other)[number % 2].in_the_name_of(ANNA).put_pin(Pin(f"{number}.example", ("n1",)))
-            assert (mine.last_number(), other.last_number("pin.put"), mine.last_number("pin.drop")) == (
+            (mine, other)[number % 2].in_the_name_of(ANNA).put_pin(
+                Pin(f"{number}.example", ("n1",))
+            )
+            assert (
+                mine.last_number(),
+                other.last_number("pin.put"),
+                mine.last_number("pin.drop"),
+            ) == (
                 number,
                 number,
                 0,
@@ -88,10 +115,16 @@ def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
     store.begin(run, DAY, NOW)
     store.put_profiles(Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty())
     store.end(replace(run, ended=NOW, exit_code=0))
-    assert noted(store) == [("run.begin", "r1"), ("profiles.put", "2026-02-28"), ("run.end", "r1")]
+    assert noted(store) == [
+        ("run.begin", "r1"),
+        ("profiles.put", "2026-02-28"),
+        ("run.end", "r1"),
+    ]
 
 
-def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(store: Store) -> None:
+def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(
+    store: Store,
+) -> None:
     gone = Run("r1", "elsewhere.example:1:1", NOW, message="nightly")
     store.begin(gone, DAY, NOW)
     store.begin(Run("r2", "host:1:1", NOW + DAY, message="apply"), DAY, NOW + DAY)
@@ -101,16 +134,17 @@ def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(sto
     assert "interrupted" in told["message"]
 
 
-# What keeps the books of a run or of the API itself: no wish of a person, no plan, nothing that changes DNS.
+# What keeps the books of a run or of the API itself: no wish of a person, no plan, nothing that
+# changes DNS.
 BOOKS = {
     "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat", "stage", "record",
     "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on", "put_check",
-    "put_slots", "put_attempt", "drop_attempt",
+    "put_slots", "put_attempt", "drop_attempt", "record_all",
 }  # fmt: skip
 READ = {
     "stamp",
     "node_orders", "own_nodes", "freeze", "last_check", "sent", "slots", "attempts",
-    "readings", "in_force", "history", "opened", "behind",
+    "readings", "in_force", "history", "opened", "behind", "streams_of",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
     "audit_head", "installation", "holds",
@@ -119,7 +153,11 @@ READ = {
 
 
 def test_every_method_of_a_store_reads_or_is_noted_or_keeps_the_books() -> None:
-    public = {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")}
+    public = {
+        name
+        for name, _ in inspect.getmembers(Store, inspect.isfunction)
+        if not name.startswith("_")
+    }
     assert public == BOOKS | READ | set(CHANGES)
 
 
@@ -135,14 +173,20 @@ def test_the_chain_holds_from_the_first_entry_on(store: Store) -> None:
 
 def altered(entries: list[Entry]) -> dict[str, list[Entry]]:
     return {
-        "2 was altered": [entries[0], replace(entries[1], actor="nobody"), *entries[2:]],
+        "2 was altered": [
+            entries[0],
+            replace(entries[1], actor="nobody"),
+            *entries[2:],
+        ],
         "2 is missing": [entries[0], *entries[2:]],
         "1 is missing": entries[1:],
         "3 does not follow": [*entries[:2], replace(entries[2], previous="0" * 64)],
     }
 
 
-@pytest.mark.parametrize("how", ["2 was altered", "2 is missing", "1 is missing", "3 does not follow"])
+@pytest.mark.parametrize(
+    "how", ["2 was altered", "2 is missing", "1 is missing", "3 does not follow"]
+)
 def test_whatever_is_done_to_an_entry_shows(store: Store, how: str) -> None:
     for number in range(4):
         store.note("try", str(number), None, number)
@@ -155,7 +199,9 @@ def test_who_alters_the_database_is_found_out(url: str) -> None:
     for number in range(3):
         store.note("try", str(number), None, number)
     with unguarded(database) as connection:
-        connection.execute(update(schema.audit).where(schema.audit.c.number == 2).values(subject="9"))
+        connection.execute(
+            update(schema.audit).where(schema.audit.c.number == 2).values(subject="9")
+        )
     assert "entry 2" in fault_of_chain(store.entries())
     with unguarded(database) as connection:
         connection.execute(delete(schema.audit).where(schema.audit.c.number == 2))
@@ -173,18 +219,25 @@ CHANGES_OF_THE_PAST = (
 
 
 @pytest.mark.parametrize("statement", CHANGES_OF_THE_PAST)
-def test_the_database_itself_refuses_to_change_what_was_noted(url: str, statement: str) -> None:
+def test_the_database_itself_refuses_to_change_what_was_noted(
+    url: str, statement: str
+) -> None:
     with open_store(url) as store:
         for number in range(3):
             store.note("try", str(number), None, number)
         database = Database(url)
-        with pytest.raises((StoreError, IntegrityError), match="audit log"), database.writing() as connection:
+        with (
+            pytest.raises((StoreError, IntegrityError), match="audit log"),
+            database.writing() as connection,
+        ):
             connection.execute(text(statement))
         database.close()
         assert len(store.entries()) == 3
 
 
-def test_where_the_newest_entries_were_taken_out_the_next_does_not_take_their_numbers(url: str) -> None:
+def test_where_the_newest_entries_were_taken_out_the_next_does_not_take_their_numbers(
+    url: str,
+) -> None:
     with open_store(url) as store:
         for number in range(3):
             store.note("try", str(number), None, number)
@@ -203,7 +256,9 @@ def test_the_found_entries_can_be_told_apart(store: Store) -> None:
     found = [entry.number for entry in store.found_entries(10)]
     assert found == [3, 2, 1]
     assert [entry.number for entry in store.found_entries(10, action="pin")] == [2, 1]
-    assert [entry.number for entry in store.found_entries(10, actor="local:anna")] == [1]
+    assert [entry.number for entry in store.found_entries(10, actor="local:anna")] == [
+        1
+    ]
     assert [entry.number for entry in store.found_entries(1, behind=3)] == [2]
     assert [entry.number for entry in store.found_entries(9, 1, down=False)] == [2, 3]
     assert [entry.number for entry in store.found_entries(9, since=NOW + DAY)] == [3, 2]
@@ -236,7 +291,9 @@ def test_what_is_done_together_is_done_whole_or_not_at_all(store: Store) -> None
     assert noted(store) == [("pin.put", "a.example")]
 
 
-def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(store: Store) -> None:
+def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(
+    store: Store,
+) -> None:
     def count() -> None:
         for _ in range(5):
             with store.together():
@@ -255,7 +312,9 @@ def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(store:
     assert len(store.entries()) == 40
 
 
-def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(store: Store) -> None:
+def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(
+    store: Store,
+) -> None:
     store.put_token(TOKEN)
     store.put_token(replace(TOKEN, id="t2", digest=digest_of("other"), parent="t1"))
     assert store.token_of(digest_of("secret")) == TOKEN
@@ -271,16 +330,26 @@ def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(store: Sto
 def test_no_digest_of_a_token_is_in_the_audit_log(store: Store) -> None:
     store.put_token(TOKEN)
     store.revoke_token("t1", NOW)
-    assert [entry.action for entry in store.entries()] == ["token.create", "token.revoke"]
-    assert TOKEN.digest not in "".join(entry.before + entry.after for entry in store.entries())
+    assert [entry.action for entry in store.entries()] == [
+        "token.create",
+        "token.revoke",
+    ]
+    assert TOKEN.digest not in "".join(
+        entry.before + entry.after for entry in store.entries()
+    )
 
 
 def test_a_job_is_kept_as_it_was_last_put(store: Store) -> None:
     job = Job("j1", "plan", "anna", "host:1:1", NOW)
     store.put_job(job)
-    store.put_job(replace(job, state="done", result="/api/v1/plans/p1", ended=NOW + DAY))
+    store.put_job(
+        replace(job, state="done", result="/api/v1/plans/p1", ended=NOW + DAY)
+    )
     store.put_job(Job("j2", "plan", "anna", "host:1:1", NOW + DAY))
-    assert [(one.id, one.state) for one in store.jobs()] == [("j2", "running"), ("j1", "done")]
+    assert [(one.id, one.state) for one in store.jobs()] == [
+        ("j2", "running"),
+        ("j1", "done"),
+    ]
     assert store.job("j1") == store.jobs()[1]
     assert store.job("j3") is None
 
@@ -290,7 +359,9 @@ def test_an_answer_is_kept_once_for_each_key(store: Store) -> None:
     assert store.answer(asked) is None
     assert store.answer(replace(asked, fingerprint="other")) == asked
     store.keep_answer(replace(asked, status=201, headers="{}", body=b"\x00{}"))
-    assert store.answer(asked) == replace(asked, status=201, headers="{}", body=b"\x00{}")
+    assert store.answer(asked) == replace(
+        asked, status=201, headers="{}", body=b"\x00{}"
+    )
     store.drop_answer("k")
     assert store.answer(asked) is None
     store.drop_answers(NOW + DAY)

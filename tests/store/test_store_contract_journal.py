@@ -11,13 +11,28 @@ from flex.store import open_store
 from flex.tables import PLACEMENT
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
-ROWS = tuple(JournalRow(number, f"z{number % 2}.example.", (number, number + 10)) for number in range(40))
+ROWS = tuple(
+    JournalRow(number, f"z{number % 2}.example.", (number, number + 10))
+    for number in range(40)
+)
 
 
 def proposed(store: Store, id_: str) -> str:
     balance = Balance((NodeLoad("n1", 100.0, 100.0, 2),), 0.0)
     made = Plan(
-        id_, NOW, Period.days_before(NOW, 1), "", "abc", Proven("exact", 1, True), (), 3, 2, None, balance, (), ()
+        id_,
+        NOW,
+        Period.days_before(NOW, 1),
+        "",
+        "abc",
+        Proven("exact", 1, True),
+        (),
+        3,
+        2,
+        None,
+        balance,
+        (),
+        (),
     )
     store.propose(made, PLACEMENT.empty())
     return id_
@@ -38,11 +53,21 @@ def test_rows_end_as_they_were_told(store: Store) -> None:
     journal.became([3], "done")
     journal.became([5], "conflict", "somebody else")
     journal.became([], "refused")
-    states = {row.number: (row.state, row.note) for row in journal.rows() if row.state != "planned"}
-    assert states == {1: ("sent", ""), 3: ("done", ""), 5: ("conflict", "somebody else")}
+    states = {
+        row.number: (row.state, row.note)
+        for row in journal.rows()
+        if row.state != "planned"
+    }
+    assert states == {
+        1: ("sent", ""),
+        3: ("done", ""),
+        5: ("conflict", "somebody else"),
+    }
 
 
-def test_a_new_attempt_begins_with_an_empty_journal_and_leaves_those_of_others_alone(store: Store) -> None:
+def test_a_new_attempt_begins_with_an_empty_journal_and_leaves_those_of_others_alone(
+    store: Store,
+) -> None:
     for id_ in ("one", "two"):
         store.journal(proposed(store, id_)).intend(ROWS)
     assert store.new_journal("one").rows() == ()

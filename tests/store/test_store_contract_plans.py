@@ -41,7 +41,9 @@ LARGEST = 2**63 - 1
 
 
 def placement(*rows: tuple[str, str]) -> pd.DataFrame:
-    return PLACEMENT.from_columns({"site": [site for site, _ in rows], "node": [node for _, node in rows]})
+    return PLACEMENT.from_columns(
+        {"site": [site for site, _ in rows], "node": [node for _, node in rows]}
+    )
 
 
 def plan(id_: str, created: datetime = NOW, base: str = "") -> Plan:
@@ -72,7 +74,14 @@ def full_plan() -> Plan:
         moves=(Move("a.example.org", None, "n2", LARGEST, "new"),),
         before=balance,
         forecasts=(Forecast("lru", 0.25, (NodeForecast("n1", 3, 1, 300, 100),)),),
-        zone_plans=(ZonePlan("example.org.", (change, Change(None, one)), ("b.example.org. CNAME",), 2),),
+        zone_plans=(
+            ZonePlan(
+                "example.org.",
+                (change, Change(None, one)),
+                ("b.example.org. CNAME",),
+                2,
+            ),
+        ),
         breaches=(Breach("moved_share", 0.3, 1.0),),
         notes=('it\'s "noted" \x00 \U0001f600',),
         state="applied",
@@ -94,7 +103,9 @@ def test_a_plan_comes_back_exactly(store: Store) -> None:
     assert store.plans() == (full_plan(),)
 
 
-def test_a_proposal_puts_nothing_in_force(store: Store, hostile: tuple[str, ...]) -> None:
+def test_a_proposal_puts_nothing_in_force(
+    store: Store, hostile: tuple[str, ...]
+) -> None:
     rows = placement(*((site, "n1") for site in hostile))
     store.propose(plan("c1"), rows)
     pd.testing.assert_frame_equal(store.placement_of("c1"), rows)
@@ -154,7 +165,9 @@ def test_a_plan_nobody_proposed_is_unknown(store: Store) -> None:
 
 
 def test_a_broken_placement_is_refused_before_anything_is_stored(store: Store) -> None:
-    twice = pd.DataFrame({"site": ["a", "a"], "node": ["n1", "n1"]}).astype(dict(PLACEMENT.columns))
+    twice = pd.DataFrame({"site": ["a", "a"], "node": ["n1", "n1"]}).astype(
+        dict(PLACEMENT.columns)
+    )
     with pytest.raises(BadTable):
         store.propose(plan("c1"), twice)
     assert store.plans() == ()
@@ -189,7 +202,9 @@ def test_an_ambiguous_beginning_lists_the_candidates(store: Store) -> None:
         store.plan("2026")
 
 
-@pytest.mark.parametrize("wrong", ["", "2028", "%", "2026-a_", "2026_", "2026-A", "-ab", "2026-ab ", "'"])
+@pytest.mark.parametrize(
+    "wrong", ["", "2028", "%", "2026-a_", "2026_", "2026-A", "-ab", "2026-ab ", "'"]
+)
 def test_what_begins_no_plan_is_unknown(store: Store, wrong: str) -> None:
     store.propose(plan("2026-ab"), PLACEMENT.empty())
     with pytest.raises(Unknown, match="none"):
@@ -206,7 +221,10 @@ def test_plans_come_newest_first(store: Store) -> None:
 def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
     rows = np.arange(100_000)
     many = PLACEMENT.from_columns(
-        {"site": [f"s{row:06}.example.org" for row in rows], "node": [f"n{row}" for row in rows % 7]}
+        {
+            "site": [f"s{row:06}.example.org" for row in rows],
+            "node": [f"n{row}" for row in rows % 7],
+        }
     )
     store.propose(plan("c1"), many)
     store.settle(plan("c1"), many)
@@ -220,7 +238,9 @@ def held_by(store: Store, run_id: str, now: datetime = NOW) -> None:
         elsewhere.submit(store.begin, run, HOUR, now).result()
 
 
-def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(store: Store) -> None:
+def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(
+    store: Store,
+) -> None:
     first, second = placement(("a", "n1")), placement(("a", "n2"))
     store.propose(plan("c1"), first)
     store.propose(plan("c2"), second)
@@ -228,10 +248,16 @@ def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(store: St
     entries = store.last_number()
     with pytest.raises(Outdated, match="now c2 is"):
         store.settle(replace(plan("c1"), state="applied"), first)
-    assert (store.in_force(), store.plan("c1").state, store.last_number()) == ("c2", "proposed", entries)
+    assert (store.in_force(), store.plan("c1").state, store.last_number()) == (
+        "c2",
+        "proposed",
+        entries,
+    )
 
 
-def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(store: Store) -> None:
+def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(
+    store: Store,
+) -> None:
     store.propose(plan("c1"), placement(("a", "n1")))
     held_by(store, "late")
     with store.holding("late"):
@@ -251,7 +277,9 @@ WRITES: dict[str, Callable[[Store], object]] = {
     "journal": lambda store: store.new_journal("c1"),
     "intend": lambda store: store.journal("c1").intend([JournalRow(1, "z.", (0,))]),
     "sent": lambda store: store.journal("c1").became([0], "sent"),
-    "profiles": lambda store: store.put_profiles(Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty()),
+    "profiles": lambda store: store.put_profiles(
+        Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty()
+    ),
     "attempt": lambda store: store.put_attempt(Attempt("n1", 1, NOW, NOW, "away")),
     "slots": lambda store: store.put_slots("a", {"n1": 0}, {}),
     "together": lambda store: store.together().__enter__(),
@@ -260,7 +288,9 @@ WRITES: dict[str, Callable[[Store], object]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: bool) -> None:
+def test_who_lost_the_lease_writes_nothing(
+    store: Store, write: str, is_taken: bool
+) -> None:
     """Whether another run has it now, or had it and gave it back."""
     store.propose(plan("c1"), placement(("a", "n1")))
     store.journal("c1").intend([JournalRow(0, "z.", (0,))])
@@ -270,17 +300,26 @@ def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: b
         held_by(store, "other", NOW + 2 * HOUR)
         if not is_taken:
             with ThreadPoolExecutor(1) as elsewhere:
-                elsewhere.submit(store.end, Run("other", "elsewhere.example.org:1:1", NOW)).result()
+                elsewhere.submit(
+                    store.end, Run("other", "elsewhere.example.org:1:1", NOW)
+                ).result()
         before = store.last_number()
         with pytest.raises(LostLease):
             WRITES[write](store)
         assert store.last_number() == before
     assert store.plan("c1").message == "mine still"
-    assert (store.node_orders(), store.attempts(), store.slots(), store.profiles()) == ((), (), {}, None)
+    assert (store.node_orders(), store.attempts(), store.slots(), store.profiles()) == (
+        (),
+        (),
+        {},
+        None,
+    )
     assert [row.state for row in store.journal("c1").rows()] == ["planned"]
 
 
-def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(store: Store) -> None:
+def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(
+    store: Store,
+) -> None:
     store.propose(plan("c1"), placement(("a", "n1")))
     held_by(store, "mine")
     store.order_node(NodeOrder("n1", "down"))

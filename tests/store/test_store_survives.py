@@ -1,4 +1,6 @@
-"""A process is killed at any moment: what it had not finished never happened, and the next one can go on."""
+"""A process is killed at any moment: what it had not finished never happened, and the next one can
+go on.
+"""
 
 from __future__ import annotations
 
@@ -44,23 +46,33 @@ class Writers:
 @pytest.fixture
 def writers(url: str) -> Iterator[Writers]:
     command = [sys.executable, str(WRITER), url, str(ROWS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield Writers(process)
 
 
 def assert_whole(url: str, done: list[int]) -> None:
-    """Every two things that belong together are both there or both not, and nothing that was done is lost."""
+    """Every two things that belong together are both there or both not, and nothing that was done
+    is lost.
+    """
     with open_store(url) as store:
         segments = [int(each.id) for each in store.segments(0, 0)]
         assert segments == list(range(len(segments)))
         assert [each.offset for each in store.streams("web")] == segments[-1:]
         plans = store.plans(limit=10**6)
         for plan in plans:
-            assert list(store.placement_of(plan.id)["node"]) == [f"n{int(plan.id)}"] * ROWS
+            assert (
+                list(store.placement_of(plan.id)["node"]) == [f"n{int(plan.id)}"] * ROWS
+            )
         in_force, placement = store.placement()
-        assert in_force == next((plan.id for plan in plans if plan.state == "applied"), "")
+        assert in_force == next(
+            (plan.id for plan in plans if plan.state == "applied"), ""
+        )
         assert len(placement) == (ROWS if in_force else 0)
-        assert set(done) <= {int(plan.id) for plan in plans if plan.state == "applied"} & set(segments)
+        assert set(done) <= {
+            int(plan.id) for plan in plans if plan.state == "applied"
+        } & set(segments)
 
 
 def assert_sound(url: str) -> None:
@@ -70,7 +82,9 @@ def assert_sound(url: str) -> None:
             assert file.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-def test_a_writer_killed_before_any_of_its_statements_leaves_whole_transactions(url: str, writers: Writers) -> None:
+def test_a_writer_killed_before_any_of_its_statements_leaves_whole_transactions(
+    url: str, writers: Writers
+) -> None:
     for statement in count(1):
         writers.start(statement)
         done = writers.done()
@@ -82,17 +96,23 @@ def test_a_writer_killed_before_any_of_its_statements_leaves_whole_transactions(
     assert_sound(url)
 
 
-def test_a_writer_killed_at_any_moment_leaves_whole_transactions_and_no_lease(url: str, writers: Writers) -> None:
+def test_a_writer_killed_at_any_moment_leaves_whole_transactions_and_no_lease(
+    url: str, writers: Writers
+) -> None:
     chance = random.Random(20260301)
     for kill in range(KILLS):
         pid = writers.start(0)
-        # No wait for anything to happen: only a moment that falls anywhere within what the writer does.
+        # No wait for anything to happen: only a moment that falls anywhere within what the writer
+        # does.
         with suppress(subprocess.TimeoutExpired):
             writers.process.wait(chance.uniform(0.1, 0.4))
         os.kill(pid, signal.SIGKILL)
         assert_whole(url, writers.done())
         with open_store(url) as store:
-            # Each writer takes over from the dead one at once; only the last run, if it had begun, is still open.
-            assert [run.exit_code for run in store.runs()[1:]] == [137] * (len(store.runs()) - 1)
+            # Each writer takes over from the dead one at once; only the last run, if it had begun,
+            # is still open.
+            assert [run.exit_code for run in store.runs()[1:]] == [137] * (
+                len(store.runs()) - 1
+            )
             assert len(store.runs()) <= kill + 1
     assert_sound(url)

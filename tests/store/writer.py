@@ -1,11 +1,13 @@
-"""Processes that write to a store without end, to be killed in the middle. Run by test_store_survives.py.
+"""Processes that write to a store without end, to be killed in the middle. Run by
+test_store_survives.py.
 
     writer.py URL ROWS
 
-For each line it is given, a new process goes on where the one before it was killed: it says its process number first,
-and then each number it has done. The line says before which of its statements, commits included, the process kills
-itself; 0 is never. Number n is one reading of a log, up to byte n, and one plan that puts every site
-on node n. When the process has ended, "ended" is said.
+For each line it is given, a new process goes on where the one before it was killed: it says its
+process number first, and then each number it has done. The line says before which of its
+statements, commits included, the process kills itself; 0 is never. Number n is one reading of a
+log, up to byte n, and one plan that puts every site on node n. When the process has ended, "ended"
+is said.
 """
 
 from __future__ import annotations
@@ -33,14 +35,30 @@ def stream(number: int) -> Stream:
 
 
 def write(store: SqlStore, number: int, rows: int) -> None:
-    segment = Segment(f"{number:09}", "web", "n1", "", "combined", number - 1, number, 0, 0, 0, 0, ())
+    segment = Segment(
+        f"{number:09}", "web", "n1", "", "combined", number - 1, number, 0, 0, 0, 0, ()
+    )
     assert store.record(segment, stream(number), stream(number - 1) if number else None)
     sites = [f"s{row:06}.example.org" for row in range(rows)]
     placement = PLACEMENT.from_columns({"site": sites, "node": [f"n{number}"] * rows})
     created = EPOCH + number * timedelta(seconds=1)
     period, proven = Period.days_before(created, 1), Proven("exact", 0, True)
     base = f"{number - 1:09}" if number else ""
-    plan = Plan(f"{number:09}", created, period, base, "", proven, (), 0, rows, None, Balance((), 0.0), (), ())
+    plan = Plan(
+        f"{number:09}",
+        created,
+        period,
+        base,
+        "",
+        proven,
+        (),
+        0,
+        rows,
+        None,
+        Balance((), 0.0),
+        (),
+        (),
+    )
     store.propose(plan, placement)
     store.settle(replace(plan, state="applied", settled=created), placement)
 
@@ -67,7 +85,11 @@ def write_on(url: str, rows: int, statement: int) -> NoReturn:
     database = Database(url)
     store = SqlStore(database)
     begun = datetime.now(UTC)
-    store.begin(Run(f"{begun.isoformat()}-{holder()}", holder(), begun), timedelta(hours=1), begun)
+    store.begin(
+        Run(f"{begun.isoformat()}-{holder()}", holder(), begun),
+        timedelta(hours=1),
+        begun,
+    )
     die_before(database.engine, statement)
     done = [each.offset for each in store.streams("web")]
     for number in count(max(done, default=-1) + 1):

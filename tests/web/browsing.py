@@ -1,4 +1,5 @@
-"""Debian's Chromium on the pages of a running application: with and without scripts, light and dark, narrow and wide.
+"""Debian's Chromium on the pages of a running application: with and without scripts, light and
+dark, narrow and wide.
 
 What is looked at is kept as pictures in artefacts/web, for people.
 """
@@ -29,7 +30,9 @@ Scheme = Literal["light", "dark"]
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Nobody but root runs tests in a container, and a sandbox inside of one cannot be had.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield browser
         browser.close()
 
@@ -85,17 +88,28 @@ class Visitor:
 
     def wider_than_it_is(self) -> int:
         """Pixels that a page sticks out to the right."""
-        said: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        said: int = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
         return said
 
 
 @contextmanager
-def visitor(browser: Browser, address: str, token: str, look: Look) -> Iterator[Visitor]:
+def visitor(
+    browser: Browser, address: str, token: str, look: Look
+) -> Iterator[Visitor]:
     context = browser.new_context(
-        viewport={"width": look.width, "height": 900}, color_scheme=look.scheme, java_script_enabled=look.scripts
+        viewport={"width": look.width, "height": 900},
+        color_scheme=look.scheme,
+        java_script_enabled=look.scripts,
     )
     page, complaints = context.new_page(), []
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda said: (
+            complaints.append(said.text) if said.type in ("error", "warning") else None
+        ),
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(f"{address}/login")
     page.get_by_label("Token").fill(token)
@@ -116,7 +130,12 @@ def axe(page: Page, asked: str = "{resultTypes: ['violations']}") -> Sequence[st
     """What axe-core finds wrong with the page, each with the first element it is about."""
     source = (AXE / "axe.min.js").read_bytes()
     digest = (AXE / "SHA256SUMS").read_text().split()[0]
-    assert hashlib.sha256(source).hexdigest() == digest, "it is not the file that was looked at"
+    assert hashlib.sha256(source).hexdigest() == digest, (
+        "it is not the file that was looked at"
+    )
     page.evaluate(f"{source.decode()};0")
     found = page.evaluate(f"axe.run(document, {asked})")
-    return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
+    return [
+        f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}"
+        for one in found["violations"]
+    ]

@@ -8,7 +8,16 @@ from tests.api.conftest import empty, free_zones, installation, key, named, open
 from tests.rest.conftest import Door, door, doors
 from tests.web.scriptless import Browser
 
-__all__ = ["door", "doors", "empty", "free_zones", "installation", "key", "named", "open_folder"]
+__all__ = [
+    "door",
+    "doors",
+    "empty",
+    "free_zones",
+    "installation",
+    "key",
+    "named",
+    "open_folder",
+]
 
 
 @pytest.fixture

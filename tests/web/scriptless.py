@@ -20,13 +20,19 @@ class Browser:
 
     def __init__(self, door: Door, role: str) -> None:
         self.client: TestClient = door.open(headers=BROWSER)
-        answer = self.client.post("/login", data={"token": door.secrets[role]}, follow_redirects=False)
+        answer = self.client.post(
+            "/login", data={"token": door.secrets[role]}, follow_redirects=False
+        )
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         self.client.headers["Cookie"] = self.cookie
 
     def get(self, address: str) -> str:
         answer = self.client.get(address)
-        assert answer.status_code == 200, (address, answer.status_code, answer.text[-2000:])
+        assert answer.status_code == 200, (
+            address,
+            answer.status_code,
+            answer.text[-2000:],
+        )
         return answer.text
 
     def send(self, address: str, status: int = 200, **fields: str) -> str:

@@ -1,4 +1,6 @@
-"""In Debian's Chromium, against a real BIND: what people do with the pages, from signing in to going back."""
+"""In Debian's Chromium, against a real BIND: what people do with the pages, from signing in to
+going back.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,27 @@ from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key
 from tests.api.conftest import DAY, Installation, new
 from tests.rest.conftest import still
-from tests.web.browsing import CHROMIUM, Look, Visitor, axe, axe_of_contrast, chromium, served, visitor
+from tests.web.browsing import (
+    CHROMIUM,
+    Look,
+    Visitor,
+    axe,
+    axe_of_contrast,
+    chromium,
+    served,
+    visitor,
+)
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"
+    ),
 ]
 
 LOOKS = [Look(1600, "light"), Look(360, "dark", scripts=False)]
-# What a page asks for is asked as fast as the browser likes; how often that may be is not what these tests are about.
+# What a page asks for is asked as fast as the browser likes; how often that may be is not what
+# these tests are about.
 NO_LIMIT = "[api]\nrequests_per_second = 0\n"
 MORNING = datetime(DAY.year, DAY.month, DAY.day, 9, tzinfo=UTC) + timedelta(days=1)
 
@@ -47,16 +61,25 @@ def open_house(installation: Installation) -> Iterator[tuple[str, str]]:
     installation.write_settings()
     found = config.load(installation.settings)
     with open_store(found.database.url) as store:
-        token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
-        with served(create_app(found, store, clock=lambda: MORNING, ticks=still)) as address:
+        token = access.create(
+            store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
+        )[1]
+        with served(
+            create_app(found, store, clock=lambda: MORNING, ticks=still)
+        ) as address:
             yield address, token
 
 
 @pytest.fixture(scope="module")
 def lived_in(
-    tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed, key: Key, free_zones: Iterator[str]
+    tmp_path_factory: pytest.TempPathFactory,
+    named: PrivateNamed,
+    key: Key,
+    free_zones: Iterator[str],
 ) -> Iterator[tuple[str, str, str]]:
-    """After two nights and with a plan that waits, for tests that only look; with the name of a site."""
+    """After two nights and with a plan that waits, for tests that only look; with the name of a
+    site.
+    """
     made = new(tmp_path_factory.mktemp("lived-in"), named, key, next(free_zones), None)
     made.traffic()
     made.night(1)
@@ -68,9 +91,21 @@ def lived_in(
     later = MORNING + timedelta(days=1)
     with open_store(found.database.url) as store:
         site = str(store.placement()[1]["site"].iloc[0])
-        store.put_pin(Pin(site, until=later + timedelta(days=9), reason="a launch", author="bob", campaign="launch"))
-        token = access.create(store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC))[1]
-        with served(create_app(found, store, clock=lambda: later, ticks=still)) as address:
+        store.put_pin(
+            Pin(
+                site,
+                until=later + timedelta(days=9),
+                reason="a launch",
+                author="bob",
+                campaign="launch",
+            )
+        )
+        token = access.create(
+            store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
+        )[1]
+        with served(
+            create_app(found, store, clock=lambda: later, ticks=still)
+        ) as address:
             yield address, token, site
 
 
@@ -78,7 +113,9 @@ def led_on(who: Visitor, said: str) -> None:
     """To the end of a job, which leads to what came of it; or says why it failed."""
     over = who.page.locator("p.done, .chip.alarm:text('failed')").first
     expect(over).to_be_visible(timeout=60_000)
-    assert over.inner_text().lower() == said.lower(), who.page.locator("main").inner_text()
+    assert over.inner_text().lower() == said.lower(), who.page.locator(
+        "main"
+    ).inner_text()
 
 
 def read_logs(who: Visitor) -> None:
@@ -104,7 +141,10 @@ def apply_plan(who: Visitor, reason: str) -> None:
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_a_day_with_the_pages(
-    browser: Browser, open_house: tuple[str, str], installation: Installation, look: Look
+    browser: Browser,
+    open_house: tuple[str, str],
+    installation: Installation,
+    look: Look,
 ) -> None:
     address, token = open_house
     with visitor(browser, address, token, look) as who:
@@ -122,7 +162,9 @@ def test_a_day_with_the_pages(
         who.go("/plans")
         make_plan(who)
         who.picture("plan-waits")
-        page.locator("form[action$='/approval']").get_by_label("Reason").fill("looked over")
+        page.locator("form[action$='/approval']").get_by_label("Reason").fill(
+            "looked over"
+        )
         page.get_by_role("button", name="Approve").click()
         assert who.done() == "Approved. It can be applied now."
         apply_plan(who, "first night")
@@ -138,7 +180,9 @@ def test_a_day_with_the_pages(
         page.get_by_label("On these nodes only").fill(other)
         page.get_by_label("Reason").first.fill("a launch")
         page.get_by_role("button", name="Show what it would do").click()
-        expect(page.locator("#preview")).to_contain_text(f"{node} → {other}", timeout=60_000)
+        expect(page.locator("#preview")).to_contain_text(
+            f"{node} → {other}", timeout=60_000
+        )
         who.picture("site-preview")
         page.get_by_role("button", name="Keep the wish").click()
         assert who.done() == "The wish is kept from the next plan on."
@@ -153,7 +197,9 @@ def test_a_day_with_the_pages(
 
         # And the way back, which is a plan like any other.
         page.get_by_role("button", name="Make the plan back").click()
-        led_on(who, "The plan back is made. Look it over, then apply it like any other.")
+        led_on(
+            who, "The plan back is made. Look it over, then apply it like any other."
+        )
         apply_plan(who, "the launch is off")
         assert installation.addresses(site) == before
 
@@ -170,7 +216,9 @@ def test_a_day_with_the_pages(
         # DNS asked itself.
         who.go("/dns")
         page.get_by_role("link", name="Ask the name servers now").click()
-        expect(page.locator(".verdict")).to_contain_text("said what the partition in force asks for", timeout=60_000)
+        expect(page.locator(".verdict")).to_contain_text(
+            "said what the partition in force asks for", timeout=60_000
+        )
         assert [one for one in who.complaints if "favicon" not in one] == []
 
 
@@ -186,7 +234,9 @@ def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
         slider.press("ArrowRight")
         if not look.scripts:
             page.get_by_role("button", name="Work it out").click()
-        expect(answer.locator(".verdict")).to_contain_text("leave the worst node", timeout=60_000)
+        expect(answer.locator(".verdict")).to_contain_text(
+            "leave the worst node", timeout=60_000
+        )
         expect(answer).to_contain_text("new1")
         expect(answer).to_contain_text("Nodes and their memory are what the settings")
         assert "more_nodes=1" in page.url
@@ -203,7 +253,9 @@ def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_policies_are_compared_on_our_own_logs(browser: Browser, lived_in: tuple[str, str, str], look: Look) -> None:
+def test_policies_are_compared_on_our_own_logs(
+    browser: Browser, lived_in: tuple[str, str, str], look: Look
+) -> None:
     address, token, _ = lived_in
     with visitor(browser, address, token, look) as who:
         page = who.go("/simulate")
@@ -211,7 +263,9 @@ def test_policies_are_compared_on_our_own_logs(browser: Browser, lived_in: tuple
         answer = page.locator("#answer")
         expect(answer.get_by_role("rowheader")).to_have_count(4, timeout=60_000)
         for policy in ("flex", "round_robin", "lard", "optimal"):
-            expect(answer.get_by_role("rowheader", name=policy, exact=True)).to_be_visible()
+            expect(
+                answer.get_by_role("rowheader", name=policy, exact=True)
+            ).to_be_visible()
         who.picture("simulated")
         assert who.complaints == []
 
@@ -232,12 +286,17 @@ def test_what_is_refused_is_said_where_the_answer_would_stand(
         if look.scripts:
             page.get_by_label("this site had more visitors").fill("")
             page.get_by_role("button", name="Work it out").click()
-            expect(page.locator("#answer .verdict")).to_contain_text("leave the worst node", timeout=60_000)
+            expect(page.locator("#answer .verdict")).to_contain_text(
+                "leave the worst node", timeout=60_000
+            )
             expect(said).to_have_count(0)
 
 
 # Whether any hour of a heat map can only be seen by scrolling.
-CUT_OFF = "[...document.querySelectorAll('.heat')].some(map => map.scrollWidth > map.parentElement.clientWidth)"
+CUT_OFF = (
+    "[...document.querySelectorAll('.heat')].some(map => map.scrollWidth > "
+    "map.parentElement.clientWidth)"
+)
 ADDRESSES = [path for path, _, _ in PAGES] + [
     "/login", "/sites?name=nowhere", "/api/docs", "/problems", "/dns?done=asked", "/plans?tab=kept",
 ]  # fmt: skip
@@ -250,10 +309,18 @@ def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
     address, token, site = lived_in
     with visitor(browser, address, token, look) as who:
         wrong = {}
-        for path in [*ADDRESSES, f"/site?name={site}&part=hours", f"/site?name={site}&part=files", "/node?name=n1"]:
+        for path in [
+            *ADDRESSES,
+            f"/site?name={site}&part=hours",
+            f"/site?name={site}&part=files",
+            "/node?name=n1",
+        ]:
             page = who.go(path)
             who.picture(re.sub(r"\W+", "-", path).strip("-") or "overview")
-            found = [*axe(page), *(f"in other colours: {one}" for one in axe_of_contrast(page, look))]
+            found = [
+                *axe(page),
+                *(f"in other colours: {one}" for one in axe_of_contrast(page, look)),
+            ]
             if (pixels := who.wider_than_it_is()) > 0:
                 found.append(f"it sticks out by {pixels} pixels")
             if page.evaluate(CUT_OFF):
@@ -264,7 +331,9 @@ def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
         assert who.complaints == []
 
 
-def test_pages_are_used_by_keyboard_and_printed_on_paper(browser: Browser, lived_in: tuple[str, str, str]) -> None:
+def test_pages_are_used_by_keyboard_and_printed_on_paper(
+    browser: Browser, lived_in: tuple[str, str, str]
+) -> None:
     address, token, site = lived_in
     with visitor(browser, address, token, LOOKS[0]) as who:
         page = who.go("/sites")
@@ -287,12 +356,16 @@ def test_pages_are_used_by_keyboard_and_printed_on_paper(browser: Browser, lived
         who.picture("history-on-paper")
 
 
-def test_a_part_of_a_page_comes_when_somebody_gets_there(browser: Browser, lived_in: tuple[str, str, str]) -> None:
+def test_a_part_of_a_page_comes_when_somebody_gets_there(
+    browser: Browser, lived_in: tuple[str, str, str]
+) -> None:
     address, token, site = lived_in
     with visitor(browser, address, token, LOOKS[0]) as who:
         page = who.go(f"/site?name={site}")
         page.locator("#files").scroll_into_view_if_needed()
-        expect(page.locator("#files")).to_contain_text("99 % of requests", timeout=30_000)
+        expect(page.locator("#files")).to_contain_text(
+            "99 % of requests", timeout=30_000
+        )
         expect(page.locator("#hours table.heat")).to_be_visible(timeout=30_000)
         who.go("/plans")
         page.get_by_role("link", name="More or fewer moves").click()
@@ -308,7 +381,9 @@ def test_the_report_of_a_night_opens_from_a_file_and_is_printed_by_chromium(
 ) -> None:
     said = installation.night(1)
     made = Path(said.json["report"])
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
+    context = browser.new_context(
+        java_script_enabled=False, viewport={"width": 360, "height": 800}
+    )
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from tests.rest.conftest import Door
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium to look at pages with")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM.exists(), reason="there is no Chromium to look at pages with"
+)
 
 KINDS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 FORM = """<form method="post" action="{to}/node/drain" enctype="{kind}">
@@ -33,7 +35,11 @@ SENT = """async ([to, body]) => {
 
 
 async def evil(request: Request) -> HTMLResponse:
-    return HTMLResponse(FORM.format(to=request.query_params["to"], kind=request.query_params.get("kind", "")))
+    return HTMLResponse(
+        FORM.format(
+            to=request.query_params["to"], kind=request.query_params.get("kind", "")
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,10 @@ def test_a_form_of_another_page_drains_no_node(
     browser: Browser, doors: Callable[..., Door], host: str, kind: str
 ) -> None:
     door = doors(auth={"anonymous": "admin"})
-    with served(door.app) as flex, served(Starlette(routes=[Route("/", evil)])) as other:
+    with (
+        served(door.app) as flex,
+        served(Starlette(routes=[Route("/", evil)])) as other,
+    ):
         page = browser.new_context().new_page()
         page.goto(f"{other.replace('127.0.0.1', host)}/?to={flex}&kind={kind}")
         with page.expect_navigation() as led:
@@ -62,7 +71,9 @@ def test_a_form_of_another_page_drains_no_node(
     assert door.store.node_orders() == ()
 
 
-def test_the_page_of_flex_itself_drains_a_node_for_anybody(browser: Browser, doors: Callable[..., Door]) -> None:
+def test_the_page_of_flex_itself_drains_a_node_for_anybody(
+    browser: Browser, doors: Callable[..., Door]
+) -> None:
     door = doors(auth={"anonymous": "operator"})
     with served(door.app) as flex:
         page = browser.new_context().new_page()

@@ -1,4 +1,6 @@
-"""The words that FLEX uses are explained: in docs, on a page that every page leads to, and where help ends."""
+"""The words that FLEX uses are explained: in docs, on a page that every page leads to, and where
+help ends.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def test_every_page_leads_to_the_page_of_words(admin: Browser) -> None:
     ("address", "words"),
     [
         ("/nodes", {"off its fair share"}),
-        ("/site?name=s000.example.org&part=why", {"at rest", "given up", "off its fair share"}),
+        (
+            "/site?name=s000.example.org&part=why",
+            {"at rest", "given up", "off its fair share"},
+        ),
         ("/plans/PLAN?tab=kept", {"at rest", "stopped", "put off"}),
         ("/plans/PLAN?tab=moves", {"cold"}),
     ],

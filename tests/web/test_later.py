@@ -22,7 +22,12 @@ class Clock:
 
 
 def refused() -> str:
-    raise BadInput("asking", "it cannot be said", kept="nothing was changed", advice="ask something else")
+    raise BadInput(
+        "asking",
+        "it cannot be said",
+        kept="nothing was changed",
+        advice="ask something else",
+    )
 
 
 def test_it_is_worked_out_once_for_all_who_ask() -> None:

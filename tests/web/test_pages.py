@@ -1,4 +1,6 @@
-"""The pages over a store in memory, asked as a browser without scripts would: what they show, and what forms do."""
+"""The pages over a store in memory, asked as a browser without scripts would: what they show, and
+what forms do.
+"""
 
 from __future__ import annotations
 
@@ -46,16 +48,29 @@ def test_whoever_is_unknown_is_led_to_the_sign_in_page_and_back(door: Door) -> N
     led = stranger.get("/sites?name=s00", follow_redirects=False)
     assert led.headers["location"] == "/login?next=%2Fsites%3Fname%3Ds00"
     form = {"token": door.secrets["viewer"], "next": "/sites?name=s00"}
-    assert stranger.post("/login", data=form, follow_redirects=False).headers["location"] == "/sites?name=s00"
+    assert (
+        stranger.post("/login", data=form, follow_redirects=False).headers["location"]
+        == "/sites?name=s00"
+    )
 
 
-@pytest.mark.parametrize("elsewhere", ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:1"])
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:1"],
+)
 def test_signing_in_leads_nowhere_else(door: Door, elsewhere: str) -> None:
     form = {"token": door.secrets["viewer"], "next": elsewhere}
-    assert door.open(headers=BROWSER).post("/login", data=form, follow_redirects=False).headers["location"] == "/"
+    assert (
+        door.open(headers=BROWSER)
+        .post("/login", data=form, follow_redirects=False)
+        .headers["location"]
+        == "/"
+    )
 
 
-def test_a_form_without_the_proof_of_its_page_changes_nothing(door: Door, admin: Browser) -> None:
+def test_a_form_without_the_proof_of_its_page_changes_nothing(
+    door: Door, admin: Browser
+) -> None:
     for proof in ({}, {"csrf": "0" * 64}, {"csrf": "é"}):
         answer = admin.client.post("/settings/freeze", data={"etag": "*", **proof})
         assert answer.status_code == 403
@@ -66,17 +81,25 @@ def test_what_somebody_may_not_do_is_not_offered_and_not_done(door: Door) -> Non
     viewer = Browser(door, "viewer")
     waiting = door.store.headlines()[0].id
     for address in (f"/plans/{waiting}", SITE, "/node?name=n1", "/settings", "/data"):
-        forms = re.findall(r'<form [^>]*method="post" action="([^"]*)"', viewer.get(address))
+        forms = re.findall(
+            r'<form [^>]*method="post" action="([^"]*)"', viewer.get(address)
+        )
         assert set(forms) <= {"/theme", "/logout"}
     assert "takes operator" in viewer.send(f"/plans/{waiting}/discard", status=403)
     assert door.store.headlines()[0].state == "proposed"
 
 
-def test_what_was_replayed_for_no_request_is_not_predicted(door: Door, admin: Browser) -> None:
+def test_what_was_replayed_for_no_request_is_not_predicted(
+    door: Door, admin: Browser
+) -> None:
     waiting = door.store.plans(1)[0]
     idle = Forecast("after", 1.0, (NodeForecast("n1", 0, 0, 0, 0),))
     door.store.propose(
-        replace(waiting, id=f"{waiting.id[:-1]}f", forecasts=(idle, replace(idle, policy="round robin"))),
+        replace(
+            waiting,
+            id=f"{waiting.id[:-1]}f",
+            forecasts=(idle, replace(idle, policy="round robin")),
+        ),
         door.store.placement_of(waiting.id),
     )
     page = admin.get("/")
@@ -86,19 +109,28 @@ def test_what_was_replayed_for_no_request_is_not_predicted(door: Door, admin: Br
     assert (said["forecasts"], said["predicted_miss_ratio"]) == ([], None)
 
 
-def test_a_plan_is_rejected_by_a_form_with_its_reason(door: Door, admin: Browser) -> None:
+def test_a_plan_is_rejected_by_a_form_with_its_reason(
+    door: Door, admin: Browser
+) -> None:
     waiting = door.store.headlines()[0].id
-    page = admin.send(f"/plans/{waiting}/approval", decision="reject", reason="not before the weekend")
+    page = admin.send(
+        f"/plans/{waiting}/approval", decision="reject", reason="not before the weekend"
+    )
     assert "Rejected. It will not be applied." in page
     assert "not before the weekend" in page
     assert door.store.plan(waiting).state == "discarded"
 
 
-def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(door: Door, admin: Browser) -> None:
+def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(
+    door: Door, admin: Browser
+) -> None:
     waiting = door.store.plans(1)[0]
     other = replace(waiting, id=f"{waiting.id[:-1]}f", digest="f" * 64)
     door.store.propose(other, door.store.placement_of(waiting.id))
-    door.store.settle(replace(other, state="applied", settled=waiting.created), door.store.placement_of(waiting.id))
+    door.store.settle(
+        replace(other, state="applied", settled=waiting.created),
+        door.store.placement_of(waiting.id),
+    )
     page = admin.get(f"/plans/{waiting.id}")
     assert "This plan is outdated" in page
     forms = set(re.findall(r'<form [^>]*method="post" action="(/plans[^"]*)"', page))
@@ -108,23 +140,41 @@ def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(door: Door, a
     assert [stop["rule"] for stop in said["in_the_way"]] == ["plan.base"]
     assert "proposed, outdated" in admin.get("/plans/all")
     listed = admin.client.get("/api/v1/plans").json()["items"]
-    assert {row["id"]: row["outdated"] for row in listed}.items() >= {waiting.id: True, other.id: False}.items()
+    assert {row["id"]: row["outdated"] for row in listed}.items() >= {
+        waiting.id: True,
+        other.id: False,
+    }.items()
 
 
-def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(door: Door, admin: Browser) -> None:
+def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(
+    door: Door, admin: Browser
+) -> None:
     waiting = door.store.headlines()[0].id
     said = admin.client.get(f"/api/v1/plans/{waiting}").json()
     page = admin.get(f"/plans/{waiting}")
-    assert re.findall(r'name="force" value="([^"]+)"', page) == [stop["rule"] for stop in said["in_the_way"]] != []
+    assert (
+        re.findall(r'name="force" value="([^"]+)"', page)
+        == [stop["rule"] for stop in said["in_the_way"]]
+        != []
+    )
 
 
-def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(door: Door, admin: Browser) -> None:
+def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(
+    door: Door, admin: Browser
+) -> None:
     waiting = door.store.headlines()[0]
-    admin.send(f"/plans/{waiting.id}/apply", status=412, digest="0" * 64, force="safety.max_moved_sites")
+    admin.send(
+        f"/plans/{waiting.id}/apply",
+        status=412,
+        digest="0" * 64,
+        force="safety.max_moved_sites",
+    )
     assert door.store.plan(waiting.id).state == "proposed"
 
 
-def test_a_freeze_is_said_on_every_page_until_it_is_thawed(door: Door, admin: Browser) -> None:
+def test_a_freeze_is_said_on_every_page_until_it_is_thawed(
+    door: Door, admin: Browser
+) -> None:
     page = admin.get("/settings")
     etag = re.search(r'name="etag" value="([^"]*)"', page)
     assert etag
@@ -134,20 +184,30 @@ def test_a_freeze_is_said_on_every_page_until_it_is_thawed(door: Door, admin: Br
     assert "Wrong now" in admin.get("/audit")
 
 
-def test_a_token_is_shown_once_and_nowhere_afterwards(door: Door, admin: Browser) -> None:
-    secret = re.search("flex_[0-9a-f]{64}", admin.send("/settings/tokens", name="grafana", role="viewer"))
+def test_a_token_is_shown_once_and_nowhere_afterwards(
+    door: Door, admin: Browser
+) -> None:
+    secret = re.search(
+        "flex_[0-9a-f]{64}",
+        admin.send("/settings/tokens", name="grafana", role="viewer"),
+    )
     assert secret
     assert secret[0] not in admin.get("/settings")
     assert secret[0] not in admin.get("/audit")
 
 
-def test_the_table_of_sites_is_a_file_too_and_no_name_in_it_is_a_formula(door: Door, admin: Browser) -> None:
+def test_the_table_of_sites_is_a_file_too_and_no_name_in_it_is_a_formula(
+    door: Door, admin: Browser
+) -> None:
     lines = admin.get("/sites.csv?name=s00").splitlines()
     assert len(lines) == 11
     assert lines[0].startswith("site,nodes,access_bytes")
 
 
-@pytest.mark.parametrize("path", ["/", "/dns", "/routing", "/settings", "/livez", "/readyz", "/metrics", "/jobs/j1"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/dns", "/routing", "/settings", "/livez", "/readyz", "/metrics", "/jobs/j1"],
+)
 def test_a_parameter_that_nobody_knows_is_refused(admin: Browser, path: str) -> None:
     assert admin.client.get(path).status_code == 200
     answer = admin.client.get(f"{path}?nodes=n1")
@@ -159,7 +219,9 @@ def test_filters_stay_in_the_address_and_in_the_form(admin: Browser) -> None:
     page = admin.get("/sites?name=s01&pinned=false&limit=2")
     assert 'name="name" value="s01"' in page
     assert '<option value="false" selected>not pinned</option>' in page
-    assert re.search(r'href="/sites\?name=s01&amp;pinned=false&amp;limit=2&amp;cursor=', page)
+    assert re.search(
+        r'href="/sites\?name=s01&amp;pinned=false&amp;limit=2&amp;cursor=', page
+    )
 
 
 def test_colours_are_remembered(admin: Browser) -> None:
@@ -187,7 +249,12 @@ class Names(HTMLParser):
         if tag == "label":
             self.inside += 1
             self.labels.add(str(given.get("for", "")))
-        if tag in self.VOID and given.get("type") != "hidden" and not self.inside and "aria-label" not in given:
+        if (
+            tag in self.VOID
+            and given.get("type") != "hidden"
+            and not self.inside
+            and "aria-label" not in given
+        ):
             self.controls.append((tag, given))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
@@ -201,7 +268,9 @@ def test_every_control_has_a_label_every_id_is_one_and_no_heading_level_is_left_
     admin: Browser, address: str
 ) -> None:
     found = Names(admin.get(address))
-    assert [given for _, given in found.controls if given.get("id") not in found.labels] == []
+    assert [
+        given for _, given in found.controls if given.get("id") not in found.labels
+    ] == []
     assert len(found.ids) == len(set(found.ids))
     steps = zip(found.headings, found.headings[1:], strict=False)
     assert found.headings[0] == 1
@@ -218,7 +287,10 @@ def test_no_page_runs_or_loads_what_is_not_ours(admin: Browser, address: str) ->
     assert not re.search(r"<script>|\son\w+=|javascript:", answer.text)
     for one in loaded:
         kept = admin.client.get(one)
-        assert (kept.status_code, "immutable" in kept.headers["cache-control"]) == (200, True)
+        assert (kept.status_code, "immutable" in kept.headers["cache-control"]) == (
+            200,
+            True,
+        )
 
 
 def test_what_is_vendored_is_what_it_was() -> None:
@@ -243,19 +315,28 @@ def test_several_policies_are_asked_for_with_a_box_each(admin: Browser) -> None:
     ["/what-if?ask=now&site=", "/what-if?ask=now&without_nodes=", "/site?name=", "/node?name=", "/search?q=",
      f"{SITE}&part=preview&nodes=", "/sites?name=", "/history?one=", "/data?source=", "/plans/", "/audit?actor="],
 )  # fmt: skip
-def test_no_character_in_an_address_is_a_fault_of_flex(admin: Browser, address: str) -> None:
+def test_no_character_in_an_address_is_a_fault_of_flex(
+    admin: Browser, address: str
+) -> None:
     for mark in ("%00", "a+b", "a,b", "a/b", "%E2%80%AE"):
         assert admin.client.get(address + mark).status_code != 500, mark
 
 
-def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(admin: Browser) -> None:
+def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(
+    admin: Browser,
+) -> None:
     answer = admin.client.get("/what-if?ask=now&site=a+b")
     assert answer.status_code == 422
     assert "the field site" in answer.text
 
 
-def test_the_age_of_old_logs_and_every_silent_node_are_said_on_every_page(doors: Doors) -> None:
-    sources = [{"glob": f"/nowhere/{node}.log", "node": node, "format": "combined"} for node in ("n1", "n2", "n3")]
+def test_the_age_of_old_logs_and_every_silent_node_are_said_on_every_page(
+    doors: Doors,
+) -> None:
+    sources = [
+        {"glob": f"/nowhere/{node}.log", "node": node, "format": "combined"}
+        for node in ("n1", "n2", "n3")
+    ]
     page = Browser(doors(ingest={"source": sources}), "viewer").get("/sites")
     assert re.search(r"logs to 1970-01-01 00:00 UTC, [0-9,]+ d ago", page)
     assert re.search(r"The newest line of (<bdi>)?n1 is [0-9,]+ d old; ", page)
@@ -271,7 +352,10 @@ def test_nobody_is_led_where_he_may_not_go(door: Door) -> None:
         assert (f'<a href="{path}" title=' in page) == (answer.status_code == 200), path
 
 
-@pytest.mark.parametrize("address", ["/node?name=nowhere", "/nowhere", "/sites?sort=nothing", "/plans/nothing"])
+@pytest.mark.parametrize(
+    "address",
+    ["/node?name=nowhere", "/nowhere", "/sites?sort=nothing", "/plans/nothing"],
+)
 def test_a_refusal_has_the_frame_of_every_page(admin: Browser, address: str) -> None:
     answer = admin.client.get(address)
     assert answer.status_code in (404, 422)
@@ -281,18 +365,26 @@ def test_a_refusal_has_the_frame_of_every_page(admin: Browser, address: str) -> 
 
 
 def test_a_script_of_a_page_is_told_in_words_what_was_refused(admin: Browser) -> None:
-    answer = admin.client.get("/simulate?nodes=0", headers={"Accept": "*/*", "HX-Request": "true"})
+    answer = admin.client.get(
+        "/simulate?nodes=0", headers={"Accept": "*/*", "HX-Request": "true"}
+    )
     assert answer.status_code == 422
     assert '<section id="problem"' in answer.text
 
 
-def test_the_part_of_the_latest_plan_that_was_asked_for_is_shown(admin: Browser) -> None:
+def test_the_part_of_the_latest_plan_that_was_asked_for_is_shown(
+    admin: Browser,
+) -> None:
     answer = admin.client.get("/plans?tab=dns", follow_redirects=False)
     assert answer.headers["location"].endswith("?tab=dns")
 
 
-def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(admin: Browser, door: Door) -> None:
-    applied = next(head.id for head in door.store.headlines() if head.state == "applied")
+def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(
+    admin: Browser, door: Door
+) -> None:
+    applied = next(
+        head.id for head in door.store.headlines() if head.state == "applied"
+    )
     page = admin.get(f"/plans/{applied}?tab=dns")
     assert "What it changed in DNS" in page
     assert "would say" not in page
@@ -303,19 +395,38 @@ def test_a_first_placement_is_no_move(admin: Browser) -> None:
 
 
 def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:
-    page = Browser(doors(cluster={"name": "shared-eu1", "mode": "review"}), "viewer").get("/settings")
+    page = Browser(
+        doors(cluster={"name": "shared-eu1", "mode": "review"}), "viewer"
+    ).get("/settings")
     said = dict(
-        re.findall(r"<code>(?:<bdi>)?([^<]*)(?:</bdi>)?</code></th><td>.*?</td><td>(default|the file)</td>", page)
+        re.findall(
+            r"<code>(?:<bdi>)?([^<]*)(?:</bdi>)?</code></th><td>.*?</td><td>(default|the file)</td>",
+            page,
+        )
     )
-    from_file = {"schema", "cluster.mode", "node[0].ram", "node[2].addresses", "dns.zones", "api.requests_per_second"}
+    from_file = {
+        "schema",
+        "cluster.mode",
+        "node[0].ram",
+        "node[2].addresses",
+        "dns.zones",
+        "api.requests_per_second",
+    }
     assert {name for name in from_file if said[name] != "the file"} == set()
-    assert said["node[0].capacity"] == said["ingest.directory"] == said["solver.tolerance"] == "default"
+    assert (
+        said["node[0].capacity"]
+        == said["ingest.directory"]
+        == said["solver.tolerance"]
+        == "default"
+    )
     assert "1 GiB" in page
     assert "1 d 12 h" in page
     assert not re.findall(r"<td>(?:<bdi>)?(?:None|True|False|\[|P\d|PT\d)", page)
 
 
-def test_a_silent_source_is_not_called_good_and_its_last_line_is_said(doors: Doors) -> None:
+def test_a_silent_source_is_not_called_good_and_its_last_line_is_said(
+    doors: Doors,
+) -> None:
     sources = [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]
     page = Browser(doors(ingest={"source": sources}), "viewer").get("/data")
     assert '<time datetime="1970-01-01T00:00:09+00:00"' in page
@@ -338,7 +449,9 @@ def test_every_policy_is_told_in_words(admin: Browser) -> None:
     )
 
 
-def test_why_sites_stay_is_said_once_for_all_of_them(admin: Browser, door: Door) -> None:
+def test_why_sites_stay_is_said_once_for_all_of_them(
+    admin: Browser, door: Door
+) -> None:
     page = admin.get(f"/plans/{door.store.headlines()[0].id}?tab=kept")
     reasons = re.findall(r"<h3><bdi[^>]*>([^<]*)</bdi></h3>", page)
     assert reasons
@@ -346,8 +459,14 @@ def test_why_sites_stay_is_said_once_for_all_of_them(admin: Browser, door: Door)
     assert any(reason.startswith("pinned to") for reason in reasons)
 
 
-def test_nodes_show_when_they_were_busy_in_the_last_weeks_that_there_are_logs_of(doors: Doors) -> None:
-    door = doors(ingest={"source": [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]})
+def test_nodes_show_when_they_were_busy_in_the_last_weeks_that_there_are_logs_of(
+    doors: Doors,
+) -> None:
+    door = doors(
+        ingest={
+            "source": [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]
+        }
+    )
     day = 15_000
     last, hours = day * 86_400 + 7_200, ((day * 24 + 2, 9),)
     read = Segment(

@@ -1,4 +1,6 @@
-"""Previews are there within seconds: solved as at night where that is quick, by a short search elsewhere."""
+"""Previews are there within seconds: solved as at night where that is quick, by a short search
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,14 @@ def test_two_partitions_differ_in_the_sites_whose_nodes_do(door: Door) -> None:
     }
     for number, placed in enumerate(rows.values(), start=1):
         sites, nodes = zip(*placed, strict=True)
-        store.propose(plan(number, "proposed"), PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)}))
+        store.propose(
+            plan(number, "proposed"),
+            PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)}),
+        )
     ids = [one.id for one in store.headlines()][::-1]
-    found = supposing.difference(replace(world(door.app.state.house, store), store=store), *ids)
+    found = supposing.difference(
+        replace(world(door.app.state.house, store), store=store), *ids
+    )
     assert [(row.site, row.one, row.other) for row in found.items] == [
         ("b", ["n1", "n2"], ["n2", "n3"]),
         ("c", ["n1"], ["n2"]),

@@ -34,7 +34,9 @@ def test_sites_of_some_sizes_are_drawn_by_themselves(admin: Browser) -> None:
     assert admin.get("/sites.csv?sent_to=1").count("\n") > every
 
 
-def test_a_node_shows_its_load_and_its_sites_as_pictures_with_numbers(admin: Browser) -> None:
+def test_a_node_shows_its_load_and_its_sites_as_pictures_with_numbers(
+    admin: Browser,
+) -> None:
     page = admin.get("/node?name=n1")
     assert page.count('<svg role="img"') >= 2
     assert "What it sends, by site" in page
@@ -62,7 +64,9 @@ ZONES = ("a.example.", "b.example.", "c.example.")
 
 
 def test_a_server_of_several_zones_is_counted_and_named_once() -> None:
-    right = tuple(Answered(name, 3, 7, zone=zone) for name in ("ns1", "ns2") for zone in ZONES)
+    right = tuple(
+        Answered(name, 3, 7, zone=zone) for name in ("ns1", "ns2") for zone in ZONES
+    )
     assert "2 name servers agreed" in said_of_check(Check(LATE, "p1", right), LATE)
     silent = tuple(Answered("ns3", 3, error="timed out", zone=zone) for zone in ZONES)
     wrong = tuple(Answered("ns4", 3, 7, 2, ("+ a", "- b"), zone=zone) for zone in ZONES)
@@ -70,18 +74,29 @@ def test_a_server_of_several_zones_is_counted_and_named_once() -> None:
     assert "ns3 did not answer; ns4 disagreed in 6 lines." in said
 
 
-def test_the_page_names_the_zone_of_each_answer_and_who_is_behind(door: Door, admin: Browser) -> None:
+def test_the_page_names_the_zone_of_each_answer_and_who_is_behind(
+    door: Door, admin: Browser
+) -> None:
     late = Answered("ns2", 3, 6, 1, ("- b",), zone="b.example.")
-    answers = (Answered("ns1", 3, 7, zone="a.example."), Answered("ns1", 3, 8, zone="b.example."), late)
+    answers = (
+        Answered("ns1", 3, 7, zone="a.example."),
+        Answered("ns1", 3, 8, zone="b.example."),
+        late,
+    )
     door.store.put_check(Check(LATE, door.store.in_force(), answers))
     page = re.sub("<[^>]*>", " ", admin.get("/dns"))
     rows = re.findall(r"(ns[12]) +([ab])\.example\.", page)
     assert rows == [("ns1", "a"), ("ns1", "b"), ("ns2", "b")]
     said = re.sub(" +", " ", page)
-    assert "rndc refresh b.example on ns2 , which has serial 6; another server has 8" in said
+    assert (
+        "rndc refresh b.example on ns2 , which has serial 6; another server has 8"
+        in said
+    )
 
 
-def test_serials_are_not_compared_where_nobody_knows_of_which_zone_they_are(door: Door, admin: Browser) -> None:
+def test_serials_are_not_compared_where_nobody_knows_of_which_zone_they_are(
+    door: Door, admin: Browser
+) -> None:
     answers = (Answered("ns1", 3, 7), Answered("ns1", 3, 6, 1, ("- b",)))
     door.store.put_check(Check(LATE, door.store.in_force(), answers))
     assert "rndc refresh" not in admin.get("/dns")
@@ -111,7 +126,9 @@ def test_the_page_of_a_plan_says_of_a_site_that_somebody_changed_that_it_is_left
     assert alone.partition("</table>")[0].count("<tr>") == 2, "the head, and one site"
 
 
-def test_the_page_of_a_site_that_somebody_changed_says_all_of_it(door: Door, admin: Browser) -> None:
+def test_the_page_of_a_site_that_somebody_changed_says_all_of_it(
+    door: Door, admin: Browser
+) -> None:
     """Both addresses and both ways on: the middle of a long sentence is where these stand."""
     last = door.store.plans(1)[0]
     found = Edit("s030.example.org.", ("192.0.2.11",), ("203.0.113.9",), last.created)
@@ -120,4 +137,6 @@ def test_the_page_of_a_site_that_somebody_changed_says_all_of_it(door: Door, adm
     page = admin.get(address)
     while "Working it out" in page:
         page = admin.get(address)
-    assert "(has 203.0.113.9, had 192.0.2.11); it stays theirs with" in re.sub("<[^>]*>", "", page)
+    assert "(has 203.0.113.9, had 192.0.2.11); it stays theirs with" in re.sub(
+        "<[^>]*>", "", page
+    )

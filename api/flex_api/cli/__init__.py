@@ -1,7 +1,8 @@
-"""The command line: `flex`. Only here is anything printed, and only here do errors become exit codes.
+"""The command line: `flex`. Only here is anything printed, and only here do errors become exit
+codes.
 
-A verb's module is loaded when the verb is asked for, and all of them where none is: most verbs need little of FLEX, and
-whoever takes a dead node out of DNS waits for it.
+A verb's module is loaded when the verb is asked for, and all of them where none is: most verbs need
+little of FLEX, and whoever takes a dead node out of DNS waits for it.
 """
 
 from __future__ import annotations
@@ -50,13 +51,17 @@ Words such as fair share, cold, at rest and given up are explained in docs/gloss
 # The verbs as `flex --help` lists them, and the modules of this package that bring each.
 VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("ingest", "import", "data"), ("logs",)),
-    **dict.fromkeys(("apply", "rollback", "verify", "run", "report", "history"), ("night",)),
+    **dict.fromkeys(
+        ("apply", "rollback", "verify", "run", "report", "history"), ("night",)
+    ),
     **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("orders",)),
     "whatif": ("supposing",),
     "files": ("files",),
     "export": ("export",),
     "explain": ("why",),
-    **dict.fromkeys(("demo", "init", "doctor", "serve", "completion", "version"), ("setup",)),
+    **dict.fromkeys(
+        ("demo", "init", "doctor", "serve", "completion", "version"), ("setup",)
+    ),
     "plan": ("night", "supposing"),
     "sites": ("sites",),
     "nodes": ("nodes",),
@@ -67,13 +72,16 @@ VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("config", "db"), ("setup",)),
 }
 UNTOUCHED = "nothing was read or changed"
-# Objects made before the collector looks for circles among them. A plan of ten thousand sites is hundreds of thousands,
-# none of them in a circle, and looking through them at Python's own pace takes a third of the time of such a verb.
+# Objects made before the collector looks for circles among them. A plan of ten thousand sites is
+# hundreds of thousands, none of them in a circle, and looking through them at Python's own pace
+# takes a third of the time of such a verb.
 COLLECTED_AFTER = 200_000
 
 
 def application(named: Collection[str] = ()) -> typer.Typer:
-    """With the verbs that are among these words, and those that come with them; with all where none is."""
+    """With the verbs that are among these words, and those that come with them; with all where none
+    is.
+    """
     made = typer.Typer(
         name="flex",
         help=HELP,
@@ -84,7 +92,9 @@ def application(named: Collection[str] = ()) -> typer.Typer:
         rich_markup_mode=None,
     )
     made.callback()(options)
-    for module in dict.fromkeys(module for verb in _asked_for(named) for module in VERBS[verb]):
+    for module in dict.fromkeys(
+        module for verb in _asked_for(named) for module in VERBS[verb]
+    ):
         import_module(f"flex_api.cli.{module}").add_to(made)
     return made
 
@@ -96,19 +106,38 @@ def _asked_for(named: Collection[str]) -> list[str]:
 def options(
     ctx: typer.Context,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="settings file; else $FLEX_CONFIG, else /etc/flex/flex.toml")
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="settings file; else $FLEX_CONFIG, else /etc/flex/flex.toml",
+        ),
     ] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="for people or for programs")] = Format.TABLE,
-    no_color: Annotated[bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")] = False,
+    output: Annotated[
+        Format, typer.Option("--output", "-o", help="for people or for programs")
+    ] = Format.TABLE,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="errors only")] = False,
     server: Annotated[  # noqa: ARG001  `run` has looked for it: its verbs are others
-        str, typer.Option(help="ask a FLEX server; `flex --server URL --help` says what it does for us")
+        str,
+        typer.Option(
+            help="ask a FLEX server; `flex --server URL --help` says what it does for us"
+        ),
     ] = "",
-    token_file: Annotated[Path | None, typer.Option(help="for --server: the file with the token")] = None,  # noqa: ARG001  as above
+    token_file: Annotated[  # noqa: ARG001  as above
+        Path | None, typer.Option(help="for --server: the file with the token")
+    ] = None,
 ) -> None:
     found = ctx.obj
     assert isinstance(found, Context), "main makes it"
-    found.config, found.output, found.quiet, found.color = config, output, quiet, not no_color
+    found.config, found.output, found.quiet, found.color = (
+        config,
+        output,
+        quiet,
+        not no_color,
+    )
 
 
 def main() -> NoReturn:
@@ -122,13 +151,16 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except piped.Unread:
         code = piped.end()
-    # What is left goes with the process: Python would look through it all for circles first, for a fifth of a second.
+    # What is left goes with the process: Python would look through it all for circles first, for a
+    # fifth of a second.
     gc.freeze()
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a verb; whatever happens, one clear message and an exit code from the table. Raises Unread."""
+    """Run a verb; whatever happens, one clear message and an exit code from the table. Raises
+    Unread.
+    """
     context = Context()
     # Typer's own set-up of completion comes with two options that `flex completion` replaces.
     completion_init()
@@ -154,18 +186,26 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
-    """What Typer could not read, as it says so, or as one problem where JSON is asked for: the context may not know."""
+    """What Typer could not read, as it says so, or as one problem where JSON is asked for: the
+    context may not know.
+    """
     if not _asks_for_json(arguments):
         error.show()
         return error.exit_code
     asked = f"flex {' '.join(arguments)}"[:200]
-    return fail(Misused(asked, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"), Format.JSON)
+    return fail(
+        Misused(
+            asked, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"
+        ),
+        Format.JSON,
+    )
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:
     pairs = pairwise([*arguments, ""])
     return any(
-        (one in ("-o", "--output") and value == Format.JSON) or one in ("-ojson", "--output=json")
+        (one in ("-o", "--output") and value == Format.JSON)
+        or one in ("-ojson", "--output=json")
         for one, value in pairs
     )
 
@@ -180,6 +220,10 @@ def _choose(arguments: Sequence[str]) -> typer.Typer:
 
 def _interrupt(number: int, _: FrameType | None) -> NoReturn:
     # What is simulated is nobody's work: no run takes it up.
-    kept = "nothing was kept" if "simulate" in sys.argv[1:] else "the next run takes the work up where it ended"
+    kept = (
+        "nothing was kept"
+        if "simulate" in sys.argv[1:]
+        else "the next run takes the work up where it ended"
+    )
     sys.stderr.write(f"flex: interrupted; {kept}\n")
     sys.exit(128 + number)

@@ -33,7 +33,9 @@ def show_result(asked: Asked, job: JobShown) -> None:
     ended = asked.client.follow(job, asked.context.say)
     kind, _, name = ended.result.removeprefix("/api/v1/").partition("/")
     if ended.state != "done":
-        asked.context.show_nothing(f"The job {ended.id} was {ended.state}: {ended.stage}")
+        asked.context.show_nothing(
+            f"The job {ended.id} was {ended.state}: {ended.stage}"
+        )
     elif kind == "plans":
         show_plan(asked, asked.client.plan(name)[0])
     elif kind == "nodes":
@@ -46,7 +48,9 @@ def show_plan(asked: Asked, output: PlanOutput, *, diff: bool = False) -> None:
 
 def show_nodes(asked: Asked, changed: NodeChanged | None = None) -> None:
     """All of them, and what follows from a change of one."""
-    output = NodesOutput(items=list(asked.client.nodes()), dead=asked.client.dead_nodes())
+    output = NodesOutput(
+        items=list(asked.client.nodes()), dead=asked.client.dead_nodes()
+    )
     if changed:
         notes = [*changed.notes, *_turned(asked, changed)]
         output = output.model_copy(update={"notes": notes, "preview": changed.preview})

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from flex_api.client import Client
 
-# Long before the first access log and long after the last: between these, no sum of days leaves the calendar.
+# Long before the first access log and long after the last: between these, no sum of days leaves the
+# calendar.
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 Given = TypeVar("Given", bound=BaseModel)
 # As rest_schemas.py has it for the API.
@@ -49,9 +50,17 @@ def _clean(given: str) -> str:
 
 
 # Options and arguments that mean the same everywhere.
-Reason = Annotated[str, typer.Option(callback=_clean, help="for the record, and for whoever wonders later")]
+Reason = Annotated[
+    str,
+    typer.Option(callback=_clean, help="for the record, and for whoever wonders later"),
+]
 Campaign = Annotated[
-    str, typer.Option(callback=_clean, metavar="NAME", help="on top of the standing wish, and gone when it ends")
+    str,
+    typer.Option(
+        callback=_clean,
+        metavar="NAME",
+        help="on top of the standing wish, and gone when it ends",
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]
 TakeBack = Annotated[
@@ -59,12 +68,15 @@ TakeBack = Annotated[
     typer.Option(
         "--take-back",
         metavar="SITE",
-        help="say in DNS again what FLEX said there, though somebody else changed it; may be repeated",
+        help="say in DNS again what FLEX said there, though somebody else changed "
+        "it; may be repeated",
     ),
 ]
 SiteName = Annotated[str, typer.Argument(metavar="SITE")]
 NodeName = Annotated[str, typer.Argument(metavar="NODE")]
-PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]
+PlanId = Annotated[
+    str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")
+]
 
 
 class Format(StrEnum):
@@ -102,7 +114,10 @@ class Context:
     @property
     def console(self) -> Console:
         """Where results go. Without a terminal there is no colour and no line is cut."""
-        return self._console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty())
+        return self._console(
+            width=None if sys.stdout.isatty() else 200,
+            soft_wrap=not sys.stdout.isatty(),
+        )
 
     @property
     def progress(self) -> Console | None:
@@ -111,8 +126,12 @@ class Context:
             return None
         return self._console(stderr=True)
 
-    def _console(self, *, stderr: bool = False, width: int | None = None, soft_wrap: bool = False) -> Console:
-        """What is printed is shown as it is: `[ingest]` is no markup, nor has an address `::100:` a picture in it."""
+    def _console(
+        self, *, stderr: bool = False, width: int | None = None, soft_wrap: bool = False
+    ) -> Console:
+        """What is printed is shown as it is: `[ingest]` is no markup, nor has an address `::100:` a
+        picture in it.
+        """
         from rich.console import Console
 
         return Console(
@@ -155,7 +174,9 @@ def now() -> datetime:
 
 
 def moment_in_range(option: str, given: datetime) -> datetime:
-    """A moment that a person wrote, in UTC. Raises BadInput for one so far away that no calendar can count from it."""
+    """A moment that a person wrote, in UTC. Raises BadInput for one so far away that no calendar
+    can count from it.
+    """
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
     if not EARLIEST <= moment < LATEST:
         raise BadInput(
@@ -175,7 +196,9 @@ def moment(option: str, given: str) -> datetime | None:
         return moment_in_range(option, datetime.fromisoformat(given))
     except ValueError as error:
         advice = "write it as 2026-12-01T06:00Z"
-        raise BadInput(f"{option} {given}", str(error), kept="nothing was changed", advice=advice) from error
+        raise BadInput(
+            f"{option} {given}", str(error), kept="nothing was changed", advice=advice
+        ) from error
 
 
 def given_as(model: type[Given], **values: object) -> Given:
@@ -216,13 +239,21 @@ def fail(error: FlexError, output: Format) -> int:
             unchanged=error.kept,
             next_step=error.advice,
             stops=[
-                StopRow(rule=stop.rule, limit=stop.limit, actual=stop.actual, said=stop.said, override=stop.way_past)
+                StopRow(
+                    rule=stop.rule,
+                    limit=stop.limit,
+                    actual=stop.actual,
+                    said=stop.said,
+                    override=stop.way_past,
+                )
                 for stop in error.stops
             ],
         )
         sys.stderr.write(problem.model_dump_json(indent=2) + "\n")
     else:
-        sys.stderr.write(f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n")
+        sys.stderr.write(
+            f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n"
+        )
     return error.exit_code
 
 

@@ -1,7 +1,7 @@
 """Options that every verb takes, before the verb and behind it.
 
-In goes an application, out comes its command with those options on each verb. What one says behind the verb is in the
-context before the verb runs.
+In goes an application, out comes its command with those options on each verb. What one says behind
+the verb is in the context before the verb runs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,13 @@ def _choose(ctx: typer.Context, wanted: Format | None) -> None:
 
 Output = Annotated[
     Format | None,
-    typer.Option("--output", "-o", callback=_choose, expose_value=False, help="for people or for programs"),
+    typer.Option(
+        "--output",
+        "-o",
+        callback=_choose,
+        expose_value=False,
+        help="for people or for programs",
+    ),
 ]
 
 

@@ -25,17 +25,32 @@ def add_to(app: typer.Typer) -> None:
 def export(
     ctx: typer.Context,
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTS))],
-    plan_id: Annotated[str, typer.Argument(metavar="[PLAN]", help="none for the latest")] = "",
-    zone: Annotated[list[str] | None, typer.Option(help="this zone only; may be repeated")] = None,
-    to: Annotated[Path | None, typer.Option(metavar="DIR", help="write a file for each zone into this folder")] = None,
+    plan_id: Annotated[
+        str, typer.Argument(metavar="[PLAN]", help="none for the latest")
+    ] = "",
+    zone: Annotated[
+        list[str] | None, typer.Option(help="this zone only; may be repeated")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="write a file for each zone into this folder"),
+    ] = None,
 ) -> None:
-    """Print the records of a plan for another tool. nsupdate gets its changes, with what they require."""
+    """Print the records of a plan for another tool. nsupdate gets its changes, with what they
+    require.
+    """
     if form not in EXPORTS:
-        raise _bad(f"exporting as {form!r}", f"there are {', '.join(EXPORTS)}", "name one of them")
+        raise _bad(
+            f"exporting as {form!r}",
+            f"there are {', '.join(EXPORTS)}",
+            "name one of them",
+        )
     found = context(ctx)
     with open_world(found) as here:
         wanted = exporting.zones(here, _plan_to_export(here, plan_id), zone or ())
-        wanted = exporting.with_controller(here, wanted) if form == "nsupdate" else wanted
+        wanted = (
+            exporting.with_controller(here, wanted) if form == "nsupdate" else wanted
+        )
     if to is None:
         sys.stdout.write(_together(form, wanted))
         return
@@ -47,12 +62,18 @@ def _together(form: str, wanted: Sequence[Wanted]) -> str:
     """A zone's file takes no names of another zone."""
     if form == "zone" and len(wanted) > 1:
         answer = f"the plan has {len(wanted)} of them, and a zone's file holds one"
-        raise _bad("the lines of a zone", answer, "name one with --zone, or write a file for each with --to DIR")
+        raise _bad(
+            "the lines of a zone",
+            answer,
+            "name one with --zone, or write a file for each with --to DIR",
+        )
     return EXPORTS[form](wanted)
 
 
 def _write(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
-    paths = [folder / f"{one.zone_plan.zone}{ENDINGS.get(form, form)}" for one in wanted]
+    paths = [
+        folder / f"{one.zone_plan.zone}{ENDINGS.get(form, form)}" for one in wanted
+    ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, one in zip(paths, wanted, strict=True):
@@ -72,7 +93,12 @@ def _plan_to_export(here: World, plan_id: str) -> Plan:
         return here.store.plan(plan_id)
     latest = here.store.plans(1)
     if not latest:
-        raise NoData("the latest plan", "there is none", kept="nothing was printed", advice="make one with `flex plan`")
+        raise NoData(
+            "the latest plan",
+            "there is none",
+            kept="nothing was printed",
+            advice="make one with `flex plan`",
+        )
     return latest[0]
 
 

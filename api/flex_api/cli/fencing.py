@@ -1,4 +1,6 @@
-"""The verbs `flex dns`: which controller may change our zones, and how one takes the place of another."""
+"""The verbs `flex dns`: which controller may change our zones, and how one takes the place of
+another.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from flex_api.night.leases import lease
 from flex_api.schemas.night import HoldersOutput, HoldRow
 from flex_api.told import text
 
-dns_app = typer.Typer(help="Who may change our zones.", no_args_is_help=True, rich_markup_mode=None)
+dns_app = typer.Typer(
+    help="Who may change our zones.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,10 +37,16 @@ def dns_holders(ctx: typer.Context) -> None:
 @dns_app.command("takeover")
 def dns_takeover(
     ctx: typer.Context,
-    was: Annotated[str, typer.Option("--from", metavar="CONTROLLER", help="as `flex dns holders` shows it")],
+    was: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="CONTROLLER", help="as `flex dns holders` shows it"
+        ),
+    ],
     reason: Reason = "",
 ) -> None:
-    """Make the zones of another controller ours: one that is gone for good, or that this one is a move of.
+    """Make the zones of another controller ours: one that is gone for good, or that this one is a
+    move of.
 
     One that still runs is locked out by this, wherever it is.
     """
@@ -47,4 +57,8 @@ def dns_takeover(
 
 
 def _output(holds: list[Hold]) -> HoldersOutput:
-    return HoldersOutput(items=[HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds])
+    return HoldersOutput(
+        items=[
+            HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds
+        ]
+    )

@@ -33,19 +33,39 @@ def add_to(app: typer.Typer) -> None:
 
 def files(
     ctx: typer.Context,
-    site: Annotated[str, typer.Argument(metavar="[SITE]", help="all sites together when none is given")] = "",
-    sort: Annotated[Order, typer.Option(help="what comes first: the largest of this")] = Order.REQUESTS,
-    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="how many files")] = 20,
-    match: Annotated[str, typer.Option(metavar="PATTERN", help="only such targets: '/img/*.jpg'")] = "",
+    site: Annotated[
+        str,
+        typer.Argument(metavar="[SITE]", help="all sites together when none is given"),
+    ] = "",
+    sort: Annotated[
+        Order, typer.Option(help="what comes first: the largest of this")
+    ] = Order.REQUESTS,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="how many files")
+    ] = 20,
+    match: Annotated[
+        str, typer.Option(metavar="PATTERN", help="only such targets: '/img/*.jpg'")
+    ] = "",
     days: Annotated[
-        int, typer.Option(min=0, max=366, help="of so many last days; else of the latest profiles' period")
+        int,
+        typer.Option(
+            min=0,
+            max=366,
+            help="of so many last days; else of the latest profiles' period",
+        ),
     ] = 0,
-    as_csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, a file a line")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="comma-separated values, a file a line")
+    ] = False,
 ) -> None:
-    """The files of a site: the most requested, the largest, and how few of them make nearly all of the traffic."""
+    """The files of a site: the most requested, the largest, and how few of them make nearly all of
+    the traffic.
+    """
     found = context(ctx)
     with open_world(found) as here:
-        output = files_output(here, site, days=days, order=sort.value, limit=limit, match=match)
+        output = files_output(
+            here, site, days=days, order=sort.value, limit=limit, match=match
+        )
     if as_csv:
         _write_csv(output)
     else:
@@ -62,7 +82,10 @@ def _write_csv(output: FilesOutput) -> None:
 def _show(console: Console, output: FilesOutput) -> None:
     table = grid("site", "target", "requests>", "sent>", "size>", "last access")
     for row in output.items:
-        sizes = words.size(row.sent_bytes), words.size(row.size_bytes) if row.size_bytes else "not known"
+        sizes = (
+            words.size(row.sent_bytes),
+            words.size(row.size_bytes) if row.size_bytes else "not known",
+        )
         last = words.when(row.last_access) if row.last_access else ""
         table.add_row(row.site, row.target, f"{row.requests:,}", *sizes, last)
     console.print(table)
@@ -73,7 +96,14 @@ def _show(console: Console, output: FilesOutput) -> None:
 
 def _sentence(row: LocalityRow) -> str:
     """1,203 of 17,955 files (243 MB, 24 % of the working set) answer 97 % of the requests."""
-    share = words.share(row.size_bytes / row.working_set_bytes) if row.working_set_bytes else "none"
+    share = (
+        words.share(row.size_bytes / row.working_set_bytes)
+        if row.working_set_bytes
+        else "none"
+    )
     files = f"{row.files:,} of {words.count(row.all_files, 'file')}"
     does = "answer" if row.of == "requests" else "send"
-    return f"{files} ({words.size(row.size_bytes)}, {share} of the working set) {does} {row.percent} % of the {row.of}."
+    return (
+        f"{files} ({words.size(row.size_bytes)}, {share} of the working set) "
+        f"{does} {row.percent} % of the {row.of}."
+    )

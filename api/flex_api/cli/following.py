@@ -1,4 +1,6 @@
-"""A bar that follows the reading of logs, where a person watches; nothing is shown in a pipe or under cron."""
+"""A bar that follows the reading of logs, where a person watches; nothing is shown in a pipe or
+under cron.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.progress import Progress as Bar
 
 from flex_api.cli.common import now
@@ -23,7 +31,8 @@ def following(console: Console | None) -> Iterator[Progress]:
         yield lambda _: None
         return
     columns = (
-        # A column reads markup by itself, whatever its console does: logs may be called `access[1].log`.
+        # A column reads markup by itself, whatever its console does: logs may be called
+        # `access[1].log`.
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),

@@ -36,7 +36,12 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 # What is said of files that a run could not use and somebody has to mend.
 UNREAD = ("unreadable", "unknown format", "unknown site")
 
-Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 20 when nothing would be planned from them")]
+Detailed = Annotated[
+    bool,
+    typer.Option(
+        "--detailed-exitcode", help="exit 20 when nothing would be planned from them"
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,30 +54,52 @@ def ingest(
     ctx: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="read these; - is standard input. None: what is new in every source"),
+        typer.Argument(
+            metavar="[FILE]...",
+            help="read these; - is standard input. None: what is new in every source",
+        ),
     ] = None,
-    source: Annotated[str, typer.Option(metavar="NAME", help="this source of the settings: n1 or n1:example.org")] = "",
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="this source of the settings: n1 or n1:example.org"
+        ),
+    ] = "",
     node: Annotated[str, typer.Option(help="the files are logs of this node")] = "",
     site: Annotated[str, typer.Option(help="and of this site")] = "",
-    format_: Annotated[str, typer.Option("--format", help="and in this format, or auto")] = "",
+    format_: Annotated[
+        str, typer.Option("--format", help="and in this format, or auto")
+    ] = "",
     invalid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write every malformed line to this file")
+        Path | None,
+        typer.Option(metavar="FILE", help="write every malformed line to this file"),
     ] = None,
-    invalid_limit: Annotated[int, typer.Option(metavar="MB", min=1, help="how large that file may become")] = 100,
+    invalid_limit: Annotated[
+        int, typer.Option(metavar="MB", min=1, help="how large that file may become")
+    ] = 100,
     partials_only: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="count beside the logs, without the database: parcels go to DIR/out"),
+        typer.Option(
+            metavar="DIR",
+            help="count beside the logs, without the database: parcels go to DIR/out",
+        ),
     ] = None,
     count_copies: Annotated[
         bool,
-        typer.Option("--count-copies", help="count FILE also where it was taken for a counted log that was edited"),
+        typer.Option(
+            "--count-copies",
+            help="count FILE also where it was taken for a counted log that was edited",
+        ),
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="a row for every file")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="a row for every file")
+    ] = False,
 ) -> None:
     """Read what is new in the access logs. Every line is counted once, however often this runs.
 
-    A log is known by what it contains, so a file, a packed copy of it and a pipe that brings it count once. So does a
-    file whose addresses were masked after it was read: `flex data` shows it, and --count-copies counts it all the same.
+    A log is known by what it contains, so a file, a packed copy of it and a pipe that brings it
+    count once. So does a file whose addresses were masked after it was read: `flex data` shows it,
+    and --count-copies counts it all the same.
     """
     found = context(ctx)
     asked = Asked(tuple(files or ()), source, node, site, format_)
@@ -85,11 +112,18 @@ def ingest(
             with open_world(found) as here, lease(here, "ingest"):
                 chosen_ = _of_settings(asked, here.settings)
                 if count_copies:
-                    here.store.note("ingest.count-copies", ", ".join(map(path_text, asked.files)), None, None)
+                    here.store.note(
+                        "ingest.count-copies",
+                        ", ".join(map(path_text, asked.files)),
+                        None,
+                        None,
+                    )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
     output = readings.ingest_output(reports, bad, partials_only)
     found.show(output, lambda console: text.ingest(console, output, every=verbose))
-    if unread := [each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE]:
+    if unread := [
+        each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE
+    ]:
         raise _unread(unread)
 
 
@@ -100,7 +134,8 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
         "reading the access logs",
         f"{words.count(len(files), 'file')} could not be read: {first}{more}",
         kept="all others are read, and what is in them is counted",
-        advice="mend the rights on it, or its format or site in [[ingest.source]], or keep it out of the glob; "
+        advice="mend the rights on it, or its format or site in [[ingest.source]], "
+        "or keep it out of the glob; "
         "`flex data` shows each until then",
     )
 
@@ -130,18 +165,28 @@ def _no_copies() -> BadInput:
 
 
 def _beside(
-    found: Context, asked: Asked, directory: Path, invalid: Invalid | None, count_copies: bool
+    found: Context,
+    asked: Asked,
+    directory: Path,
+    invalid: Invalid | None,
+    count_copies: bool,
 ) -> tuple[FileReport, ...]:
     """A machine with nothing but logs needs no settings when the command line says what they are."""
     with following(found.progress) as told:
-        return ingest_only.ingest(_of_machine(found, asked), directory, now(), told, invalid, count_copies)
+        return ingest_only.ingest(
+            _of_machine(found, asked), directory, now(), told, invalid, count_copies
+        )
 
 
 def _of_machine(found: Context, asked: Asked) -> tuple[Source, ...]:
     if asked.files and asked.node and not found.path.exists():
         return (of_files(asked, (), SiteRule()),)
     every = sources(found.settings)
-    return (of_files(asked, every, site_names(found.settings)),) if asked.files else choose(asked, every)
+    return (
+        (of_files(asked, every, site_names(found.settings)),)
+        if asked.files
+        else choose(asked, every)
+    )
 
 
 @contextmanager
@@ -155,20 +200,36 @@ def _invalid(path: Path | None, megabytes: int) -> Iterator[Invalid | None]:
 
 def import_(
     ctx: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="parcels, or directories they arrive in")],
-    node: Annotated[str, typer.Option(help="refuse what says it is of another node")] = "",
-    delete: Annotated[bool, typer.Option("--delete", help="remove each parcel that is in the database")] = False,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="parcels, or directories they arrive in"
+        ),
+    ],
+    node: Annotated[
+        str, typer.Option(help="refuse what says it is of another node")
+    ] = "",
+    delete: Annotated[
+        bool,
+        typer.Option("--delete", help="remove each parcel that is in the database"),
+    ] = False,
 ) -> None:
-    """Take in what `flex ingest --partials-only` counted beside the logs. A parcel counts once, as often as it comes.
+    """Take in what `flex ingest --partials-only` counted beside the logs. A parcel counts once, as
+    often as it comes.
 
-    Each is checked whole before any of it is used; a damaged one is refused and the others are taken.
+    Each is checked whole before any of it is used; a damaged one is refused and the others are
+    taken.
     """
     found = context(ctx)
     with open_world(found) as here, lease(here, "import"):
         allowed = _sources_allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
-        taken = arrivals.take(paths, here.store, here.settings.ingest.directory, allowed, known_too=delete)
-        missing = holes([arrival.segment for arrival in taken if arrival.segment], here.store)
+        taken = arrivals.take(
+            paths, here.store, here.settings.ingest.directory, allowed, known_too=delete
+        )
+        missing = holes(
+            [arrival.segment for arrival in taken if arrival.segment], here.store
+        )
     if delete:
         _delete(taken)
     output = readings.import_output(taken, missing)
@@ -179,7 +240,9 @@ def import_(
 
 def _sources_allowed(settings: Settings, node: str) -> set[tuple[str, str]]:
     """Sources whose logs are not read here: of those that are, a parcel would count twice."""
-    shipped = {(source.name, source.node) for source in sources(settings) if not source.globs}
+    shipped = {
+        (source.name, source.node) for source in sources(settings) if not source.globs
+    }
     return {pair for pair in shipped if node in ("", pair[1])}
 
 
@@ -205,10 +268,17 @@ def data(
     as_of: AsOf = None,
     detailed_exitcode: Detailed = False,
     damaged: Annotated[
-        Path | None, typer.Option("--set-aside", metavar="FILE", help="go on without counts that cannot be read")
+        Path | None,
+        typer.Option(
+            "--set-aside",
+            metavar="FILE",
+            help="go on without counts that cannot be read",
+        ),
     ] = None,
 ) -> None:
-    """Show how far the logs can be trusted: per source and node, what is missing, malformed, late or misdated."""
+    """Show how far the logs can be trusted: per source and node, what is missing, malformed, late
+    or misdated.
+    """
     found = context(ctx)
     with open_world(found, as_of) as here:
         for path in set_aside(damaged) if damaged else ():
@@ -216,7 +286,9 @@ def data(
         moment = here.clock()
         period = Period.days_before(moment, here.settings.profile.window.days)
         judged = trust.judge(here.settings, here.store, period, moment)
-        output = trust.data_output(judged, period, trust.unused(here.settings, here.store, period))
+        output = trust.data_output(
+            judged, period, trust.unused(here.settings, here.store, period)
+        )
     found.show(output, lambda console: text.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
         raise typer.Exit(20)

@@ -16,7 +16,16 @@ import typer
 from flex.errors import BadInput, NoData, Unreachable, Unverified
 from flex.loop.pending import WAITING
 from flex.model.domain import Plan, Run
-from flex_api.cli.common import Context, DryRun, Reason, TakeBack, author, context, now, write
+from flex_api.cli.common import (
+    Context,
+    DryRun,
+    Reason,
+    TakeBack,
+    author,
+    context,
+    now,
+    write,
+)
 from flex_api.cli.following import count_down
 from flex_api.cli.opening import open_world
 from flex_api.cli.timers import is_started_by_timer
@@ -26,7 +35,13 @@ from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import paper, reporting
 from flex_api.report.page import put
-from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, RunsOutput, VerifyOutput
+from flex_api.schemas.verbs import (
+    PlanOutput,
+    ReportOutput,
+    RunOutput,
+    RunsOutput,
+    VerifyOutput,
+)
 from flex_api.told import text
 from flex_api.wiring import World
 
@@ -34,7 +49,13 @@ AsOf = Annotated[
     datetime | None,
     typer.Option(
         "--as-of",
-        formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d"],
+        formats=[
+            "%Y-%m-%dT%H:%M:%S",
+            "%Y-%m-%dT%H:%M:%SZ",
+            "%Y-%m-%dT%H:%M",
+            "%Y-%m-%dT%H:%MZ",
+            "%Y-%m-%d",
+        ],
         help="take this for the present, in UTC, with or without a Z; to try old logs",
     ),
 ]
@@ -47,7 +68,12 @@ Forced = Annotated[
     ),
 ]
 NOT_KEPT = "a dry run: this plan was shown and not kept"
-Detailed = Annotated[bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")]
+Detailed = Annotated[
+    bool,
+    typer.Option(
+        "--detailed-exitcode", help="exit 10 when there is something to change"
+    ),
+]
 
 
 class ReportFormat(StrEnum):
@@ -58,7 +84,10 @@ class ReportFormat(StrEnum):
 
 ReportForm = Annotated[ReportFormat, typer.Option("--format", help="html, json or md")]
 
-plan_app = typer.Typer(help="Make a plan and show it. Nothing but the journal changes.", rich_markup_mode=None)
+plan_app = typer.Typer(
+    help="Make a plan and show it. Nothing but the journal changes.",
+    rich_markup_mode=None,
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -84,7 +113,9 @@ def plan(
     with open_world(found, as_of, reason=reason) as here, lease(here, "plan") as held:
         applying.refuse_half_applied(here, "making a plan")
         nightly.learn(here, force or ())
-        plan = nightly.propose(here, force or (), author=author(), take_back=take_back or ()).plan
+        plan = nightly.propose(
+            here, force or (), author=author(), take_back=take_back or ()
+        ).plan
         held.concerns(plan)
     show(found, plan, diff=diff)
     if detailed_exitcode and (plan.changes or plan.moves):
@@ -92,7 +123,9 @@ def plan(
 
 
 @plan_app.command("list")
-def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
+def plan_list(
+    ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20
+) -> None:
     """The latest plans, newest first."""
     found = context(ctx)
     with open_world(found) as here:
@@ -101,7 +134,9 @@ def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=
 
 
 @plan_app.command("show")
-def plan_show(ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]) -> None:
+def plan_show(
+    ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]
+) -> None:
     """One plan whole, with the changes in DNS."""
     found = context(ctx)
     with open_world(found) as here:
@@ -118,7 +153,10 @@ def plan_discard(
 ) -> None:
     """Put a plan aside; it can not be applied any more."""
     found = context(ctx)
-    with open_world(found, reason=reason) as here, nullcontext() if dry_run else lease(here, "discard"):
+    with (
+        open_world(found, reason=reason) as here,
+        nullcontext() if dry_run else lease(here, "discard"),
+    ):
         plan = approving.discard(here, plan_id, reason, dry_run=dry_run)
     show(found, plan)
 
@@ -126,26 +164,63 @@ def plan_discard(
 def apply(
     ctx: typer.Context,
     plan_id: Annotated[
-        str, typer.Argument(metavar="PLAN", help="its id or the beginning of it; none for the latest")
+        str,
+        typer.Argument(
+            metavar="PLAN", help="its id or the beginning of it; none for the latest"
+        ),
     ] = "",
-    checksum: Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")] = "",
-    force: Annotated[list[str] | None, typer.Option(metavar="RULE", help="go over this limit; may be repeated")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="finish what an interrupted run began")] = False,
+    checksum: Annotated[
+        str, typer.Option(help="refuse unless the plan's digest begins so")
+    ] = "",
+    force: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="go over this limit; may be repeated"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="finish what an interrupted run began")
+    ] = False,
     abandon: Annotated[
-        bool, typer.Option("--abandon", help="give up what an interrupted run began: what DNS says is in force")
+        bool,
+        typer.Option(
+            "--abandon",
+            help="give up what an interrupted run began: what DNS says is in force",
+        ),
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="take back what an interrupted run began")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="take back what an interrupted run began")
+    ] = False,
     by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="somebody put it into DNS already: send nothing, ask every name server")
+        bool,
+        typer.Option(
+            "--by-hand",
+            help="somebody put it into DNS already: send nothing, ask every name server",
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="return when no resolver has an old answer any more")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would be sent")
+    ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="return when no resolver has an old answer any more"
+        ),
+    ] = False,
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
+    """Push a plan to the name server and check the answers. It is applied as it was shown, or
+    refused.
+    """
     found = context(ctx)
-    _refuse_two({"--resume": resume, "--undo": undo, "--abandon": abandon, "--by-hand": by_hand}, plan_id)
+    _refuse_two(
+        {
+            "--resume": resume,
+            "--undo": undo,
+            "--abandon": abandon,
+            "--by-hand": by_hand,
+        },
+        plan_id,
+    )
     with open_world(found, as_of, reason=reason) as here:
         if dry_run:
             show(found, _plan_to_apply(here, plan_id), diff=True)
@@ -158,8 +233,15 @@ def apply(
             held.concerns(wanted)
             stopping.refuse_strange(force or (), "applying a plan")
             step = Steps(here, held.run)
-            way = applying.accept if by_hand else partial(applying.apply, enters=step.enter)
-            plan = step.through(lambda: way(here, wanted.id, force=force or [], checksum=checksum), _became)
+            way = (
+                applying.accept
+                if by_hand
+                else partial(applying.apply, enters=step.enter)
+            )
+            plan = step.through(
+                lambda: way(here, wanted.id, force=force or [], checksum=checksum),
+                _became,
+            )
     show(found, plan)
     if wait and plan.old_answers_until:
         count_down(found.progress, plan.old_answers_until)
@@ -171,7 +253,9 @@ def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
     if len(given) > 1:
         raise typer.BadParameter(f"{given[1]} goes not with {given[0]}")
     if plan_id and given and given != ["--by-hand"]:
-        raise typer.BadParameter(f"{given[0]} is about what was begun, and takes no plan")
+        raise typer.BadParameter(
+            f"{given[0]} is about what was begun, and takes no plan"
+        )
 
 
 def _end(found: Context, here: World, way: str) -> None:
@@ -182,7 +266,11 @@ def _end(found: Context, here: World, way: str) -> None:
             held.concerns(plan)
         step = Steps(here, held.run)
         ways = {
-            "resume": partial(step.through, lambda: applying.finish(here, step.enter), lambda _: "done"),
+            "resume": partial(
+                step.through,
+                lambda: applying.finish(here, step.enter),
+                lambda _: "done",
+            ),
             "undo": partial(step, way, lambda: applying.take_back(here), ", ".join),
             "abandon": partial(step, way, lambda: applying.give_up(here), ", ".join),
         }
@@ -203,29 +291,52 @@ def _plan_to_apply(here: World, plan_id: str) -> Plan:
     if plan_id:
         return here.store.plan(plan_id)
     in_force = here.store.in_force()
-    waiting = [one for one in here.store.plans() if one.state in WAITING and one.base == in_force]
+    waiting = [
+        one
+        for one in here.store.plans()
+        if one.state in WAITING and one.base == in_force
+    ]
     found = (*here.store.plans(state="applying"), *waiting)
     if not found:
-        raise NoData("the plan to apply", "none waits", kept="nothing was changed", advice="make one with `flex plan`")
+        raise NoData(
+            "the plan to apply",
+            "none waits",
+            kept="nothing was changed",
+            advice="make one with `flex plan`",
+        )
     return found[0]
 
 
 def _latest(here: World) -> Plan:
     latest = here.store.plans(1)
     if not latest:
-        raise NoData("the latest plan", "there is none", kept="nothing was changed", advice="make one with `flex plan`")
+        raise NoData(
+            "the latest plan",
+            "there is none",
+            kept="nothing was changed",
+            advice="make one with `flex plan`",
+        )
     return latest[0]
 
 
 def rollback(
     ctx: typer.Context,
-    to: Annotated[str, typer.Option(metavar="PLAN", help="the partition of this plan; none for the one before")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")] = False,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="PLAN", help="the partition of this plan; none for the one before"
+        ),
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")
+    ] = False,
     force: Annotated[list[str] | None, typer.Option(metavar="RULE")] = None,
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Go back to a partition that was in force earlier. That is an ordinary plan under the same guards."""
+    """Go back to a partition that was in force earlier. That is an ordinary plan under the same
+    guards.
+    """
     found = context(ctx)
     stopping.refuse_strange(force or (), "going back")
     if dry_run:
@@ -233,23 +344,35 @@ def rollback(
             applying.refuse_half_applied(here, "making a plan back")
             made = nightly.way_back(here, nightly.earlier(here.store, to)).plan
         # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
-        show(found, replace(made, state="discarded", author=author(), message=NOT_KEPT), diff=True)
+        show(
+            found,
+            replace(made, state="discarded", author=author(), message=NOT_KEPT),
+            diff=True,
+        )
         return
-    with open_world(found, as_of, reason=reason) as here, lease(here, "rollback") as held:
+    with (
+        open_world(found, as_of, reason=reason) as here,
+        lease(here, "rollback") as held,
+    ):
         applying.refuse_half_applied(here, "making a plan back")
-        plan = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).plan
+        plan = nightly.go_back(
+            here, nightly.earlier(here.store, to), author=author()
+        ).plan
         held.concerns(plan)
         step = Steps(here, held.run)
-        plan = step.through(lambda: applying.apply(here, plan.id, force=force or [], enters=step.enter), _became)
+        plan = step.through(
+            lambda: applying.apply(here, plan.id, force=force or [], enters=step.enter),
+            _became,
+        )
     show(found, plan)
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """Compare DNS with the partition in force. Every name server is asked for every name.
 
-    A secondary that is behind its primary is told so, and has `dns.settle` to follow.
-    Exits 32 when a server says something else, or when sites are on nodes that are gone and could not be checked; 30
-    when a server does not answer and the others agree.
+    A secondary that is behind its primary is told so, and has `dns.settle` to follow. Exits 32 when
+    a server says something else, or when sites are on nodes that are gone and could not be checked;
+    30 when a server does not answer and the others agree.
     """
     found = context(ctx)
     with open_world(found) as here:
@@ -276,10 +399,18 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     """
     found = context(ctx)
     with open_world(found, as_of) as here:
-        night = nightly.run(here, force or (), author="" if is_started_by_timer() else author())
+        night = nightly.run(
+            here, force or (), author="" if is_started_by_timer() else author()
+        )
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
-    output = RunOutput(run=present.run_row(stored), plan=present.plan_output(night.plan), report=str(night.report))
-    found.show(output, lambda console: text.plan(console, present.plan_output(night.plan)))
+    output = RunOutput(
+        run=present.run_row(stored),
+        plan=present.plan_output(night.plan),
+        report=str(night.report),
+    )
+    found.show(
+        output, lambda console: text.plan(console, present.plan_output(night.plan))
+    )
     found.say(f"\nReport: {night.report}")
     if night.exit_code:
         raise typer.Exit(night.exit_code)
@@ -287,12 +418,18 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
 
 def report(
     ctx: typer.Context,
-    plan_id: Annotated[str, typer.Argument(metavar="PLAN", help="none for the latest")] = "",
+    plan_id: Annotated[
+        str, typer.Argument(metavar="PLAN", help="none for the latest")
+    ] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="as PDF beside it, too, printed by Chromium")] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="as PDF beside it, too, printed by Chromium")
+    ] = False,
     form: ReportForm = ReportFormat.HTML,
 ) -> None:
-    """Write the report of a plan: one HTML file that opens anywhere, or JSON or Markdown to standard output."""
+    """Write the report of a plan: one HTML file that opens anywhere, or JSON or Markdown to
+    standard output.
+    """
     found = context(ctx)
     with open_world(found) as here:
         plan = here.store.plan(plan_id) if plan_id else _latest(here)
@@ -306,7 +443,9 @@ def report(
 
 
 def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
-    """A report of any form where it was asked for. Raises BadInput for a printed one that has no file."""
+    """A report of any form where it was asked for. Raises BadInput for a printed one that has no
+    file.
+    """
     if to is None:
         write(_text(told))
         return
@@ -316,16 +455,25 @@ def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
 
 def _text(told: str | bytes) -> str:
     if isinstance(told, bytes):
-        raise BadInput("--pdf without --to", "PDF is no text", kept="nothing was written", advice="say --to FILE")
+        raise BadInput(
+            "--pdf without --to",
+            "PDF is no text",
+            kept="nothing was written",
+            advice="say --to FILE",
+        )
     return told
 
 
-def history(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
+def history(
+    ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20
+) -> None:
     """The latest runs, newest first: how they ended, what moved, how good the predictions were."""
     found = context(ctx)
     with open_world(found) as here:
         runs = here.store.runs(limit)
-        output = RunsOutput(items=[present.run_row(run, _plan_of(here, run)) for run in runs])
+        output = RunsOutput(
+            items=[present.run_row(run, _plan_of(here, run)) for run in runs]
+        )
     found.show(output, lambda console: text.runs(console, output))
 
 

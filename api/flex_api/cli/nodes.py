@@ -13,7 +13,17 @@ from flex.errors import BadInput
 from flex.loop import verify
 from flex.model.domain import Node, Plan
 from flex.model.orders import NodeOrder, OrderState
-from flex_api.cli.common import Context, DryRun, NodeName, Reason, author, context, moment, now, split_names
+from flex_api.cli.common import (
+    Context,
+    DryRun,
+    NodeName,
+    Reason,
+    author,
+    context,
+    moment,
+    now,
+    split_names,
+)
 from flex_api.cli.opening import open_world
 from flex_api.known import present
 from flex_api.night import failover, nodes
@@ -22,14 +32,20 @@ from flex_api.schemas.night import NodesOutput
 from flex_api.told import preview_text, text, words
 from flex_api.wiring import World
 
-Addresses = Annotated[str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")]
+Addresses = Annotated[
+    str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")
+]
 Ram = Annotated[str, typer.Option(help="page cache to count on, such as '12 GiB'")]
-Capacity = Annotated[float | None, typer.Option(help="service rate beside the other nodes")]
+Capacity = Annotated[
+    float | None, typer.Option(help="service rate beside the other nodes")
+]
 
 # What follows from a change, and the node as it would be.
 Noted = tuple[list[str], Node]
 
-nodes_app = typer.Typer(help="Nodes: their load and state.", no_args_is_help=True, rich_markup_mode=None)
+nodes_app = typer.Typer(
+    help="Nodes: their load and state.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -57,7 +73,12 @@ def nodes_add(
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
     wanted = check(node, addresses, ram, 1.0 if capacity is None else capacity)
-    _send_order(ctx, lambda here: (nodes.add(here, wanted, dry_run=dry_run), wanted), reason, dry_run)
+    _send_order(
+        ctx,
+        lambda here: (nodes.add(here, wanted, dry_run=dry_run), wanted),
+        reason,
+        dry_run,
+    )
 
 
 @nodes_app.command("set")
@@ -70,13 +91,19 @@ def nodes_set(
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Change a node's memory, capacity or addresses from the next plan on, whatever the settings say."""
+    """Change a node's memory, capacity or addresses from the next plan on, whatever the settings
+    say.
+    """
 
     def change(here: World) -> Noted:
         old = nodes.find(here, node)
         given = addresses or ",".join(old.addresses)
-        wanted = check(node, given, ram or old.ram, old.capacity if capacity is None else capacity)
-        return nodes.put(here, wanted, dry_run=dry_run), replace(wanted, state=old.state)
+        wanted = check(
+            node, given, ram or old.ram, old.capacity if capacity is None else capacity
+        )
+        return nodes.put(here, wanted, dry_run=dry_run), replace(
+            wanted, state=old.state
+        )
 
     if not (addresses or ram or capacity is not None):
         raise BadInput(
@@ -93,46 +120,80 @@ def nodes_drain(
     ctx: typer.Context,
     node: NodeName,
     deadline: Annotated[
-        str, typer.Option(metavar="TIME", help="empty by then, also at the cost of more moves in one night")
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="empty by then, also at the cost of more moves in one night",
+        ),
     ] = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Move everything off a node with the next plans; it goes on serving until then. Pins to it are suspended."""
+    """Move everything off a node with the next plans; it goes on serving until then. Pins to it are
+    suspended.
+    """
     _send_order(
-        ctx, lambda here: _order(here, node, "draining", reason, deadline, dry_run), reason, dry_run, turns=True
+        ctx,
+        lambda here: _order(here, node, "draining", reason, deadline, dry_run),
+        reason,
+        dry_run,
+        turns=True,
     )
 
 
 @nodes_app.command("undrain")
-def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_undrain(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Give a node sites again, from the next plan on."""
-    _send_order(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
+    _send_order(
+        ctx,
+        lambda here: _order(here, node, "active", reason, "", dry_run),
+        reason,
+        dry_run,
+        turns=True,
+    )
 
 
 @nodes_app.command("up")
-def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_up(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Give a node that was down sites again, from the next plan on."""
-    _send_order(ctx, lambda here: _order(here, node, "active", reason, "", dry_run), reason, dry_run, turns=True)
+    _send_order(
+        ctx,
+        lambda here: _order(here, node, "active", reason, "", dry_run),
+        reason,
+        dry_run,
+        turns=True,
+    )
 
 
 @nodes_app.command("remove")
-def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_remove(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Forget a node that no site is on any more."""
 
     def remove(here: World) -> Noted:
         old = nodes.find(here, node)
-        notes = nodes.remove(here, _order_given(here, node, "removed", reason, ""), dry_run=dry_run)
+        notes = nodes.remove(
+            here, _order_given(here, node, "removed", reason, ""), dry_run=dry_run
+        )
         return notes, nodes.in_state(old, "removed")
 
     _send_order(ctx, remove, reason, dry_run)
 
 
 @nodes_app.command("down")
-def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
-    """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a new node.
+def nodes_down(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
+    """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a
+    new node.
 
-    A run that waits gives way. Exits 33 where names that are not FLEX's to change still lead to the node.
+    A run that waits gives way. Exits 33 where names that are not FLEX's to change still lead to the
+    node.
     """
     found = context(ctx)
     if dry_run:
@@ -144,12 +205,15 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
     ):
         nodes.refuse_last(here, nodes.find(here, node).name)
         notes = nodes.stopped_by(here, node, "down")
-        taken = failover.take_down_as(held, here, _order_given(here, node, "down", reason, ""))
+        taken = failover.take_down_as(
+            held, here, _order_given(here, node, "down", reason, "")
+        )
         done = taken.plan
         output = _nodes(here, notes, taken.left, in_force=done)
     found.show(output, lambda console: preview_text.nodes(console, output))
     if done:
-        # What it changed in DNS, line by line, is not said here, and would take a while of tens of thousands.
+        # What it changed in DNS, line by line, is not said here, and would take a while of tens of
+        # thousands.
         moved = text.moves_text(present.plan_output(replace(done, zone_plans=())))
         found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
     if done and done.old_answers_until:
@@ -163,15 +227,22 @@ def _try_down(found: Context, node: str) -> None:
     with open_world(found) as here:
         dead = nodes.find(here, node)
         nodes.refuse_last(here, dead.name)
-        output = _try(here, _nodes(here, nodes.stopped_by(here, node, "down")), dead, fails=True)
+        output = _try(
+            here, _nodes(here, nodes.stopped_by(here, node, "down")), dead, fails=True
+        )
     found.show(output, lambda console: preview_text.nodes(console, output))
 
 
 def _send_order(
-    ctx: typer.Context, change: Callable[[World], Noted], reason: str, dry_run: bool, *, turns: bool = False
+    ctx: typer.Context,
+    change: Callable[[World], Noted],
+    reason: str,
+    dry_run: bool,
+    *,
+    turns: bool = False,
 ) -> None:
-    """A dry run says what the next plan would do with the node as it would be; otherwise, where it `turns` sites to the
-    node or away from it, how many go with the next plan.
+    """A dry run says what the next plan would do with the node as it would be; otherwise, where it
+    `turns` sites to the node or away from it, how many go with the next plan.
     """
     found = context(ctx)
     with open_world(found, reason=reason) as here:
@@ -192,26 +263,48 @@ def _turned(here: World, node: str) -> list[str]:
     return tonight.told(here, node)
 
 
-def _try(here: World, output: NodesOutput, changed: Node, *, fails: bool = False) -> NodesOutput:
-    """With what the next plan would do. It takes a while to load what makes plans, and a dead node does not wait."""
+def _try(
+    here: World, output: NodesOutput, changed: Node, *, fails: bool = False
+) -> NodesOutput:
+    """With what the next plan would do. It takes a while to load what makes plans, and a dead node
+    does not wait.
+    """
     from flex_api.wishes import previewing
 
     look = previewing.of_failure if fails else previewing.of_node
     preview, why = previewing.look_if_possible(lambda: look(here, changed))
-    return output.model_copy(update={"preview": preview, "notes": [*output.notes, *why]})
+    return output.model_copy(
+        update={"preview": preview, "notes": [*output.notes, *why]}
+    )
 
 
-def _order(here: World, node: str, state: OrderState, reason: str, deadline: str, dry_run: bool) -> Noted:
+def _order(
+    here: World, node: str, state: OrderState, reason: str, deadline: str, dry_run: bool
+) -> Noted:
     changed = nodes.in_state(nodes.find(here, node), state)
-    return nodes.order(here, _order_given(here, node, state, reason, deadline), dry_run=dry_run), changed
+    return nodes.order(
+        here, _order_given(here, node, state, reason, deadline), dry_run=dry_run
+    ), changed
 
 
-def _order_given(here: World, node: str, state: OrderState, reason: str, deadline: str) -> NodeOrder:
-    return NodeOrder(node, state, here.time_of_day(), moment("--deadline", deadline), reason, author())
+def _order_given(
+    here: World, node: str, state: OrderState, reason: str, deadline: str
+) -> NodeOrder:
+    return NodeOrder(
+        node,
+        state,
+        here.time_of_day(),
+        moment("--deadline", deadline),
+        reason,
+        author(),
+    )
 
 
 def _nodes(
-    here: World, notes: Sequence[str] = (), left: Mapping[str, str] | None = None, in_force: Plan | None = None
+    here: World,
+    notes: Sequence[str] = (),
+    left: Mapping[str, str] | None = None,
+    in_force: Plan | None = None,
 ) -> NodesOutput:
     """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
     base, placement = here.store.placement()
@@ -230,7 +323,9 @@ def _nodes(
 
 def _agreement(plan: Plan) -> str:
     servers = verify.servers(plan.verdicts).agreeing
-    return f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
+    return (
+        f"{words.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
+    )
 
 
 def check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:

@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_world(found: Context, as_of: datetime | None = None, *, reason: str = "") -> Iterator[World]:
+def open_world(
+    found: Context, as_of: datetime | None = None, *, reason: str = ""
+) -> Iterator[World]:
     """The settings' world, with a progress bar where a person watches."""
     moment = as_of and moment_in_range("--as-of", as_of)
     clock = (lambda: moment) if moment else now
     with _follow(found) as told:
-        here = world(found.settings, clock, say=found.say, progress=told, author=Author(author(), reason))
+        here = world(
+            found.settings,
+            clock,
+            say=found.say,
+            progress=told,
+            author=Author(author(), reason),
+        )
         with closing(here):
             yield here
 

@@ -16,9 +16,16 @@ from flex_api.night.leases import lease
 from flex_api.schemas.night import FreezeOutput
 from flex_api.told import words
 
-Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
+Checksum = Annotated[
+    str, typer.Option(help="refuse unless the plan's digest begins so")
+]
 Agreed = Annotated[
-    list[str] | None, typer.Option("--force", metavar="RULE", help="a rule that it may go over, under safety.four_eyes")
+    list[str] | None,
+    typer.Option(
+        "--force",
+        metavar="RULE",
+        help="a rule that it may go over, under safety.four_eyes",
+    ),
 ]
 
 
@@ -35,16 +42,24 @@ def approve(
     reason: Reason = "",
     as_of: AsOf = None,
 ) -> None:
-    """Say yes to a plan as it is. It is refused when another partition came into force since it was made."""
+    """Say yes to a plan as it is. It is refused when another partition came into force since it was
+    made.
+    """
     found = context(ctx)
     with open_world(found, as_of, reason=reason) as here, lease(here, "approve"):
-        said = Approval("approve", author(), here.time_of_day(), reason, tuple(force or ()))
+        said = Approval(
+            "approve", author(), here.time_of_day(), reason, tuple(force or ())
+        )
         plan = approving.approve(here, plan_id, said, checksum=checksum)
     show(found, plan)
 
 
 def reject(
-    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = "", as_of: AsOf = None
+    ctx: typer.Context,
+    plan_id: PlanId,
+    checksum: Checksum = "",
+    reason: Reason = "",
+    as_of: AsOf = None,
 ) -> None:
     """Say no to a plan: it can not be applied any more."""
     found = context(ctx)
@@ -56,7 +71,12 @@ def reject(
 
 def freeze(
     ctx: typer.Context,
-    until: Annotated[str, typer.Option(metavar="TIME", help="ends by itself; else it lasts until `flex thaw`")] = "",
+    until: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="ends by itself; else it lasts until `flex thaw`"
+        ),
+    ] = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
@@ -76,7 +96,9 @@ def thaw(ctx: typer.Context, reason: Reason = "", dry_run: DryRun = False) -> No
     _show(found, ended, frozen=False, dry_run=dry_run)
 
 
-def _show(found: Context, freeze: Freeze | None, *, frozen: bool, dry_run: bool) -> None:
+def _show(
+    found: Context, freeze: Freeze | None, *, frozen: bool, dry_run: bool
+) -> None:
     output = FreezeOutput(
         frozen=frozen,
         since=freeze.since if freeze else None,
@@ -91,6 +113,8 @@ def _show(found: Context, freeze: Freeze | None, *, frozen: bool, dry_run: bool)
 def _line(output: FreezeOutput) -> str:
     would = "would be" if output.dry_run else "are"
     if output.frozen:
-        until = f"until {words.when(output.until)}" if output.until else "until `flex thaw`"
+        until = (
+            f"until {words.when(output.until)}" if output.until else "until `flex thaw`"
+        )
         return f"Changes {would} frozen {until}."
     return f"Changes {would} free again." if output.since else "Nothing was frozen."

@@ -1,6 +1,8 @@
-"""Standard output and error as streams whose reader may go away, as `head` does: nothing went wrong then.
+"""Standard output and error as streams whose reader may go away, as `head` does: nothing went wrong
+then.
 
-What prints, be it FLEX or a library, would each tell a broken pipe in its own way; here all of them raise Unread.
+What prints, be it FLEX or a library, would each tell a broken pipe in its own way; here all of them
+raise Unread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The verbs that a FLEX server does for us: `flex --server URL --token-file FILE ...`, with the same options.
+"""The verbs that a FLEX server does for us: `flex --server URL --token-file FILE ...`, with the
+same options.
 
-Neither settings nor database are looked at here. A verb that is not among these works on the server's own machine only.
+Neither settings nor database are looked at here. A verb that is not among these works on the
+server's own machine only.
 """
 
 from __future__ import annotations
@@ -15,9 +17,18 @@ from flex_api import client as clients
 from flex_api.cli import remote_desk, remote_plans, remote_things
 from flex_api.cli.common import Format, context
 
-HELP = "What a FLEX server does for us: --server URL --token-file FILE before the verb. The token says what we may do."
+HELP = (
+    "What a FLEX server does for us: --server URL --token-file FILE before the "
+    "verb. The token says what we may do."
+)
 
-app = typer.Typer(name="flex", help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    name="flex",
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 app.add_typer(remote_things.sites_app, name="sites")
 app.add_typer(remote_things.nodes_app, name="nodes")
 remote_plans.add_to(app)
@@ -28,9 +39,16 @@ remote_desk.add_to(app)
 def options(
     ctx: typer.Context,
     server: Annotated[str, typer.Option(help="such as https://flex.example.net")] = "",
-    token_file: Annotated[Path | None, typer.Option(help="the file that holds the token, and nothing else")] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="for people or for programs")] = Format.TABLE,
-    no_color: Annotated[bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="the file that holds the token, and nothing else"),
+    ] = None,
+    output: Annotated[
+        Format, typer.Option("--output", "-o", help="for people or for programs")
+    ] = Format.TABLE,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="errors only")] = False,
 ) -> None:
     found = context(ctx)
@@ -38,14 +56,19 @@ def options(
     found.remote = clients.client(server, _token(token_file))
 
 
-@app.command("route", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    "route",
+    hidden=True,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
 def route() -> None:
     """Works without --server. Raises BadInput, which says how."""
     raise BadInput(
         "flex --server URL route",
         "its verbs work on the machine they are for",
         kept="nothing was changed",
-        advice="on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE; the others on the "
+        advice="on a node: flex route apply --from URL/api/v1/routing/nodes/NODE "
+        "--token-file FILE; the others on the "
         "controller",
     )
 
@@ -53,7 +76,11 @@ def route() -> None:
 def _token(path: Path | None) -> str:
     """Never an argument: those are seen by everybody on the machine. Raises BadInput."""
     if path is None:
-        raise _bad("--server without --token-file", "nobody would know who asks", "name the file with the token")
+        raise _bad(
+            "--server without --token-file",
+            "nobody would know who asks",
+            "name the file with the token",
+        )
     return token_in(path)
 
 
@@ -63,9 +90,17 @@ def token_in(path: Path) -> str:
         token = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         answer = getattr(error, "strerror", None) or "it is not plain text"
-        raise _bad(f"--token-file {path}", answer, "put the token there, readable for you alone") from error
+        raise _bad(
+            f"--token-file {path}",
+            answer,
+            "put the token there, readable for you alone",
+        ) from error
     if not (token.isascii() and token.isprintable() and " " not in token):
-        raise _bad(f"--token-file {path}", "it holds more than a token", "put the token there, and nothing else")
+        raise _bad(
+            f"--token-file {path}",
+            "it holds more than a token",
+            "put the token there, and nothing else",
+        )
     return token
 
 

@@ -1,4 +1,6 @@
-"""The verbs about plans that a FLEX server does for us: made, looked at, decided on, applied; and what-if."""
+"""The verbs about plans that a FLEX server does for us: made, looked at, decided on, applied; and
+what-if.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.asked import Asked, asked_of, show_plan, show_result
-from flex_api.cli.common import PlanId, Reason, SiteName, TakeBack, given_as, split_names
+from flex_api.cli.common import (
+    PlanId,
+    Reason,
+    SiteName,
+    TakeBack,
+    given_as,
+    split_names,
+)
 from flex_api.cli.orders import Agreed, Checksum
 from flex_api.cli.supposing import (
     Frontier,
@@ -26,7 +35,13 @@ from flex_api.cli.supposing import (
 )
 from flex_api.cli.why import show
 from flex_api.night import approving
-from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, PlanGiven, RollbackGiven, Supposed
+from flex_api.schemas.rest import (
+    ApplyGiven,
+    ApprovalGiven,
+    PlanGiven,
+    RollbackGiven,
+    Supposed,
+)
 from flex_api.schemas.verbs import PlanOutput, PlansOutput
 from flex_api.told import text
 
@@ -44,14 +59,23 @@ def plan(ctx: typer.Context, take_back: TakeBack = None, reason: Reason = "") ->
     """Make a plan from the logs that the server read, and show it. DNS is read, never written."""
     if not ctx.invoked_subcommand:
         asked = asked_of(ctx)
-        show_result(asked, asked.client.make_plan(PlanGiven(take_back=tuple(take_back or ()), reason=reason)))
+        show_result(
+            asked,
+            asked.client.make_plan(
+                PlanGiven(take_back=tuple(take_back or ()), reason=reason)
+            ),
+        )
 
 
 @plan_app.command("list")
-def plan_list(ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
+def plan_list(
+    ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20
+) -> None:
     """The latest plans, newest first."""
     asked = asked_of(ctx)
-    output = PlansOutput(items=[row for row, _ in zip(asked.client.plans(), range(limit), strict=False)])
+    output = PlansOutput(
+        items=[row for row, _ in zip(asked.client.plans(), range(limit), strict=False)]
+    )
     asked.context.show(output, lambda console: text.plans(console, output))
 
 
@@ -72,18 +96,31 @@ def plan_discard(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> No
 
 
 def approve(
-    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", force: Agreed = None, reason: Reason = ""
+    ctx: typer.Context,
+    plan_id: PlanId,
+    checksum: Checksum = "",
+    force: Agreed = None,
+    reason: Reason = "",
 ) -> None:
     """Say yes to a plan as it is."""
-    _decide(ctx, plan_id, checksum, ApprovalGiven(decision="approve", force=tuple(force or ()), reason=reason))
+    _decide(
+        ctx,
+        plan_id,
+        checksum,
+        ApprovalGiven(decision="approve", force=tuple(force or ()), reason=reason),
+    )
 
 
-def reject(ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = "") -> None:
+def reject(
+    ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = ""
+) -> None:
     """Say no to a plan: it can not be applied any more."""
     _decide(ctx, plan_id, checksum, ApprovalGiven(decision="reject", reason=reason))
 
 
-def _decide(ctx: typer.Context, plan_id: str, checksum: str, given: ApprovalGiven) -> None:
+def _decide(
+    ctx: typer.Context, plan_id: str, checksum: str, given: ApprovalGiven
+) -> None:
     asked = asked_of(ctx)
     found = _looked_at(asked, plan_id, checksum)
     show_plan(asked, asked.client.decide(found.id, found.digest, given))
@@ -100,10 +137,14 @@ def apply(
     ctx: typer.Context,
     plan_id: PlanId,
     checksum: Checksum = "",
-    force: Annotated[list[str] | None, typer.Option(metavar="RULE", help="go over this limit")] = None,
+    force: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="go over this limit")
+    ] = None,
     reason: Reason = "",
 ) -> None:
-    """Push a plan to the name server and check the answers. It is applied as it was shown, or refused."""
+    """Push a plan to the name server and check the answers. It is applied as it was shown, or
+    refused.
+    """
     asked = asked_of(ctx)
     found = _looked_at(asked, plan_id, checksum)
     given = ApplyGiven(force=tuple(force or ()), reason=reason)
@@ -112,7 +153,12 @@ def apply(
 
 def rollback(
     ctx: typer.Context,
-    to: Annotated[str, typer.Option(metavar="PLAN", help="the partition of this plan; none for the one before")] = "",
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="PLAN", help="the partition of this plan; none for the one before"
+        ),
+    ] = "",
     reason: Reason = "",
 ) -> None:
     """Make a plan back to an earlier partition, to be applied like any other."""
@@ -131,7 +177,9 @@ def whatif(
     max_moves: MaxMoves = None,
     frontier: Frontier = False,
 ) -> None:
-    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
+    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name
+    server.
+    """
     asked = asked_of(ctx)
     given = given_as(
         Supposed,

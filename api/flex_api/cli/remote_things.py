@@ -9,14 +9,31 @@ import typer
 from flex.errors import Unknown
 from flex_api import hosted
 from flex_api.cli.asked import Asked, asked_of, show_nodes, show_pin, show_result
-from flex_api.cli.common import Campaign, DryRun, NodeName, Reason, SiteName, moment, split_names
+from flex_api.cli.common import (
+    Campaign,
+    DryRun,
+    NodeName,
+    Reason,
+    SiteName,
+    moment,
+    split_names,
+)
 from flex_api.cli.nodes import Addresses, Capacity, Ram, check
-from flex_api.schemas.rest import DownGiven, DrainGiven, NodeChange, NodeGiven, PinGiven, PinShown
+from flex_api.schemas.rest import (
+    DownGiven,
+    DrainGiven,
+    NodeChange,
+    NodeGiven,
+    PinGiven,
+    PinShown,
+)
 from flex_api.schemas.verbs import SitesOutput
 from flex_api.told import text
 from flex_api.wishes.pinning import until_text
 
-sites_app = typer.Typer(help="Sites and pins.", no_args_is_help=True, rich_markup_mode=None)
+sites_app = typer.Typer(
+    help="Sites and pins.", no_args_is_help=True, rich_markup_mode=None
+)
 nodes_app = typer.Typer(help="Nodes.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -24,7 +41,9 @@ nodes_app = typer.Typer(help="Nodes.", no_args_is_help=True, rich_markup_mode=No
 def sites_list(ctx: typer.Context) -> None:
     """Every site, busiest first."""
     asked = asked_of(ctx)
-    output = SitesOutput(period_start=None, period_end=None, items=list(asked.client.sites()))
+    output = SitesOutput(
+        period_start=None, period_end=None, items=list(asked.client.sites())
+    )
     asked.context.show(output, lambda console: text.sites(console, output))
 
 
@@ -32,7 +51,9 @@ def sites_list(ctx: typer.Context) -> None:
 def sites_show(ctx: typer.Context, site: SiteName) -> None:
     """One site: what it asks of its nodes, and where it is."""
     asked = asked_of(ctx)
-    output = SitesOutput(period_start=None, period_end=None, items=[asked.client.site(site)])
+    output = SitesOutput(
+        period_start=None, period_end=None, items=[asked.client.site(site)]
+    )
     asked.context.show(output, lambda console: text.sites(console, output))
 
 
@@ -44,17 +65,27 @@ def sites_pin(
     min_replicas: Annotated[int, typer.Option(min=1)] = 1,
     max_replicas: Annotated[int, typer.Option(min=0)] = 0,
     not_on: Annotated[str, typer.Option(help="must be on none of these")] = "",
-    together: Annotated[str, typer.Option(help="on the same nodes as these sites")] = "",
-    apart: Annotated[str, typer.Option(help="no two of it and these sites share a node")] = "",
-    weight: Annotated[float, typer.Option(help="count it as so many times as large as it is")] = 1.0,
-    sla: Annotated[str, typer.Option("--class", help="count it as one of this class")] = "",
+    together: Annotated[
+        str, typer.Option(help="on the same nodes as these sites")
+    ] = "",
+    apart: Annotated[
+        str, typer.Option(help="no two of it and these sites share a node")
+    ] = "",
+    weight: Annotated[
+        float, typer.Option(help="count it as so many times as large as it is")
+    ] = 1.0,
+    sla: Annotated[
+        str, typer.Option("--class", help="count it as one of this class")
+    ] = "",
     since: Annotated[str, typer.Option(metavar="TIME")] = "",
     until: Annotated[str, typer.Option(metavar="TIME")] = "",
     campaign: Campaign = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on."""
+    """Say where a site is to be, where not, on how many nodes and with which others, from the next
+    plan on.
+    """
     asked = asked_of(ctx)
     wanted = PinGiven(
         nodes=split_names(nodes),
@@ -81,12 +112,21 @@ def sites_exclude(
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Take a site out of the partition from the next plan on: its records stay as they are, and it counts nowhere."""
-    wanted = PinGiven(excluded=True, since=moment("--since", since), until=moment("--until", until), reason=reason)
+    """Take a site out of the partition from the next plan on: its records stay as they are, and it
+    counts nowhere.
+    """
+    wanted = PinGiven(
+        excluded=True,
+        since=moment("--since", since),
+        until=moment("--until", until),
+        reason=reason,
+    )
     _put(asked_of(ctx), site, wanted, "", dry_run)
 
 
-def _put(asked: Asked, site: str, wanted: PinGiven, campaign: str, dry_run: bool) -> None:
+def _put(
+    asked: Asked, site: str, wanted: PinGiven, campaign: str, dry_run: bool
+) -> None:
     """As on the server itself: a wish with an end takes no place of one without."""
     standing, tag = _find(asked, site, campaign)
     if standing and wanted.until and not campaign and standing.until is None:
@@ -105,11 +145,18 @@ def _find(asked: Asked, site: str, campaign: str) -> tuple[PinShown | None, str]
 
 @sites_app.command("unpin")
 def sites_unpin(
-    ctx: typer.Context, site: SiteName, campaign: Campaign = "", reason: Reason = "", dry_run: DryRun = False
+    ctx: typer.Context,
+    site: SiteName,
+    campaign: Campaign = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Take a pin back."""
     asked = asked_of(ctx)
-    if not campaign and len(pins := list(asked.client.pins(site=hosted.site_name(site)))) == 1:
+    if (
+        not campaign
+        and len(pins := list(asked.client.pins(site=hosted.site_name(site)))) == 1
+    ):
         campaign = pins[0].campaign
     pin, tag = asked.client.pin(site, campaign)
     if dry_run:
@@ -136,14 +183,22 @@ def nodes_drain(
     """Move everything off a node with the next plans; it goes on serving until then."""
     asked = asked_of(ctx)
     given = DrainGiven(deadline=moment("--deadline", deadline), reason=reason)
-    show_nodes(asked, asked.client.drain(node, given, asked.client.node(node)[1], dry_run=dry_run))
+    show_nodes(
+        asked,
+        asked.client.drain(node, given, asked.client.node(node)[1], dry_run=dry_run),
+    )
 
 
 @nodes_app.command("undrain")
-def nodes_undrain(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_undrain(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Give a node sites again, from the next plan on."""
     asked = asked_of(ctx)
-    show_nodes(asked, asked.client.undrain(node, asked.client.node(node)[1], reason, dry_run=dry_run))
+    show_nodes(
+        asked,
+        asked.client.undrain(node, asked.client.node(node)[1], reason, dry_run=dry_run),
+    )
 
 
 @nodes_app.command("add")
@@ -157,7 +212,10 @@ def nodes_add(
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on."""
-    asked, wanted = asked_of(ctx), check(node, addresses, ram, 1.0 if capacity is None else capacity)
+    asked, wanted = (
+        asked_of(ctx),
+        check(node, addresses, ram, 1.0 if capacity is None else capacity),
+    )
     given = NodeGiven(
         node=wanted.name,
         addresses=wanted.addresses,
@@ -187,12 +245,19 @@ def nodes_set(
         ram or row.ram_bytes,
         row.capacity_ratio if capacity is None else capacity,
     )
-    given = NodeChange(addresses=wanted.addresses, ram_bytes=wanted.ram, capacity_ratio=wanted.capacity, reason=reason)
+    given = NodeChange(
+        addresses=wanted.addresses,
+        ram_bytes=wanted.ram,
+        capacity_ratio=wanted.capacity,
+        reason=reason,
+    )
     show_nodes(asked, asked.client.change_node(node, given, tag, dry_run=dry_run))
 
 
 @nodes_app.command("remove")
-def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_remove(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Forget a node that no site is on any more."""
     asked = asked_of(ctx)
     tag = asked.client.node(node)[1]
@@ -204,7 +269,9 @@ def nodes_remove(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_ru
 
 
 @nodes_app.command("down")
-def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_down(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Take a dead node out of DNS now."""
     asked = asked_of(ctx)
     if dry_run:
@@ -214,7 +281,12 @@ def nodes_down(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run:
 
 
 @nodes_app.command("up")
-def nodes_up(ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False) -> None:
+def nodes_up(
+    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+) -> None:
     """Give a node that was down sites again, from the next plan on."""
     asked = asked_of(ctx)
-    show_nodes(asked, asked.client.take_up(node, asked.client.node(node)[1], reason, dry_run=dry_run))
+    show_nodes(
+        asked,
+        asked.client.take_up(node, asked.client.node(node)[1], reason, dry_run=dry_run),
+    )

@@ -1,4 +1,6 @@
-"""The verbs about routing replicated sites: show, config, deliver, and apply, which nodes do for themselves."""
+"""The verbs about routing replicated sites: show, config, deliver, and apply, which nodes do for
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,18 @@ def add_to(app: typer.Typer) -> None:
 def route_show(
     ctx: typer.Context,
     live: Annotated[
-        bool, typer.Option(help="ask the nodes' HAProxies what they do now: routing.sockets, or this machine's own")
+        bool,
+        typer.Option(
+            help="ask the nodes' HAProxies what they do now: routing.sockets, or this machine's own"
+        ),
     ] = False,
-    plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it")] = "",
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="as this plan will have it")
+    ] = "",
 ) -> None:
-    """The sites on several nodes, their members, by what requests are spread; the version of each node's files."""
+    """The sites on several nodes, their members, by what requests are spread; the version of each
+    node's files.
+    """
     found = context(ctx)
     with open_world(found) as here:
         output = _route_output(here, plan, live=live)
@@ -62,30 +71,53 @@ def route_config(
     ctx: typer.Context,
     node: Annotated[str, typer.Argument(metavar="NODE")],
     to: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="write them there, once HAProxy has checked them")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="write them there, once HAProxy has checked them"
+        ),
     ] = None,
     tell: Annotated[
         bool,
-        typer.Option(help="have this machine's HAProxy follow, by commands or a reload; take back what it refuses"),
+        typer.Option(
+            help="have this machine's HAProxy follow, by commands or a reload; take "
+            "back what it refuses"
+        ),
     ] = False,
-    plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it")] = "",
-    back: Annotated[bool, typer.Option(help="the version before the one in DIR again")] = False,
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="as this plan will have it")
+    ] = "",
+    back: Annotated[
+        bool, typer.Option(help="the version before the one in DIR again")
+    ] = False,
 ) -> None:
     """What a node's HAProxy is to do: its configuration, and the map of host names beside it.
 
-    A HAProxy on this machine checks the new one; what it refuses is not written. Without --tell, reading it anew is for
-    the node to do: systemctl reload haproxy.
+    A HAProxy on this machine checks the new one; what it refuses is not written. Without --tell,
+    reading it anew is for the node to do: systemctl reload haproxy.
     """
     found = context(ctx)
     _refuse_without_folder(to, tell=tell, back=back)
     checker = find_program() if to else None
     with open_world(found) as here:
-        files = delivery.one_before(to) if to and back else steering.files(here.settings, here.store, node, plan)
+        files = (
+            delivery.one_before(to)
+            if to and back
+            else steering.files(here.settings, here.store, node, plan)
+        )
         routing = here.settings.routing
     told: force.Told | Literal[""] = ""
     if to and tell:
-        told = force.enforce(files, to, checker, force.Sockets(Socket(routing.socket), Socket(routing.master)))
-    changed = told != "nothing" if told else bool(to) and delivery.put(files, to or Path(), checker)
+        told = force.enforce(
+            files,
+            to,
+            checker,
+            force.Sockets(Socket(routing.socket), Socket(routing.master)),
+        )
+    changed = (
+        told != "nothing"
+        if told
+        else bool(to) and delivery.put(files, to or Path(), checker)
+    )
     output = RouteConfigOutput(
         node=node,
         directory=str(to or ""),
@@ -108,17 +140,33 @@ def route_apply(
             help="a folder that was carried here, or what the API answers for the node",
         ),
     ],
-    to: Annotated[Path, typer.Option(metavar="DIR", help="where HAProxy reads them")] = Path(haproxy.DIRECTORY),
-    token_file: Annotated[Path | None, typer.Option(help="for a URL: the file with the node's token")] = None,
-    master: Annotated[str, typer.Option(help="socket of HAProxy's master process")] = MASTER,
-    tell: Annotated[bool, typer.Option(help="have HAProxy follow; without it, it is only checked and written")] = True,
+    to: Annotated[
+        Path, typer.Option(metavar="DIR", help="where HAProxy reads them")
+    ] = Path(haproxy.DIRECTORY),
+    token_file: Annotated[
+        Path | None, typer.Option(help="for a URL: the file with the node's token")
+    ] = None,
+    master: Annotated[
+        str, typer.Option(help="socket of HAProxy's master process")
+    ] = MASTER,
+    tell: Annotated[
+        bool,
+        typer.Option(
+            help="have HAProxy follow; without it, it is only checked and written"
+        ),
+    ] = True,
     other_node: Annotated[
-        bool, typer.Option("--other-node", help="take them even if those in force are another node's")
+        bool,
+        typer.Option(
+            "--other-node", help="take them even if those in force are another node's"
+        ),
     ] = False,
 ) -> None:
-    """On a node: take its files from where they came to, check them, and have its HAProxy follow. Needs no settings.
+    """On a node: take its files from where they came to, check them, and have its HAProxy follow.
+    Needs no settings.
 
-    What HAProxy refuses is taken back. A server is asked by what is here: while nothing changes, it answers nothing.
+    What HAProxy refuses is taken back. A server is asked by what is here: while nothing changes, it
+    answers nothing.
     """
     found, checker = context(ctx), program()
     taken = pulling.pull(source, to, token_in(token_file) if token_file else "")
@@ -144,15 +192,28 @@ def route_apply(
 @route_app.command("deliver")
 def route_deliver(
     ctx: typer.Context,
-    plan: Annotated[str, typer.Option(metavar="PLAN", help="as this plan will have it, before DNS says so")] = "",
+    plan: Annotated[
+        str,
+        typer.Option(
+            metavar="PLAN", help="as this plan will have it, before DNS says so"
+        ),
+    ] = "",
 ) -> None:
-    """Write every node's files to its folder of routing.deliver, and run routing.deliver_command for what changed."""
+    """Write every node's files to its folder of routing.deliver, and run routing.deliver_command
+    for what changed.
+    """
     found = context(ctx)
     with open_world(found) as here, lease(here, "route deliver"):
         _refuse_undelivered(here.settings.routing.deliver)
         done = delivering.deliver(here.settings, here.store, plan)
     rows = [
-        DeliveredRow(node=each.node, directory=each.folder, changed=each.changed, error=each.error) for each in done
+        DeliveredRow(
+            node=each.node,
+            directory=each.folder,
+            changed=each.changed,
+            error=each.error,
+        )
+        for each in done
     ]
     output = RouteDeliverOutput(items=rows)
     found.show(output, lambda console: _print_delivered(console, output))
@@ -176,13 +237,15 @@ def _refuse_other(taken: pulling.Pulled, here: pulling.Pulled | None, to: Path) 
             f"files of {taken.node} for HAProxy in {to}",
             f"those in force are of {here.node}",
             kept="nothing was written",
-            advice=f"take those of {here.node}; where this node is {taken.node} from now on, say --other-node",
+            advice=f"take those of {here.node}; where this node is {taken.node} from "
+            "now on, say --other-node",
         )
 
 
 def _sockets(taken: pulling.Pulled, master: str) -> force.Sockets:
     return force.Sockets(
-        Socket(taken.socket, named="its configuration"), Socket(master, named="--master (haproxy -W -S SOCKET)")
+        Socket(taken.socket, named="its configuration"),
+        Socket(master, named="--master (haproxy -W -S SOCKET)"),
     )
 
 
@@ -209,11 +272,15 @@ def _refuse_undelivered(folder: str) -> None:
 def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    of_all = steering.routing_of(settings, store, steering.at_present(settings, store, plan))
+    of_all = steering.routing_of(
+        settings, store, steering.at_present(settings, store, plan)
+    )
     pools = of_all.pools
     wanted = steering.versions(settings, store, pools)
     found = (
-        routed.ask_distributors(settings, pools, list(wanted), routed.known_paths(settings, store, pools))
+        routed.ask_distributors(
+            settings, pools, list(wanted), routed.known_paths(settings, store, pools)
+        )
         if live
         else []
     )
@@ -229,18 +296,27 @@ def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
         misnamed=misnamed_sites(settings, store),
-        nodes=routed.as_versions(wanted, routed.versions_delivered(settings, list(wanted)), found),
+        nodes=routed.as_versions(
+            wanted, routed.versions_delivered(settings, list(wanted)), found
+        ),
         live=routed.as_live(found),
     )
 
 
 def _print(console: Console, output: RouteOutput) -> None:
     if not output.on:
-        console.print("Requests are not routed: [routing] on = false. These sites would be:")
+        console.print(
+            "Requests are not routed: [routing] on = false. These sites would be:"
+        )
     table = grid("site", "policy", "low>", "high>", "at a time>", "members")
     for row in output.items:
         limits = str(row.low), str(row.high), str(row.admitted or "any")
-        table.add_row(row.site, row.policy, *limits, ", ".join(member.node for member in row.members))
+        table.add_row(
+            row.site,
+            row.policy,
+            *limits,
+            ", ".join(member.node for member in row.members),
+        )
     console.print(table if output.items else "No site is on several nodes.")
     for left in output.left_out:
         console.print(f"{left.site} is not routed: {left.reason}")
@@ -265,11 +341,26 @@ def _print_live(console: Console, output: RouteOutput) -> None:
     targets = grid("distributor", "target", "members", "overloaded>")
     for row in output.live:
         for member in row.members:
-            counts = member.under_way, member.served, member.targets, row.shared, row.overloaded, row.waiting
-            table.add_row(row.distributor, row.site, member.node, member.status, *(f"{count:,}" for count in counts))
+            counts = (
+                member.under_way,
+                member.served,
+                member.targets,
+                row.shared,
+                row.overloaded,
+                row.waiting,
+            )
+            table.add_row(
+                row.distributor,
+                row.site,
+                member.node,
+                member.status,
+                *(f"{count:,}" for count in counts),
+            )
         for each in row.busiest:
             name = f"{row.site}{each.target}"
-            targets.add_row(row.distributor, name, ", ".join(each.nodes), f"{each.overloaded:,}")
+            targets.add_row(
+                row.distributor, name, ", ".join(each.nodes), f"{each.overloaded:,}"
+            )
     console.print(table)
     console.print(targets)
 
@@ -277,7 +368,11 @@ def _print_live(console: Console, output: RouteOutput) -> None:
 def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
     table = grid("node", "folder", "")
     for row in output.items:
-        table.add_row(row.node, row.directory, row.error or ("written" if row.changed else "as it was"))
+        table.add_row(
+            row.node,
+            row.directory,
+            row.error or ("written" if row.changed else "as it was"),
+        )
     console.print(table)
 
 
@@ -290,14 +385,20 @@ def _print_files(console: Console, output: RouteConfigOutput) -> None:
     _print_written(console, output)
 
 
-def _print_written(console: Console, output: RouteConfigOutput | RouteApplyOutput) -> None:
+def _print_written(
+    console: Console, output: RouteConfigOutput | RouteApplyOutput
+) -> None:
     if not output.changed:
         console.print(f"{output.directory} has it already.")
         return
     checked = (
-        f"checked by HAProxy {output.checked_by}" if output.checked_by else "not checked: there is no HAProxy here"
+        f"checked by HAProxy {output.checked_by}"
+        if output.checked_by
+        else "not checked: there is no HAProxy here"
     )
-    console.print(f"The configuration of {output.node} is written to {output.directory}, {checked}.")
+    console.print(
+        f"The configuration of {output.node} is written to {output.directory}, {checked}."
+    )
     if output.told:
         how = "by commands" if output.told == "commands" else "to read it anew"
         console.print(f"Its HAProxy was told {how}, and follows it.")

@@ -35,8 +35,12 @@ from flex_api.settings.file import Settings
 from flex_api.told import text
 from flex_dns.private.private_named import find_named
 
-config_app = typer.Typer(help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None)
-db_app = typer.Typer(help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None)
+config_app = typer.Typer(
+    help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None
+)
+db_app = typer.Typer(
+    help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None
+)
 
 # How a comment begins.
 COMMENTS = {"named": "//", "knot": "#"}
@@ -52,7 +56,10 @@ def add_to(app: typer.Typer) -> None:
 
 def demo(
     ctx: typer.Context,
-    directory: Annotated[Path | None, typer.Option("--dir", help="work in this new folder; else a fresh one")] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--dir", help="work in this new folder; else a fresh one"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="of the made-up cluster")] = 14,
 ) -> None:
     """Two nights of a made-up cluster on a private BIND. The whole loop, in under a minute."""
@@ -71,14 +78,19 @@ def _fresh() -> Path:
     return folder
 
 
-def init(ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+def init(
+    ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]
+) -> None:
     """Write the first files of an installation.
 
-    Commented settings, a key, the name server's side of it and systemd units. Nothing is overwritten.
+    Commented settings, a key, the name server's side of it and systemd units. Nothing is
+    overwritten.
     """
     found = context(ctx)
     written, kept = first_files.write(folder)
-    output = InitOutput(written=[str(path) for path in written], kept=[str(path) for path in kept])
+    output = InitOutput(
+        written=[str(path) for path in written], kept=[str(path) for path in kept]
+    )
     found.show(output, lambda _: _say_init(found, output, folder))
 
 
@@ -87,11 +99,15 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
         found.say(f"wrote {path}")
     for path in output.kept:
         found.say(f"kept  {path}, which was there")
-    if why := units.trouble(units.program(), folder.absolute() / first_files.SETTINGS, units.python()):
+    if why := units.trouble(
+        units.program(), folder.absolute() / first_files.SETTINGS, units.python()
+    ):
         found.say(f"look at this: {why}")
     found.say(
-        f"\nNext: edit {folder / 'flex.toml'}, then `flex --config {folder / 'flex.toml'} db upgrade` and `… doctor`.\n"
-        "`… config named` prints named.conf.flex for the zones of your settings, `… config knot` the same for Knot DNS."
+        f"\nNext: edit {folder / 'flex.toml'}, then `flex --config "
+        f"{folder / 'flex.toml'} db upgrade` and `… doctor`.\n"
+        "`… config named` prints named.conf.flex for the zones of your settings, `… "
+        "config knot` the same for Knot DNS."
     )
 
 
@@ -142,7 +158,11 @@ def config_show(ctx: typer.Context) -> None:
     output = ConfigShowOutput(
         file=str(found.path),
         settings=config.mask_secrets(found.settings),
-        defaults=[name for name in config.flat(config.mask_secrets(found.settings)) if name not in given],
+        defaults=[
+            name
+            for name in config.flat(config.mask_secrets(found.settings))
+            if name not in given
+        ],
     )
     found.show(output, lambda _: _say_settings(found, output))
 
@@ -153,15 +173,18 @@ def _say_settings(found: Context, output: ConfigShowOutput) -> None:
         found.say(f"{name} = {json.dumps(value)}   # {origin}")
 
 
-Zones = Annotated[list[str] | None, typer.Option("--zone", metavar="ZONE", help="only these; else all of dns.zones")]
+Zones = Annotated[
+    list[str] | None,
+    typer.Option("--zone", metavar="ZONE", help="only these; else all of dns.zones"),
+]
 
 
 @config_app.command("named")
 def config_named(ctx: typer.Context, zone: Zones = None) -> None:
     """What BIND has to be told of FLEX's zones, for each primary of the settings.
 
-    Keys, rights and clauses, from the settings in force, with the reasons beside them, and without secrets. A zone
-    that is there already keeps its clause, and gets what is new in this one.
+    Keys, rights and clauses, from the settings in force, with the reasons beside them, and without
+    secrets. A zone that is there already keeps its clause, and gets what is new in this one.
     """
     _show_servers(context(ctx), "named", zone or ())
 
@@ -175,7 +198,12 @@ def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
 def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
     made = configured(found.settings, kind, checking.known_sites(found.settings), zones)
     output = ConfigServersOutput(
-        items=[ServerPart(server=one.server, zones=[*one.zones], asked=[*one.asked], text=one.text) for one in made]
+        items=[
+            ServerPart(
+                server=one.server, zones=[*one.zones], asked=[*one.asked], text=one.text
+            )
+            for one in made
+        ]
     )
     found.show(output, lambda _: _print_servers(output, COMMENTS[kind]))
 
@@ -187,7 +215,8 @@ def _print_servers(output: ConfigServersOutput, mark: str) -> None:
             typer.echo(f"{mark} For the name server {part.server} alone:")
         if unknown := sorted({*part.zones} - {*part.asked}):
             typer.echo(
-                f"{mark} {part.server} did not say what serves {', '.join(unknown)}: the usual names are denied."
+                f"{mark} {part.server} did not say what serves {', '.join(unknown)}: "
+                "the usual names are denied."
             )
         typer.echo(part.text)
 
@@ -216,11 +245,15 @@ def _show_database(found: Context) -> None:
     revision, head = migrate.revision(found.settings.database.url)
     output = DatabaseOutput(revision=revision or "", head=head)
     state = "up to date" if revision == head else "run `flex db upgrade`"
-    found.show(output, lambda console: console.print(f"{revision or 'no database'}: {state}"))
+    found.show(
+        output, lambda console: console.print(f"{revision or 'no database'}: {state}")
+    )
 
 
 @db_app.command("backup")
-def db_backup(ctx: typer.Context, to: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
+def db_backup(
+    ctx: typer.Context, to: Annotated[Path, typer.Argument(metavar="FILE")]
+) -> None:
     """Copy a SQLite database while it is in use."""
     found = context(ctx)
     migrate.backup(found.settings.database.url, to)
@@ -229,7 +262,9 @@ def db_backup(ctx: typer.Context, to: Annotated[Path, typer.Argument(metavar="FI
 
 def serve(
     ctx: typer.Context,
-    listen: Annotated[str, typer.Option(help="host:port; else api.listen of the settings")] = "",
+    listen: Annotated[
+        str, typer.Option(help="host:port; else api.listen of the settings")
+    ] = "",
 ) -> None:
     """Serve the pages and the API."""
     from flex_api import serving
@@ -238,7 +273,9 @@ def serve(
     serving.serve(found.settings, listen or found.settings.api.listen, found.say)
 
 
-def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")]) -> None:
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")],
+) -> None:
     """Print the completion script of a shell. Source it from the shell's start-up file."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # it does not say that it exports it
 
@@ -249,10 +286,17 @@ def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash,
             kept="nothing was printed",
             advice="name one of them",
         )
-    typer.echo(get_completion_script(prog_name="flex", complete_var="_FLEX_COMPLETE", shell=shell))
+    typer.echo(
+        get_completion_script(
+            prog_name="flex", complete_var="_FLEX_COMPLETE", shell=shell
+        )
+    )
 
 
-def version(ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False) -> None:
+def version(
+    ctx: typer.Context,
+    json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False,
+) -> None:
     """Versions of FLEX and of what it stands on."""
     found = context(ctx)
     found.output = Format.JSON if json else found.output
@@ -273,11 +317,16 @@ def _formats_by_name() -> str:
         program = find_named()
     except FlexError:
         return "BIND is not installed"
-    said = subprocess.run([program, "-v"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    said = subprocess.run(  # noqa: S603
+        [program, "-v"], capture_output=True, text=True, timeout=10, check=False
+    )
     return said.stdout.strip() or f"{program} does not say"
 
 
 def _say_version(found: Context, output: VersionOutput) -> None:
-    found.say(f"flex {output.version} ({output.engine} loops, Python {output.python}, {output.solver}, {output.named})")
+    found.say(
+        f"flex {output.version} ({output.engine} loops, Python {output.python}, "
+        f"{output.solver}, {output.named})"
+    )
     if output.engine_note:
         found.say(f"note: {output.engine_note}")

@@ -29,7 +29,8 @@ from flex_api.told.grids import grid
 from flex_api.trials import comparing, papers, simulating
 
 simulate_app = typer.Typer(
-    help="A trace through a model of a cluster under routing policies: requests a second, misses, idle time, delays.",
+    help="A trace through a model of a cluster under routing policies: requests a "
+    "second, misses, idle time, delays.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
@@ -42,28 +43,53 @@ def add_to(app: typer.Typer) -> None:
 @simulate_app.callback()
 def trace(
     ctx: typer.Context,
-    twin: Annotated[str, typer.Option(help=f"a made-up trace: {', '.join(PUBLISHED)}")] = "",
-    logs: Annotated[list[Path] | None, typer.Option(help="an access log; may be repeated")] = None,
+    twin: Annotated[
+        str, typer.Option(help=f"a made-up trace: {', '.join(PUBLISHED)}")
+    ] = "",
+    logs: Annotated[
+        list[Path] | None, typer.Option(help="an access log; may be repeated")
+    ] = None,
     log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
-    by_directory: Annotated[bool, typer.Option(help="first directories are the sites; else virtual hosts")] = True,
-    model: Annotated[str, typer.Option(help=f"what nodes cost: {', '.join(MODELS)}")] = "flex",
-    cache: Annotated[str, typer.Option(help=f"what nodes keep: {', '.join(CACHES)}; else the model's")] = "",
-    policy: Annotated[list[str] | None, typer.Option(help=f"may be repeated: {', '.join(POLICIES)}")] = None,
-    compare: Annotated[bool, typer.Option("--compare", help="every policy side by side")] = False,
-    nodes: Annotated[list[int] | None, typer.Option(min=1, max=4096, help="may be repeated; else 4")] = None,
+    by_directory: Annotated[
+        bool, typer.Option(help="first directories are the sites; else virtual hosts")
+    ] = True,
+    model: Annotated[
+        str, typer.Option(help=f"what nodes cost: {', '.join(MODELS)}")
+    ] = "flex",
+    cache: Annotated[
+        str,
+        typer.Option(help=f"what nodes keep: {', '.join(CACHES)}; else the model's"),
+    ] = "",
+    policy: Annotated[
+        list[str] | None, typer.Option(help=f"may be repeated: {', '.join(POLICIES)}")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="every policy side by side")
+    ] = False,
+    nodes: Annotated[
+        list[int] | None, typer.Option(min=1, max=4096, help="may be repeated; else 4")
+    ] = None,
     ram: Annotated[
-        list[int] | None, typer.Option(min=0, max=2**20, help="MiB of a node's cache, repeatable; else 64")
+        list[int] | None,
+        typer.Option(
+            min=0, max=2**20, help="MiB of a node's cache, repeatable; else 64"
+        ),
     ] = None,
     disks: Annotated[int, typer.Option(min=1, max=64, help="of a node")] = 1,
-    pictures: Annotated[Path | None, typer.Option(help="a folder for curves as SVG")] = None,
-    per_node: Annotated[bool, typer.Option("--per-node", help="also what each node does")] = False,
+    pictures: Annotated[
+        Path | None, typer.Option(help="a folder for curves as SVG")
+    ] = None,
+    per_node: Annotated[
+        bool, typer.Option("--per-node", help="also what each node does")
+    ] = False,
 ) -> None:
     if ctx.invoked_subcommand:
         return
     found, asked = context(ctx), _trace(twin, logs or [], log_format, by_directory)
     policies = policy or (comparing.every_policy(asked) if compare else comparing.USUAL)
     clusters = [
-        comparing.cluster_of(model, n, mib, cache=cache, disks=disks) for n, mib in product(nodes or [4], ram or [64])
+        comparing.cluster_of(model, n, mib, cache=cache, disks=disks)
+        for n, mib in product(nodes or [4], ram or [64])
     ]
     with _steps(len(clusters) * len(policies)) as step:
         points = comparing.compare_policies(asked, clusters, policies, step)
@@ -79,18 +105,37 @@ def trace(
 @simulate_app.command()
 def paper(
     ctx: typer.Context,
-    experiment: Annotated[list[str] | None, typer.Argument(help=", ".join(EXPERIMENTS))] = None,
-    all_: Annotated[bool, typer.Option("--all", help="every experiment of every paper")] = False,
-    to: Annotated[Path | None, typer.Option(help="a folder for the page and its pictures")] = None,
-    most: Annotated[int | None, typer.Option(min=1, help="cut traces to so many accesses, to try things out")] = None,
-    logs: Annotated[list[Path] | None, typer.Option(help="an access log instead of twins; may be repeated")] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Argument(help=", ".join(EXPERIMENTS))
+    ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="every experiment of every paper")
+    ] = False,
+    to: Annotated[
+        Path | None, typer.Option(help="a folder for the page and its pictures")
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(min=1, help="cut traces to so many accesses, to try things out"),
+    ] = None,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Option(help="an access log instead of twins; may be repeated"),
+    ] = None,
     log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
-    by_directory: Annotated[bool, typer.Option(help="first directories are the sites; else virtual hosts")] = True,
+    by_directory: Annotated[
+        bool, typer.Option(help="first directories are the sites; else virtual hosts")
+    ] = True,
 ) -> None:
-    """Run the papers' experiments again, on twins of their traces or on your logs: published beside measured, with a
-    verdict."""
+    """Run the papers' experiments again, on twins of their traces or on your logs: published beside
+    measured, with a verdict.
+    """
     found = context(ctx)
-    real = simulating.of_logs(logs, format_=log_format, by_directory=by_directory) if logs else None
+    real = (
+        simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
+        if logs
+        else None
+    )
     names = papers.every(real) if all_ else list(experiment or [])
     if not names:
         raise BadInput(
@@ -119,13 +164,19 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
             kept="nothing was simulated",
             advice="name one twin with --twin, or access logs with --logs",
         )
-    return simulating.of_twin(twin) if twin else simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
+    return (
+        simulating.of_twin(twin)
+        if twin
+        else simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
+    )
 
 
 @contextmanager
 def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
     """A bar on a terminal, nothing elsewhere."""
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(
+        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as progress:
         task = progress.add_task("simulating", total=total)
 
         def step(words_: str) -> None:
@@ -134,17 +185,24 @@ def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
         yield step
 
 
-def _draw(folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool) -> list[str]:
+def _draw(
+    folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool
+) -> list[str]:
     """Over the nodes, for each size of memory if there are several; else over the memory."""
     several = len({cluster.ram[0] for cluster, _ in points}) > 1
-    drawn = papers.pictures_of([_point(*pair, by_nodes=by_nodes, several=several) for pair in points])
+    drawn = papers.pictures_of(
+        [_point(*pair, by_nodes=by_nodes, several=several) for pair in points]
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, markup in drawn.items():
             (folder / name).write_text(markup, encoding="utf-8")
     except OSError as error:
         raise NotWritten(
-            f"pictures in {folder}", str(error), kept="nothing was changed", advice="name another folder"
+            f"pictures in {folder}",
+            str(error),
+            kept="nothing was changed",
+            advice="name another folder",
         ) from error
     return [str(folder / name) for name in drawn]
 
@@ -152,13 +210,31 @@ def _draw(folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool)
 def _point(cluster: Cluster, result: Result, *, by_nodes: bool, several: bool) -> Point:
     mib = cluster.ram[0] / MIB
     held = f"{mib:g} MiB a node, " if several else ""
-    picture = f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
-    return Point(picture, result.policy, cluster.nodes if by_nodes else mib, result, cluster.serial)
+    picture = (
+        f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
+    )
+    return Point(
+        picture,
+        result.policy,
+        cluster.nodes if by_nodes else mib,
+        result,
+        cluster.serial,
+    )
 
 
 def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
     table = grid(
-        "policy", "nodes>", "memory>", "requests/s>", "of a node>", "misses>", "idle>", "mean>", "p50>", "p95>", "p99>"
+        "policy",
+        "nodes>",
+        "memory>",
+        "requests/s>",
+        "of a node>",
+        "misses>",
+        "idle>",
+        "mean>",
+        "p50>",
+        "p95>",
+        "p99>",
     )
     for row in output.items:
         delays = (row.delay_mean, row.delay_p50, row.delay_p95, row.delay_p99)
@@ -170,7 +246,9 @@ def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
     console.print(table)
     if per_node:
         _show_nodes(console, output)
-    console.print(f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}.")
+    console.print(
+        f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}."
+    )
     for note in output.notes:
         console.print(f"{note}.")
 
@@ -181,7 +259,16 @@ def _share(of: float | None) -> str:
 
 def _show_nodes(console: Console, output: SimulateOutput) -> None:
     table = grid(
-        "policy", "nodes>", "memory>", "node>", "requests>", "misses>", "from disk>", "computing>", "reading>", "idle>"
+        "policy",
+        "nodes>",
+        "memory>",
+        "node>",
+        "requests>",
+        "misses>",
+        "from disk>",
+        "computing>",
+        "reading>",
+        "idle>",
     )
     for row in output.items:
         for number, node in enumerate(row.per_node, start=1):
@@ -207,5 +294,11 @@ def _show_fit(console: Console, output: SimulateFitOutput) -> None:
     table = grid("twin", "figure", "published>", "twin>", "off>")
     for row in output.items:
         said = f"{row.figure.replace('_', ' ')}{' (assumed)' if row.assumed else ''}"
-        table.add_row(row.twin, said, f"{row.published:,.6g}", f"{row.made:,.6g}", f"{row.error:.1%}")
+        table.add_row(
+            row.twin,
+            said,
+            f"{row.published:,.6g}",
+            f"{row.made:,.6g}",
+            f"{row.error:.1%}",
+        )
     console.print(table)

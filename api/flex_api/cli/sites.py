@@ -9,7 +9,16 @@ import typer
 from flex.model.domain import LAST_DAY, Period, Pin
 from flex.wishes.pins import unknown_site
 from flex_api import hosted
-from flex_api.cli.common import Campaign, Context, Reason, SiteName, author, context, moment, split_names
+from flex_api.cli.common import (
+    Campaign,
+    Context,
+    Reason,
+    SiteName,
+    author,
+    context,
+    moment,
+    split_names,
+)
 from flex_api.cli.opening import open_world
 from flex_api.known import present
 from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
@@ -19,12 +28,20 @@ from flex_api.wishes import pinning, previewing
 from flex_api.wishes.previewing import NOT_TRIED, Tried
 from flex_logs_ingest.counts.unknown_hosts import unknown
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, say what the next plan would do")]
-Until = Annotated[str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")]
-Since = Annotated[str, typer.Option(metavar="TIME", help="begins by itself; now when it is left out")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="check it, say what the next plan would do")
+]
+Until = Annotated[
+    str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")
+]
+Since = Annotated[
+    str, typer.Option(metavar="TIME", help="begins by itself; now when it is left out")
+]
 
 sites_app = typer.Typer(
-    help="Sites: what they ask for, where they are, and pins.", no_args_is_help=True, rich_markup_mode=None
+    help="Sites: what they ask for, where they are, and pins.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -56,16 +73,28 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
 
 @sites_app.command("unknown")
 def sites_unknown(
-    ctx: typer.Context, most: Annotated[int, typer.Option(min=1, max=1000, help="so many names")] = 20
+    ctx: typer.Context,
+    most: Annotated[int, typer.Option(min=1, max=1000, help="so many names")] = 20,
 ) -> None:
-    """What visitors asked of names that are no sites of ours, in the time that profiles are made of and since."""
+    """What visitors asked of names that are no sites of ours, in the time that profiles are made of
+    and since.
+    """
     found = context(ctx)
     with open_world(found) as here:
-        since = Period.days_before(here.clock(), here.settings.profile.window.days).start
+        since = Period.days_before(
+            here.clock(), here.settings.profile.window.days
+        ).start
         days = (int(since.timestamp()) // 86400, LAST_DAY)
-        told = unknown(here.settings.ingest.directory, here.store.segments(*days), *days, most)
-    items = [UnknownName(name=name, requests_at_least=requests) for name, requests in told.names]
-    output = UnknownOutput(since=since, requests=told.requests, bytes=told.bytes, items=items)
+        told = unknown(
+            here.settings.ingest.directory, here.store.segments(*days), *days, most
+        )
+    items = [
+        UnknownName(name=name, requests_at_least=requests)
+        for name, requests in told.names
+    ]
+    output = UnknownOutput(
+        since=since, requests=told.requests, bytes=told.bytes, items=items
+    )
     found.show(output, lambda console: text.unknown(console, output))
 
 
@@ -75,7 +104,9 @@ def _sites(here: World) -> SitesOutput:
     if kept is None:
         return SitesOutput(period_start=None, period_end=None, items=[])
     period, profiles, _ = kept
-    return present.sites_output(profiles, placement, here.pins, (period.start, period.end))
+    return present.sites_output(
+        profiles, placement, here.pins, (period.start, period.end)
+    )
 
 
 @sites_app.command("pin")
@@ -83,24 +114,40 @@ def sites_pin(
     ctx: typer.Context,
     site: SiteName,
     nodes: Annotated[str, typer.Option(help="must be on all of these: n1,n2")] = "",
-    min_replicas: Annotated[int, typer.Option(min=1, help="on at least so many nodes")] = 1,
-    max_replicas: Annotated[int, typer.Option(min=0, help="on at most so many; 0 is as many as it takes")] = 0,
+    min_replicas: Annotated[
+        int, typer.Option(min=1, help="on at least so many nodes")
+    ] = 1,
+    max_replicas: Annotated[
+        int, typer.Option(min=0, help="on at most so many; 0 is as many as it takes")
+    ] = 0,
     not_on: Annotated[str, typer.Option(help="must be on none of these: n1,n2")] = "",
-    together: Annotated[str, typer.Option(help="on the same nodes as these sites: a.example,b.example")] = "",
-    apart: Annotated[str, typer.Option(help="no two of it and these sites share a node")] = "",
-    weight: Annotated[float, typer.Option(help="count it as so many times as large as it is")] = 1.0,
-    sla: Annotated[str, typer.Option("--class", help="count it as one of this class of [solver.classes]")] = "",
+    together: Annotated[
+        str, typer.Option(help="on the same nodes as these sites: a.example,b.example")
+    ] = "",
+    apart: Annotated[
+        str, typer.Option(help="no two of it and these sites share a node")
+    ] = "",
+    weight: Annotated[
+        float, typer.Option(help="count it as so many times as large as it is")
+    ] = 1.0,
+    sla: Annotated[
+        str,
+        typer.Option(
+            "--class", help="count it as one of this class of [solver.classes]"
+        ),
+    ] = "",
     since: Since = "",
     until: Until = "",
     campaign: Campaign = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Say where a site is to be, where not, on how many nodes and with which others, from the next plan on.
+    """Say where a site is to be, where not, on how many nodes and with which others, from the next
+    plan on.
 
-    A wish with an end is put on top of one without, which comes back by itself when it is over. One that cannot be kept
-    beside others is refused. Where nodes leave, wishes give way in this order: apart, together, at least so many, at
-    most so many, not on nodes, on nodes.
+    A wish with an end is put on top of one without, which comes back by itself when it is over. One
+    that cannot be kept beside others is refused. Where nodes leave, wishes give way in this order:
+    apart, together, at least so many, at most so many, not on nodes, on nodes.
     """
     found = context(ctx)
     pin = Pin(
@@ -122,19 +169,31 @@ def sites_pin(
     with open_world(found, reason=reason) as here:
         pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
-        tried = previewing.look_if_possible(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
+        tried = (
+            previewing.look_if_possible(lambda: previewing.of_pin(here, pin))
+            if dry_run
+            else NOT_TRIED
+        )
     _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
 
 
 @sites_app.command("unpin")
 def sites_unpin(
-    ctx: typer.Context, site: SiteName, campaign: Campaign = "", reason: Reason = "", dry_run: DryRun = False
+    ctx: typer.Context,
+    site: SiteName,
+    campaign: Campaign = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Take a pin back."""
     found = context(ctx)
     with open_world(found, reason=reason) as here:
         pin = pinning.unpin(here, hosted.site_name(site), campaign, dry_run=dry_run)
-        tried = previewing.look_if_possible(lambda: previewing.without_pin(here, pin)) if dry_run else NOT_TRIED
+        tried = (
+            previewing.look_if_possible(lambda: previewing.without_pin(here, pin))
+            if dry_run
+            else NOT_TRIED
+        )
     _show_pin(found, pin, pinned=False, tried=tried, dry_run=dry_run)
 
 
@@ -147,7 +206,8 @@ def sites_exclude(
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Take a site out of the partition from the next plan on: its records stay as they are, and it counts nowhere.
+    """Take a site out of the partition from the next plan on: its records stay as they are, and it
+    counts nowhere.
 
     `flex sites unpin` takes it in again.
     """
@@ -164,11 +224,17 @@ def sites_exclude(
     with open_world(found, reason=reason) as here:
         pin = pinning.beside(here.store, pin)
         pinning.pin(here, pin, dry_run=dry_run)
-        tried = previewing.look_if_possible(lambda: previewing.of_pin(here, pin)) if dry_run else NOT_TRIED
+        tried = (
+            previewing.look_if_possible(lambda: previewing.of_pin(here, pin))
+            if dry_run
+            else NOT_TRIED
+        )
     _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
 
 
-def _show_pin(found: Context, pin: Pin, *, pinned: bool, tried: Tried, dry_run: bool) -> None:
+def _show_pin(
+    found: Context, pin: Pin, *, pinned: bool, tried: Tried, dry_run: bool
+) -> None:
     output = PinOutput(
         site=pin.site,
         pinned=pinned,

@@ -25,17 +25,28 @@ MOST = 20
 
 
 # What is supposed, here and of a FLEX server alike.
-More = Annotated[int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")]
+More = Annotated[
+    int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")
+]
 Without = Annotated[str, typer.Option(help="without these nodes: n1,n2")]
 Ram = Annotated[float, typer.Option(help="memory of every node, times this")]
-Growth = Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")]
+Growth = Annotated[
+    float, typer.Option(help="all sites larger by this share, such as 0.2")
+]
 Times = Annotated[
-    list[str] | None, typer.Option(metavar="SITE=K", help="a site with K times its visitors; may be repeated")
+    list[str] | None,
+    typer.Option(
+        metavar="SITE=K", help="a site with K times its visitors; may be repeated"
+    ),
 ]
 Tolerance = Annotated[float | None, typer.Option(help="another aim, such as 0.05")]
 MaxMoves = Annotated[int | None, typer.Option(min=0, help="at most so many moves")]
-Frontier = Annotated[bool, typer.Option("--frontier", help="and what more moves would buy then")]
-Other = Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")]
+Frontier = Annotated[
+    bool, typer.Option("--frontier", help="and what more moves would buy then")
+]
+Other = Annotated[
+    str, typer.Argument(metavar="PLAN", help="the partition in force when left out")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,17 +66,23 @@ def whatif(
     max_moves: MaxMoves = None,
     frontier: Frontier = False,
 ) -> None:
-    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name server."""
+    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name
+    server.
+    """
     found = context(ctx)
     lost = split_names(without)
-    wanted = Supposition(more, lost, ram, growth, times_of(times or ()), tolerance, max_moves)
+    wanted = Supposition(
+        more, lost, ram, growth, times_of(times or ()), tolerance, max_moves
+    )
     with open_world(found) as here:
         output = supposing.what_if(here, wanted, with_frontier=frontier)
     found.show(output, lambda console: show_what_if(console, output))
 
 
 def plan_frontier(ctx: typer.Context) -> None:
-    """What more moves would buy: the least imbalance for each number of them, from none to a new partition."""
+    """What more moves would buy: the least imbalance for each number of them, from none to a new
+    partition.
+    """
     found = context(ctx)
     with open_world(found) as here:
         output = supposing.frontier_of(here)
@@ -119,10 +136,15 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
 def _headline(output: WhatIfOutput) -> str:
     moved = len({move.site for move in output.moves})
     served = output.forecasts[0].operations_per_second if output.forecasts else 0
-    room = f"; {output.requests_per_second:.1f} requests a second of the {served:,.0f} that could be served"
+    room = (
+        f"; {output.requests_per_second:.1f} requests a second of the "
+        f"{served:,.0f} that could be served"
+    )
     return (
-        f"{words.count(moved, 'site')} would move, {words.size(output.cold_bytes)} cold; worst node "
-        f"{words.share(output.after.worst_ratio)} off (without moves {words.share(output.before.worst_ratio)})"
+        f"{words.count(moved, 'site')} would move, {words.size(output.cold_bytes)} "
+        "cold; worst node "
+        f"{words.share(output.after.worst_ratio)} off (without moves "
+        f"{words.share(output.before.worst_ratio)})"
         f"{room if served else ''}."
     )
 
@@ -130,12 +152,17 @@ def _headline(output: WhatIfOutput) -> str:
 def show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
     broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
-    console.print(f"In force: worst node {words.share(output.in_force_worst_ratio)} off{broken}.")
+    console.print(
+        f"In force: worst node {words.share(output.in_force_worst_ratio)} off{broken}."
+    )
     if output.plan:
         worst = words.share(output.plan_worst_ratio or 0.0)
         moves = words.count(output.plan_moves or 0, "move")
         console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.")
-    aim, trigger = words.share(output.tolerance_ratio), words.share(output.trigger_ratio)
+    aim, trigger = (
+        words.share(output.tolerance_ratio),
+        words.share(output.trigger_ratio),
+    )
     console.print(f"The aim is {aim}; nothing moves within {trigger}.")
     for note in output.notes:
         console.print(f"note: {note}")
@@ -144,14 +171,25 @@ def show_frontier(console: Console, output: FrontierOutput) -> None:
 def _points(points: Sequence[PointRow]) -> Table:
     table = grid("moves>", "worst node off>", "")
     most = max((point.worst_ratio for point in points), default=0.0) or 1.0
-    shown = points if len(points) <= MOST else [*points[:: -(-len(points) // MOST)], points[-1]]
+    shown = (
+        points
+        if len(points) <= MOST
+        else [*points[:: -(-len(points) // MOST)], points[-1]]
+    )
     for point in shown:
-        table.add_row(f"{point.moves:,}", words.share(point.worst_ratio), "#" * round(BAR * point.worst_ratio / most))
+        table.add_row(
+            f"{point.moves:,}",
+            words.share(point.worst_ratio),
+            "#" * round(BAR * point.worst_ratio / most),
+        )
     return table
 
 
 def show_diff(console: Console, output: DiffOutput) -> None:
-    worst = f"worst node {words.share(output.one_worst_ratio)} off and {words.share(output.other_worst_ratio)}"
+    worst = (
+        f"worst node {words.share(output.one_worst_ratio)} off and "
+        f"{words.share(output.other_worst_ratio)}"
+    )
     differ = f"{len(output.items):,} of {words.count(output.sites, 'site')} differ"
     console.print(f"{output.one} and {output.other}: {differ}; {worst}.")
     table = grid("site", output.one, output.other)

@@ -1,8 +1,8 @@
 """Whether a timer runs this process, so that no person does by hand: systemd, or cron.
 
-Takes what the kernel says of a process and of those that started it. Returns an answer; nothing is changed. Where the
-kernel does not say enough, a person is taken to have started it: under four eyes that asks for one yes more, never for
-one less.
+Takes what the kernel says of a process and of those that started it. Returns an answer; nothing is
+changed. Where the kernel does not say enough, a person is taken to have started it: under four eyes
+that asks for one yes more, never for one less.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from flex_api.settings import file as config
 
 PROC = Path("/proc")
-# What the daemons are called that run crontabs: of Debian, of everybody else, and those that catch up.
+# What the daemons are called that run crontabs: of Debian, of everybody else, and those that catch
+# up.
 CRONS = frozenset({"cron", "crond", "anacron", "fcron"})
 # What the kernel says where nobody signed in (include/linux/uidgid.h: -1 in 32 bits).
 NOBODY = 2**32 - 1
@@ -25,7 +26,9 @@ DEEPEST = 32
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """`user` is the real user, whatever the process may do as somebody else; `terminal` is 0 where it has none."""
+    """`user` is the real user, whatever the process may do as somebody else; `terminal` is 0 where
+    it has none.
+    """
 
     name: str
     parent: int
@@ -38,10 +41,11 @@ def is_started_by_timer() -> bool:
 
 
 def is_started_by_cron(proc: Path, pid: int) -> bool:
-    """Whether cron, run by root, is above the process, no terminal is near, and nobody else signed in.
+    """Whether cron, run by root, is above the process, no terminal is near, and nobody else signed
+    in.
 
-    Who signs in and calls sudo has a user of the sign-in that is not the account's: such a process is run by hand,
-    whatever the processes above it are called.
+    Who signs in and calls sudo has a user of the sign-in that is not the account's: such a process
+    is run by hand, whatever the processes above it are called.
     """
     line = list(_line(proc, pid))
     if not line or line[0].terminal:
@@ -64,20 +68,28 @@ def _line(proc: Path, pid: int) -> Iterator[Process]:
 def _process(proc: Path, pid: int) -> Process | None:
     try:
         stat = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+        status = (proc / str(pid) / "status").read_text(
+            encoding="utf-8", errors="replace"
+        )
     except OSError:
         return None
     # A name may hold anything, brackets and spaces too.
     head, _, rest = stat.rpartition(")")
     fields = rest.split()
-    users = next((line.split() for line in status.splitlines() if line.startswith("Uid:")), [])
+    users = next(
+        (line.split() for line in status.splitlines() if line.startswith("Uid:")), []
+    )
     if len(fields) < 5 or len(users) < 2:
         return None
-    return Process(head.partition("(")[2], int(fields[1]), int(fields[4]), int(users[1]))
+    return Process(
+        head.partition("(")[2], int(fields[1]), int(fields[4]), int(users[1])
+    )
 
 
 def _signed_in(proc: Path, pid: int) -> int:
-    """The user who signed in, which sudo and su do not change; NOBODY where the kernel keeps no account of it."""
+    """The user who signed in, which sudo and su do not change; NOBODY where the kernel keeps no
+    account of it.
+    """
     try:
         return int((proc / str(pid) / "loginuid").read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -11,12 +11,24 @@ from flex_api import access, auditing
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now
 from flex_api.cli.opening import open_world
-from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput, audit_row, token_row
+from flex_api.schemas.desk import (
+    AuditOutput,
+    AuditVerifyOutput,
+    TokenOutput,
+    TokensOutput,
+    audit_row,
+    token_row,
+)
 from flex_api.told import desk_text
 
-token_app = typer.Typer(help="Tokens for the API and the pages.", no_args_is_help=True, rich_markup_mode=None)
+token_app = typer.Typer(
+    help="Tokens for the API and the pages.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 audit_app = typer.Typer(
-    help="Who changed what, when and why: a log that is only added to, each entry with the hash of the one before.",
+    help="Who changed what, when and why: a log that is only added to, each entry "
+    "with the hash of the one before.",
     rich_markup_mode=None,
 )
 
@@ -25,13 +37,23 @@ audit_app = typer.Typer(
 Newest = Annotated[int, typer.Option(min=1, max=10_000)]
 Actor = Annotated[str, typer.Option(help="only what this one changed")]
 Action = Annotated[str, typer.Option(help="only this, such as pin or plan.settle")]
-Since = Annotated[str, typer.Option(metavar="TIME", help="only what was changed since then")]
-Last = Annotated[
-    str, typer.Option(metavar="HASH", help="as it was printed before: a record that was made anew shows, too")
+Since = Annotated[
+    str, typer.Option(metavar="TIME", help="only what was changed since then")
 ]
-TokenName = Annotated[str, typer.Argument(metavar="NAME", help="who or what will use it")]
+Last = Annotated[
+    str,
+    typer.Option(
+        metavar="HASH",
+        help="as it was printed before: a record that was made anew shows, too",
+    ),
+]
+TokenName = Annotated[
+    str, typer.Argument(metavar="NAME", help="who or what will use it")
+]
 TokenRole = Annotated[str, typer.Option(help="viewer, operator, approver or admin")]
-Expires = Annotated[str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")]
+Expires = Annotated[
+    str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -51,7 +73,9 @@ def token_create(
     found = context(ctx)
     with open_world(found, reason=reason) as here:
         ends = moment("--expires", expires)
-        token, secret = access.create(here.store, _me(), name, access.role_of(role), now(), ends)
+        token, secret = access.create(
+            here.store, _me(), name, access.role_of(role), now(), ends
+        )
     output = TokenOutput(token=token_row(token), secret=secret)
     found.show(output, lambda console: console.print(secret))
 
@@ -61,14 +85,20 @@ def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
     found = context(ctx)
     with open_world(found) as here:
-        output = TokensOutput(items=[token_row(token) for token in here.store.tokens() if not token.parent])
+        output = TokensOutput(
+            items=[
+                token_row(token) for token in here.store.tokens() if not token.parent
+            ]
+        )
     found.show(output, lambda console: desk_text.tokens(console, output, now()))
 
 
 @token_app.command("revoke")
 def token_revoke(
     ctx: typer.Context,
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="as `flex token list` shows it")],
+    token_id: Annotated[
+        str, typer.Argument(metavar="ID", help="as `flex token list` shows it")
+    ],
     reason: Reason = "",
 ) -> None:
     """End a token, and the sessions that were opened with it."""
@@ -92,7 +122,9 @@ def audit(
         return
     found = context(ctx)
     with open_world(found) as here:
-        entries = here.store.found_entries(limit, actor=actor, action=action, since=moment("--since", since))
+        entries = here.store.found_entries(
+            limit, actor=actor, action=action, since=moment("--since", since)
+        )
         output = AuditOutput(items=list(map(audit_row, entries)))
     found.show(output, lambda console: desk_text.audit(console, output))
 

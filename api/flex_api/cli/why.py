@@ -19,7 +19,9 @@ def add_to(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SITE")]) -> None:
+def explain(
+    ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SITE")]
+) -> None:
     """Why a site moves or stays, and where else it could be."""
     found = context(ctx)
     with open_world(found) as here:
@@ -28,7 +30,9 @@ def explain(ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SIT
 
 
 def show(console: Console, output: ExplainOutput) -> None:
-    asks = ", ".join(f"{name} {units:.1f} %" for name, units in output.asks_units.items())
+    asks = ", ".join(
+        f"{name} {units:.1f} %" for name, units in output.asks_units.items()
+    )
     each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
     console.print(f"{output.site} asks{each}: {asks} of a mean node's fair share")
     for reason in output.reasons:
@@ -38,6 +42,12 @@ def show(console: Console, output: ExplainOutput) -> None:
 
 
 def _other(other: OtherRow) -> str:
-    side, outside = "over" if other.off_ratio > 0 else "under", ", outside the tolerance" if other.outside else ""
+    side, outside = (
+        "over" if other.off_ratio > 0 else "under",
+        ", outside the tolerance" if other.outside else "",
+    )
     off = f"{100 * abs(other.off_ratio):.1f} % {side} its {other.dimension}{outside}"
-    return f"{other.target} for {other.source}: {other.node} {off}; {words.size(other.cold_bytes)} to read"
+    return (
+        f"{other.target} for {other.source}: {other.node} {off}; "
+        f"{words.size(other.cold_bytes)} to read"
+    )

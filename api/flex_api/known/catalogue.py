@@ -1,7 +1,8 @@
-"""Every site with what it asks and where it is, as columns: sorted, filtered and shown a page at a time.
+"""Every site with what it asks and where it is, as columns: sorted, filtered and shown a page at a
+time.
 
-In go profiles and a placement, a hundred thousand rows or more; they are brought together once for each profile and
-each partition in force, so that a page costs what its own rows cost.
+In go profiles and a placement, a hundred thousand rows or more; they are brought together once for
+each profile and each partition in force, so that a page costs what its own rows cost.
 """
 
 from __future__ import annotations
@@ -75,17 +76,26 @@ class Catalogue:
         if what.at_least:
             kept &= self.columns["access_bytes"] >= what.at_least
         if what.node:
-            kept &= np.isin(np.arange(len(kept)), np.repeat(np.arange(len(kept)), replicas)[self.nodes == what.node])
+            kept &= np.isin(
+                np.arange(len(kept)),
+                np.repeat(np.arange(len(kept)), replicas)[self.nodes == what.node],
+            )
         if what.among is not None:
             kept &= self._among(what.among)
         if what.not_among:
             kept &= ~self._among(what.not_among)
         if what.name:
             part = what.name.casefold()
-            kept &= np.fromiter((part in site.casefold() for site in self.sites), dtype=bool, count=len(kept))
+            kept &= np.fromiter(
+                (part in site.casefold() for site in self.sites),
+                dtype=bool,
+                count=len(kept),
+            )
         return kept
 
-    def page(self, what: Wanted, by: str, limit: int, after: tuple[int, str] | None) -> tuple[list[int], bool]:
+    def page(
+        self, what: Wanted, by: str, limit: int, after: tuple[int, str] | None
+    ) -> tuple[list[int], bool]:
         """The rows behind the one that has this value and this name, and whether there are more."""
         ordered = self.order(by)
         begin = 0 if after is None else self._behind(ordered, by, *after)
@@ -98,7 +108,11 @@ class Catalogue:
         return 0 if name == "site" else int(self._values(name)[row])
 
     def _values(self, name: str) -> Ints:
-        return np.diff(self.first) if name == "replicas" else self.columns[COLUMNS.get(name, name)]
+        return (
+            np.diff(self.first)
+            if name == "replicas"
+            else self.columns[COLUMNS.get(name, name)]
+        )
 
     def _behind(self, ordered: Ints, by: str, value: int, site: str) -> int:
         down, name = by.startswith("-"), by.removeprefix("-")
@@ -108,8 +122,13 @@ class Catalogue:
             return len(self.sites) - at if down else at
         values = self._values(name)[ordered]
         ranked, sought = (-values, -value) if down else (values, value)
-        low, high = (int(np.searchsorted(ranked, sought, side=side)) for side in ("left", "right"))
-        return low + int(np.searchsorted(self.sites[ordered[low:high]], site, side="right"))
+        low, high = (
+            int(np.searchsorted(ranked, sought, side=side))
+            for side in ("left", "right")
+        )
+        return low + int(
+            np.searchsorted(self.sites[ordered[low:high]], site, side="right")
+        )
 
     def _among(self, sites: Collection[str]) -> np.ndarray:
         kept = np.zeros(len(self.sites), dtype=bool)
@@ -119,18 +138,36 @@ class Catalogue:
         return kept
 
 
-def catalogue(kept: tuple[Period, pd.DataFrame, pd.DataFrame] | None, placement: pd.DataFrame) -> Catalogue:
-    """Sites of the profiles and of the placement; who is only in one of them asks nothing, or is nowhere."""
+def catalogue(
+    kept: tuple[Period, pd.DataFrame, pd.DataFrame] | None, placement: pd.DataFrame
+) -> Catalogue:
+    """Sites of the profiles and of the placement; who is only in one of them asks nothing, or is
+    nowhere.
+    """
     profiles = kept[1] if kept else PROFILES.empty()
     names = profiles["site"].to_numpy(dtype=object)
     placed = placement["site"].to_numpy(dtype=object)
     sites = _union(names, placed)
     rows = np.searchsorted(sites, names)
-    columns = {name: _spread(profiles[name].to_numpy(dtype=np.int64), rows, len(sites)) for name in MEASURED}
-    counts = np.bincount(np.searchsorted(sites, placed), minlength=len(sites)) if len(placed) else np.zeros(len(sites))
+    columns = {
+        name: _spread(profiles[name].to_numpy(dtype=np.int64), rows, len(sites))
+        for name in MEASURED
+    }
+    counts = (
+        np.bincount(np.searchsorted(sites, placed), minlength=len(sites))
+        if len(placed)
+        else np.zeros(len(sites))
+    )
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    # A placement is sorted by site and node, as `sites` is by site: its rows stand where `first` says.
-    return Catalogue(kept[0] if kept else None, sites, columns, placement["node"].to_numpy(dtype=object), first)
+    # A placement is sorted by site and node, as `sites` is by site: its rows stand where `first`
+    # says.
+    return Catalogue(
+        kept[0] if kept else None,
+        sites,
+        columns,
+        placement["node"].to_numpy(dtype=object),
+        first,
+    )
 
 
 def _union(names: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """What a plan changes in DNS, name by name, over all zones.
 
-In goes a plan, out come its changes and the names that it leaves to others, in the order in which they are listed.
+In goes a plan, out come its changes and the names that it leaves to others, in the order in which
+they are listed.
 """
 
 from __future__ import annotations
@@ -26,14 +27,24 @@ class Named:
 
     def key(self, by: str) -> str:
         """By its zone, or else by its name; no two have the same."""
-        return f"{self.zone} {self.name} {self.type}" if by == "zone" else f"{self.name} {self.type}"
+        return (
+            f"{self.zone} {self.name} {self.type}"
+            if by == "zone"
+            else f"{self.name} {self.type}"
+        )
 
 
 def named(plan: Plan, by: str) -> tuple[Named, ...]:
     found = [
-        Named(zone_plan.zone, change.name, change) for zone_plan in plan.zone_plans for change in zone_plan.changes
+        Named(zone_plan.zone, change.name, change)
+        for zone_plan in plan.zone_plans
+        for change in zone_plan.changes
     ]
-    found += [Named(zone_plan.zone, name, None) for zone_plan in plan.zone_plans for name in zone_plan.foreign]
+    found += [
+        Named(zone_plan.zone, name, None)
+        for zone_plan in plan.zone_plans
+        for name in zone_plan.foreign
+    ]
     return tuple(sorted(found, key=lambda one: one.key(by)))
 
 

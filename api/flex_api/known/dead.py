@@ -1,6 +1,8 @@
-"""Dead nodes that are in DNS still: how many sites are on each, and what was tried to take them off.
+"""Dead nodes that are in DNS still: how many sites are on each, and what was tried to take them
+off.
 
-In go what is known of nodes, sites and attempts; out come values for pages, metrics and the command line.
+In go what is known of nodes, sites and attempts; out come values for pages, metrics and the command
+line.
 """
 
 from __future__ import annotations
@@ -25,11 +27,19 @@ class Dead:
 Counts = Mapping[str, int] | Mapping[Hashable, int]
 
 
-def dead(nodes: Sequence[Node], sites: Counts, attempts: Sequence[Attempt]) -> tuple[Dead, ...]:
+def dead(
+    nodes: Sequence[Node], sites: Counts, attempts: Sequence[Attempt]
+) -> tuple[Dead, ...]:
     """Those of the nodes that are down while the placement in force has sites on them."""
     tried = {one.node: one for one in attempts}
-    on = {node.name: int(sites.get(node.name, 0)) for node in nodes if node.state == "down"}
-    return tuple(Dead(node, count, tried.get(node)) for node, count in on.items() if count)
+    on = {
+        node.name: int(sites.get(node.name, 0))
+        for node in nodes
+        if node.state == "down"
+    }
+    return tuple(
+        Dead(node, count, tried.get(node)) for node, count in on.items() if count
+    )
 
 
 def row(one: Dead) -> DeadRow:

@@ -1,7 +1,7 @@
 """Which sites have other nodes in one partition than in another.
 
-In go two partitions, out comes what a list of their differences is read from, a page at a time or whole: of a cluster
-with many sites it is large, and only the rows that somebody looks at are made.
+In go two partitions, out comes what a list of their differences is read from, a page at a time or
+whole: of a cluster with many sites it is large, and only the rows that somebody looks at are made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from flex_api.schemas.supposed import DiffRow
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """`names` are the sites that differ, in order; `rows` of both partitions are those of these sites alone."""
+    """`names` are the sites that differ, in order; `rows` of both partitions are those of these
+    sites alone.
+    """
 
     ids: tuple[str, str]
     worst: tuple[float, float]
@@ -30,7 +32,11 @@ class Difference:
 
     def on(self, node: str) -> tuple[str, ...]:
         """Those that one of the two partitions has on the node."""
-        there = {site for table in self.rows for site in table.loc[table["node"] == node, "site"]}
+        there = {
+            site
+            for table in self.rows
+            for site in table.loc[table["node"] == node, "site"]
+        }
         return tuple(name for name in self.names if name in there)
 
     def fields(self) -> dict[str, Any]:
@@ -45,8 +51,13 @@ class Difference:
         }
 
     def rows_of(self, names: Sequence[str]) -> list[DiffRow]:
-        one, other = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
-        return [DiffRow(site=name, one=one.get(name, []), other=other.get(name, [])) for name in names]
+        one, other = (
+            _nodes(table[table["site"].isin(list(names))]) for table in self.rows
+        )
+        return [
+            DiffRow(site=name, one=one.get(name, []), other=other.get(name, []))
+            for name in names
+        ]
 
 
 def head(store: Store, plan: str) -> Headline:
@@ -54,7 +65,9 @@ def head(store: Store, plan: str) -> Headline:
     return store.headline(plan) or headline(store.plan(plan))
 
 
-def difference(one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]) -> Difference:
+def difference(
+    one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]
+) -> Difference:
     """Of the partitions of two plans, which are in the tables."""
     both = pd.concat(tables, ignore_index=True)
     codes, sites = pd.factorize(both["site"])
@@ -73,6 +86,8 @@ def difference(one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.Da
 
 def _nodes(placement: pd.DataFrame) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for site, node in zip(placement["site"].tolist(), placement["node"].tolist(), strict=True):
+    for site, node in zip(
+        placement["site"].tolist(), placement["node"].tolist(), strict=True
+    ):
         found.setdefault(site, []).append(node)
     return found

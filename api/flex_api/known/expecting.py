@@ -1,8 +1,10 @@
-"""The facts of a plan as the next day is expected to be, where that has proved better than yesterday's figures.
+"""The facts of a plan as the next day is expected to be, where that has proved better than
+yesterday's figures.
 
-In go facts and a world; out come facts with other loads, and with remarks on the backtest and on sites that surged.
-Working sets are left as they were measured: they change slowly. A site that is expected to ask for far more than
-yesterday, or that rested then, is taken to be as it was on the night that was most like what is expected.
+In go facts and a world; out come facts with other loads, and with remarks on the backtest and on
+sites that surged. Working sets are left as they were measured: they change slowly. A site that is
+expected to ask for far more than yesterday, or that rested then, is taken to be as it was on the
+night that was most like what is expected.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from flex.tables import PROFILES, SPREADS
 from flex_api.known import nights
 from flex_api.wiring import World
 
-# So many times what it asked for yesterday, and what yesterday says of a site is not what it will be.
+# So many times what it asked for yesterday, and what yesterday says of a site is not what it will
+# be.
 FAR = 3.0
 
 
@@ -37,32 +40,56 @@ def expect(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
     if found.method == outlook.YESTERDAY:
         return told, found
     # Where a list says which sites there are, each of them has a profile.
-    ours = past.index.isin(list(facts.profiles["site"]) if world.settings.ingest.sites_file else facts.sites)
+    ours = past.index.isin(
+        list(facts.profiles["site"])
+        if world.settings.ingest.sites_file
+        else facts.sites
+    )
     return _as_expected(world, told, past[ours], wanted[ours]), found
 
 
-def _as_expected(world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series) -> Facts:
+def _as_expected(
+    world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series
+) -> Facts:
     alike = _like_another_night(past, wanted)
-    shown = [_of_shown_sites(facts.profiles, facts.spreads, set(facts.profiles["site"]) - set(alike.index))]
+    shown = [
+        _of_shown_sites(
+            facts.profiles,
+            facts.spreads,
+            set(facts.profiles["site"]) - set(alike.index),
+        )
+    ]
     shown += _of_others(world, facts.period, alike)
-    left = set(facts.profiles["site"]).difference(*(set(profiles["site"]) for profiles, _ in shown))
+    left = set(facts.profiles["site"]).difference(
+        *(set(profiles["site"]) for profiles, _ in shown)
+    )
     shown.append(_of_shown_sites(facts.profiles, facts.spreads, left))
-    profiles, spreads = (pd.concat(tables, ignore_index=True) for tables in zip(*shown, strict=True))
+    profiles, spreads = (
+        pd.concat(tables, ignore_index=True) for tables in zip(*shown, strict=True)
+    )
     scaled = _scale(profiles, wanted)
     return replace(facts, profiles=PROFILES.make(scaled), spreads=SPREADS.make(spreads))
 
 
 def _like_another_night(past: pd.DataFrame, wanted: pd.Series) -> pd.Series:
-    """The end of the period that is most like what is expected, for sites that yesterday is not like."""
+    """The end of the period that is most like what is expected, for sites that yesterday is not
+    like.
+    """
     far = past[wanted > FAR * past.iloc[:, -1]].dropna(axis=1).iloc[:, -outlook.LEAST :]
     with np.errstate(divide="ignore"):
-        away = np.abs(np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None])
+        away = np.abs(
+            np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None]
+        )
     # Of equals the latest.
     nearest = far.shape[1] - 1 - away[:, ::-1].argmin(axis=1)
-    return pd.Series(far.columns.to_numpy(dtype=object)[nearest], index=far.index, dtype=object)
+    return pd.Series(
+        far.columns.to_numpy(dtype=object)[nearest], index=far.index, dtype=object
+    )
 
 
-def _of_others(world: World, last: Period, alike: pd.Series) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+def _of_others(
+    world: World, last: Period, alike: pd.Series
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """What those sites were on those nights; of nights that nothing is known of any more, nothing."""
     for end in sorted(alike.unique()):
         found = nights.profiles(world, Period(end - (last.end - last.start), end))
@@ -73,7 +100,9 @@ def _of_others(world: World, last: Period, alike: pd.Series) -> Iterator[tuple[p
 def _of_shown_sites(
     profiles: pd.DataFrame, spreads: pd.DataFrame, sites: set[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return profiles[profiles["site"].isin(list(sites))], spreads[spreads["site"].isin(list(sites))]
+    return profiles[profiles["site"].isin(list(sites))], spreads[
+        spreads["site"].isin(list(sites))
+    ]
 
 
 def _scale(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
@@ -82,4 +111,9 @@ def _scale(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
     foretold = wanted.reindex(profiles["site"]).to_numpy()
     known = (sent > 0) & np.isfinite(foretold)
     factor = np.divide(foretold, sent, out=np.ones_like(sent), where=known)
-    return profiles.assign(**{name: np.rint(profiles[name].to_numpy() * factor).astype(np.int64) for name in VISITS})
+    return profiles.assign(
+        **{
+            name: np.rint(profiles[name].to_numpy() * factor).astype(np.int64)
+            for name in VISITS
+        }
+    )

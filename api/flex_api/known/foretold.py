@@ -8,12 +8,23 @@ from statistics import median
 from flex.model.accuracy import Measured, NodeOff
 from flex.model.domain import Forecast, NodeForecast, Period
 from flex.prediction import predict
-from flex_api.schemas.plans import ForecastNode, ForecastRow, MeasuredNode, MeasuredRow, MeasuredSite, ServedNode
+from flex_api.schemas.plans import (
+    ForecastNode,
+    ForecastRow,
+    MeasuredNode,
+    MeasuredRow,
+    MeasuredSite,
+    ServedNode,
+)
 
 
 def rows(forecasts: Iterable[Forecast], period: Period) -> list[ForecastRow]:
     """One that no request was replayed for foretells nothing."""
-    return [forecast_row(one, period) for one in forecasts if any(node.requests for node in one.nodes)]
+    return [
+        forecast_row(one, period)
+        for one in forecasts
+        if any(node.requests for node in one.nodes)
+    ]
 
 
 def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
@@ -26,13 +37,18 @@ def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
         disk_bytes=sum(node.disk_bytes for node in nodes),
         operations_per_second=forecast.throughput,
         utilisation_ratio=max((node.utilisation_ratio for node in nodes), default=0.0),
-        busiest_utilisation_ratio=max((node.busiest_utilisation_ratio for node in nodes), default=0.0),
+        busiest_utilisation_ratio=max(
+            (node.busiest_utilisation_ratio for node in nodes), default=0.0
+        ),
         nodes=nodes,
     )
 
 
 def measured_row(measured: Measured) -> MeasuredRow:
-    nodes = [MeasuredNode(node=node, predicted_units=then, measured_units=now) for node, then, now in measured.nodes]
+    nodes = [
+        MeasuredNode(node=node, predicted_units=then, measured_units=now)
+        for node, then, now in measured.nodes
+    ]
     return MeasuredRow(
         plan=measured.plan,
         error_ratio=measured.error,
@@ -42,7 +58,11 @@ def measured_row(measured: Measured) -> MeasuredRow:
         nodes=nodes,
         served=[_served_node(node) for node in measured.served],
         sites=[
-            MeasuredSite(site=site.site, expected_bytes=site.expected, measured_bytes=site.measured)
+            MeasuredSite(
+                site=site.site,
+                expected_bytes=site.expected,
+                measured_bytes=site.measured,
+            )
             for site in measured.sites
         ],
     )

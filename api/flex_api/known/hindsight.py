@@ -1,4 +1,6 @@
-"""What became of the prediction that the partition in force was made with, from the store and tonight's accesses."""
+"""What became of the prediction that the partition in force was made with, from the store and
+tonight's accesses.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +26,42 @@ def measure(world: World, plain: Facts) -> Measured | None:
     if base is None or base.period.end >= plain.period.end:
         return None
     asked = planning.build(replace(plain, pins=()), world.rules)
-    found = compare_with_measured.loads(base.id, base.after, score.balance_in_force(asked))
+    found = compare_with_measured.loads(
+        base.id, base.after, score.balance_in_force(asked)
+    )
     placement = world.store.placement_of(base.id)
-    came = predict.forecast(plain.sample, placement, plain.nodes, policy=compare_with_measured.AFTER)
+    came = predict.forecast(
+        plain.sample, placement, plain.nodes, policy=compare_with_measured.AFTER
+    )
     hours = (24 * plain.period.first_day, 24 * (plain.period.last_day + 1))
     logged = compare_with_measured.answers_in_logs(
         world.store.segments(plain.period.first_day, plain.period.last_day), *hours
     )
-    sites, off = compare_with_measured.of_sites(_expected_bytes(world, base, plain), _bytes_sent(plain.profiles))
-    return replace(found, served=compare_with_measured.compare_nodes(base, came, logged), sites=sites, site_error=off)
+    sites, off = compare_with_measured.of_sites(
+        _expected_bytes(world, base, plain), _bytes_sent(plain.profiles)
+    )
+    return replace(
+        found,
+        served=compare_with_measured.compare_nodes(base, came, logged),
+        sites=sites,
+        site_error=off,
+    )
 
 
 def _expected_bytes(world: World, base: Plan, plain: Facts) -> pd.Series[float]:
     """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
     foretold = base.outlook is not None and base.outlook.method != outlook.YESTERDAY
-    past = nights.bytes_sent(world, base.period, plain.sites) if foretold else world.store.bytes_sent(base.period, 1)
+    past = (
+        nights.bytes_sent(world, base.period, plain.sites)
+        if foretold
+        else world.store.bytes_sent(base.period, 1)
+    )
     if not past.shape[1]:
         return pd.Series(dtype="float64")
     return outlook.outlook(past)[1]
 
 
 def _bytes_sent(profiles: pd.DataFrame) -> pd.Series[float]:
-    return pd.Series(profiles[_BYTES].to_numpy(dtype="float64"), index=pd.Index(profiles["site"]))
+    return pd.Series(
+        profiles[_BYTES].to_numpy(dtype="float64"), index=pd.Index(profiles["site"])
+    )

@@ -1,8 +1,9 @@
-"""What sites asked for in the nights before: as their profiles have it, and where none was made, as the logs have it.
+"""What sites asked for in the nights before: as their profiles have it, and where none was made, as
+the logs have it.
 
-In go a world and the last period, out come bytes by site and period. A night without a run has no profile, and a new
-installation has one alone, though logs of weeks may have been read: their counts say the same. Of a night without logs
-nothing is known, and what was before it counts all the same.
+In go a world and the last period, out come bytes by site and period. A night without a run has no
+profile, and a new installation has one alone, though logs of weeks may have been read: their counts
+say the same. Of a night without logs nothing is known, and what was before it counts all the same.
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ LOST = 8
 
 
 def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFrame:
-    """A row for each site and a column for the end of each period, the last one last. One of which nothing is known has
-    its column, too, with no number in it: days of the week keep their places.
+    """A row for each site and a column for the end of each period, the last one last. One of which
+    nothing is known has its column, too, with no number in it: days of the week keep their places.
 
     Of counts only these sites are looked at: what else a log names may be no site.
     """
     kept = world.store.bytes_sent(last, NIGHTS, gaps=True)
     found, lost = dict[datetime, pd.Series](), 0
     for period in earlier(last, NIGHTS) if last.end in kept else ():
-        known = kept[period.end] if period.end in kept else _bytes_in_logs(world, period, sites)
+        known = (
+            kept[period.end]
+            if period.end in kept
+            else _bytes_in_logs(world, period, sites)
+        )
         lost = 0 if known is not None else lost + 1
         if lost == LOST:
             break
@@ -43,7 +48,11 @@ def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFra
             found[period.end] = known
     if not found:
         return pd.DataFrame()
-    ends = [period.end for period in reversed(earlier(last, NIGHTS)) if period.end >= min(found)]
+    ends = [
+        period.end
+        for period in reversed(earlier(last, NIGHTS))
+        if period.end >= min(found)
+    ]
     return pd.concat(found, axis=1).fillna(0.0).sort_index().reindex(columns=ends)
 
 
@@ -59,11 +68,20 @@ def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] 
     return made, spreads
 
 
-def _bytes_in_logs(world: World, period: Period, sites: Collection[str]) -> pd.Series | None:
-    """None where no log of the day before was read: then this one may not have been read from its beginning."""
-    if period.first_day < 1 or not world.store.segments(period.first_day - 1, period.first_day - 1):
+def _bytes_in_logs(
+    world: World, period: Period, sites: Collection[str]
+) -> pd.Series | None:
+    """None where no log of the day before was read: then this one may not have been read from its
+    beginning.
+    """
+    if period.first_day < 1 or not world.store.segments(
+        period.first_day - 1, period.first_day - 1
+    ):
         return None
-    half_life, directory = world.settings.profile.half_life, world.settings.ingest.directory
+    half_life, directory = (
+        world.settings.profile.half_life,
+        world.settings.ingest.directory,
+    )
     weights = profile.weights(period, half_life) if half_life else {}
     try:
         days = {

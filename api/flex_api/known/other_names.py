@@ -1,6 +1,8 @@
-"""Other names of sites, as the settings have them: www.a.example and every alias, with what the logs say comes by each.
+"""Other names of sites, as the settings have them: www.a.example and every alias, with what the
+logs say comes by each.
 
-In go a world, or settings, and sites; out come names. Where they lead is for DNS to say, and is not asked for here.
+In go a world, or settings, and sites; out come names. Where they lead is for DNS to say, and is not
+asked for here.
 """
 
 from __future__ import annotations
@@ -26,13 +28,21 @@ def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...
     return tuple(OtherName(site, name, looked=False) for site, name in found)
 
 
-def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[OtherName, ...]:
-    """The same with what came by each in the period, where that was counted. Raises NoData where counts are damaged."""
+def shares(
+    world: World, period: Period, others: Sequence[OtherName]
+) -> tuple[OtherName, ...]:
+    """The same with what came by each in the period, where that was counted. Raises NoData where
+    counts are damaged.
+    """
     if not others:
         return ()
     directory = world.settings.ingest.directory
-    found = names_visited.counted(world.store, directory, period, {other.site for other in others})
-    return tuple(replace(other, share=_share(found, other), looked=True) for other in others)
+    found = names_visited.counted(
+        world.store, directory, period, {other.site for other in others}
+    )
+    return tuple(
+        replace(other, share=_share(found, other), looked=True) for other in others
+    )
 
 
 def _share(found: Names, other: OtherName) -> Share | None:
@@ -44,15 +54,21 @@ def _share(found: Names, other: OtherName) -> Share | None:
 
 
 def _alone(settings: Settings, sites: Collection[str]) -> frozenset[str]:
-    """Sites that have logs of their own: any of them can where the names of the files say which one it is."""
+    """Sites that have logs of their own: any of them can where the names of the files say which one
+    it is.
+    """
     known = sources(settings)
     if any(source.site.pattern for source in known):
         return frozenset(sites)
     return frozenset(source.site.fixed for source in known if source.site.fixed)
 
 
-def followed(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -> Followed:
-    """Where DNS leads their other names now, of those that nobody keeps FLEX away from. Raises a DnsError."""
+def followed(
+    world: World, sites: Collection[str], pins: Collection[Pin] = ()
+) -> Followed:
+    """Where DNS leads their other names now, of those that nobody keeps FLEX away from. Raises a
+    DnsError.
+    """
     excluded = {pin.site for pin in pins if pin.excluded}
     wanted = sorted(set(sites) - excluded)
     zones = world.settings.dns.every_zone
@@ -61,17 +77,25 @@ def followed(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -
         return Followed()
     also, target = other_names.by_zone(others, zones), world.target
     of_zone, _ = records.split(sorted({other.site for other in others}), zones)
-    states = {zone: target.read(zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())) for zone in zones}
+    states = {
+        zone: target.read(
+            zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
+        )
+        for zone in zones
+    }
     return other_names.follow(others, states, world.nodes)
 
 
 def not_followed(world: World) -> list[str]:
-    """What is said where no name server is asked, as far as the newest plan found names that lead elsewhere."""
+    """What is said where no name server is asked, as far as the newest plan found names that lead
+    elsewhere.
+    """
     newest = world.store.plans(1)
     if not any(OF_OTHER_NAMES in note for one in newest for note in one.notes):
         return []
     said = (
-        "what comes by other names that do not move with their sites is counted here as if it went where the sites "
+        "what comes by other names that do not move with their sites is counted here "
+        "as if it went where the sites "
         "go, as no name server is asked; `flex plan` counts it where these names lead"
     )
     return [said]

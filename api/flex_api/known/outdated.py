@@ -1,8 +1,9 @@
-"""What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes against; of
-a way back, every wish.
+"""What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes
+against; of a way back, every wish.
 
-In go the world and a plan that waits, out come the rules against approving and applying it. That another partition is
-in force is a rule of its own: nobody can go over it, waiting.py refuses it by itself.
+In go the world and a plan that waits, out come the rules against approving and applying it. That
+another partition is in force is a rule of its own: nobody can go over it, waiting.py refuses it by
+itself.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ def overtaken(plan: Plan, in_force: str) -> Iterator[Stop]:
     """Where another partition came into force since the plan was made."""
     if in_force != plan.base:
         said = "it was made from another partition than the one in force"
-        yield Stop(BASE, plan.base or "nothing", f"{in_force or 'nothing'} is in force", said, "a new plan: flex plan")
+        yield Stop(
+            BASE,
+            plan.base or "nothing",
+            f"{in_force or 'nothing'} is in force",
+            said,
+            "a new plan: flex plan",
+        )
 
 
 def stops(world: World, plan: Plan) -> Iterator[Stop]:
@@ -40,8 +47,14 @@ def stops(world: World, plan: Plan) -> Iterator[Stop]:
 def _nodes(world: World, plan: Plan) -> Iterator[Stop]:
     states = {node.name: node.state for node in world.nodes}
     targets = {move.target for move in plan.moves if move.target}
-    if found := sorted(f"{name} is {states.get(name, 'removed')}" for name in targets if states.get(name) != "active"):
-        yield Stop(NODES, LIMIT, some(found), "it moves sites to nodes that take none any more")
+    if found := sorted(
+        f"{name} is {states.get(name, 'removed')}"
+        for name in targets
+        if states.get(name) != "active"
+    ):
+        yield Stop(
+            NODES, LIMIT, some(found), "it moves sites to nodes that take none any more"
+        )
 
 
 def _addresses(world: World, plan: Plan) -> Iterator[Stop]:
@@ -52,30 +65,51 @@ def _addresses(world: World, plan: Plan) -> Iterator[Stop]:
         for change in zone_plan.changes
         if change.type in ADDRESSES and change.after
     )
-    if found := sorted({value for change in changes if change.after for value in change.after.values} - ours):
-        yield Stop(ADDRESSED, LIMIT, some(found), "it would announce addresses that no node has any more")
+    if found := sorted(
+        {value for change in changes if change.after for value in change.after.values}
+        - ours
+    ):
+        yield Stop(
+            ADDRESSED,
+            LIMIT,
+            some(found),
+            "it would announce addresses that no node has any more",
+        )
 
 
 def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
-    """Of wishes that were made after the plan, or hold otherwise than they did: one may have begun, ended or gone.
+    """Of wishes that were made after the plan, or hold otherwise than they did: one may have begun,
+    ended or gone.
 
     A way back was made without asking what anybody wishes, so that every wish counts.
     """
     back = plan.quality.solver == ROLLBACK
-    newer = set[str]() if back else _wished_since(world, plan) | _begun_or_ended(world, plan)
+    newer = (
+        set[str]()
+        if back
+        else _wished_since(world, plan) | _begun_or_ended(world, plan)
+    )
     pins = [pin for pin in world.pins if back or pin.site in newer]
     if not pins or not plan.moves:
         return
     before, after = (
-        possible.places(pins, table) for table in (world.store.placement()[1], world.store.placement_of(plan.id))
+        possible.places(pins, table)
+        for table in (world.store.placement()[1], world.store.placement_of(plan.id))
     )
     if found := [pin.site for pin in pins if possible.against(pin, before, after)]:
-        yield Stop(WISHES, LIMIT, some(found), f"it moves sites against wishes that {'hold' if back else 'are newer'}")
+        yield Stop(
+            WISHES,
+            LIMIT,
+            some(found),
+            f"it moves sites against wishes that {'hold' if back else 'are newer'}",
+        )
 
 
 def _begun_or_ended(world: World, plan: Plan) -> set[str]:
     now = world.clock()
-    ends = ((pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until))
+    ends = (
+        (pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until)
+    )
     return {site for site, end in ends if end and plan.created < end <= now}
 
 

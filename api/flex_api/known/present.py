@@ -1,4 +1,6 @@
-"""Core values to the published output models. Nothing is computed here that the core did not decide."""
+"""Core values to the published output models. Nothing is computed here that the core did not
+decide.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,18 @@ from flex.loop.verify import Behind
 from flex.model.accuracy import Outlook
 from flex.model.consent import Breach, Stop
 from flex.model.dns_edits import Edit
-from flex.model.domain import BadLine, Balance, Move, Node, NodeLoad, Pin, Plan, Run, Verdict, ZonePlan
+from flex.model.domain import (
+    BadLine,
+    Balance,
+    Move,
+    Node,
+    NodeLoad,
+    Pin,
+    Plan,
+    Run,
+    Verdict,
+    ZonePlan,
+)
 from flex.model.orders import NodeOrder
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
@@ -74,16 +87,24 @@ def plan_output(plan: Plan) -> PlanOutput:
         before=balance_output(plan.before) if plan.before else None,
         after=balance_output(plan.after),
         forecasts=forecasts,
-        predicted_miss_ratio=next((row.miss_ratio for row in forecasts if row.policy == "after"), None),
+        predicted_miss_ratio=next(
+            (row.miss_ratio for row in forecasts if row.policy == "after"), None
+        ),
         zones=[zone_row(zone_plan) for zone_plan in plan.zone_plans],
         breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
-        shortfalls=[ShortfallRow.model_validate(one, from_attributes=True) for one in plan.quality.shortfalls],
+        shortfalls=[
+            ShortfallRow.model_validate(one, from_attributes=True)
+            for one in plan.quality.shortfalls
+        ],
         notes=list(plan.notes),
         verdicts=verdict_rows(plan.verdicts),
         old_answers_until=plan.old_answers_until,
         author=plan.author,
         wishers=list(plan.wishers),
-        approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in plan.approvals],
+        approvals=[
+            ApprovalRow.model_validate(one, from_attributes=True)
+            for one in plan.approvals
+        ],
         stops=[stop_row(stop) for stop in plan.stops],
         moves_later=plan.later,
         put_off=[move_row(move) for move in plan.put_off],
@@ -94,11 +115,15 @@ def plan_output(plan: Plan) -> PlanOutput:
 
 
 def edit_row(edit: Edit) -> EditRow:
-    return EditRow(name=edit.name, said=list(edit.said), found=list(edit.found), since=edit.since)
+    return EditRow(
+        name=edit.name, said=list(edit.said), found=list(edit.found), since=edit.since
+    )
 
 
 def _outlook(outlook: Outlook) -> OutlookRow:
-    return OutlookRow(method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors))
+    return OutlookRow(
+        method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors)
+    )
 
 
 def stop_row(stop: Stop) -> StopRow:
@@ -129,13 +154,19 @@ def plan_row(plan: Headline, in_force: str | None = None) -> PlanRow:
         scratch_moves=plan.scratch_moves,
         worst_ratio=plan.worst,
         author=plan.author,
-        outdated=in_force is not None and plan.state in WAITING and plan.base != in_force,
+        outdated=in_force is not None
+        and plan.state in WAITING
+        and plan.base != in_force,
     )
 
 
 def move_row(move: Move) -> MoveRow:
     return MoveRow(
-        site=move.site, source=move.source, target=move.target, cold_bytes=move.cold_bytes, reason=move.reason
+        site=move.site,
+        source=move.source,
+        target=move.target,
+        cold_bytes=move.cold_bytes,
+        reason=move.reason,
     )
 
 
@@ -159,16 +190,25 @@ def balance_output(balance: Balance) -> BalanceOutput:
 
 
 def zone_row(plan: ZonePlan) -> ZoneRow:
-    return ZoneRow(zone=plan.zone, changes=zone_changes.text(plan).splitlines(), foreign=list(plan.foreign))
+    return ZoneRow(
+        zone=plan.zone,
+        changes=zone_changes.text(plan).splitlines(),
+        foreign=list(plan.foreign),
+    )
 
 
 def _breach(breach: Breach, override: str) -> BreachRow:
-    return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override)
+    return BreachRow(
+        rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override
+    )
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
     late = verify.behind(verdicts)
-    return [_verdict_row(verdict, late.get((verdict.server, verdict.zone))) for verdict in verdicts]
+    return [
+        _verdict_row(verdict, late.get((verdict.server, verdict.zone)))
+        for verdict in verdicts
+    ]
 
 
 def _verdict_row(verdict: Verdict, late: Behind | None) -> VerdictRow:
@@ -224,7 +264,12 @@ def other_name_row(stray: Stray) -> OtherNameRow:
 def run_row(run: Run, plan: Plan | None = None) -> RunRow:
     """With the figures of its plan, where that is given."""
     stages = [
-        StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
+        StageRow(
+            name=stage.name,
+            started=stage.started,
+            ended=stage.ended,
+            outcome=stage.outcome,
+        )
         for stage in run.stages
     ]
     return RunRow(
@@ -243,10 +288,15 @@ def run_row(run: Run, plan: Plan | None = None) -> RunRow:
 
 
 def sites_output(
-    profiles: pd.DataFrame, placement: pd.DataFrame, pins: Sequence[Pin], period: tuple[datetime, datetime] | None
+    profiles: pd.DataFrame,
+    placement: pd.DataFrame,
+    pins: Sequence[Pin],
+    period: tuple[datetime, datetime] | None,
 ) -> SitesOutput:
     """Every site in the profiles or the placement, busiest first."""
-    silent = placement[~placement["site"].isin(list(profiles["site"]))]["site"].drop_duplicates()
+    silent = placement[~placement["site"].isin(list(profiles["site"]))][
+        "site"
+    ].drop_duplicates()
     idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
     rows = pd.concat([profiles, idle], ignore_index=True)
     nodes: dict[str, list[str]] = {}
@@ -261,12 +311,21 @@ def sites_output(
     )
 
 
-def _site(row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]) -> SiteRow:
+def _site(
+    row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]
+) -> SiteRow:
     site = str(row["site"])
-    return site_row(site, {name: int(row[name]) for name in COUNTS}, nodes.get(site, []), pins.get(site))
+    return site_row(
+        site,
+        {name: int(row[name]) for name in COUNTS},
+        nodes.get(site, []),
+        pins.get(site),
+    )
 
 
-def site_row(site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None) -> SiteRow:
+def site_row(
+    site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None
+) -> SiteRow:
     """What was measured goes by the names of PROFILES; the pin is the one in force."""
     pin = pin or Pin(site)
     return SiteRow(
@@ -294,7 +353,14 @@ def site_row(site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin 
     )
 
 
-COUNTS = ("access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes")
+COUNTS = (
+    "access_bytes",
+    "working_set",
+    "requests",
+    "targets",
+    "one_timers",
+    "busy_hour_bytes",
+)
 
 
 def nodes_output(
@@ -307,18 +373,30 @@ def nodes_output(
     left: Mapping[str, str] | None = None,
     attempts: Sequence[Attempt] = (),
 ) -> NodesOutput:
-    """The nodes there are; of others that sites are still on there is a note. `settled` are those of the settings."""
-    of_node, plain = {order.node: order for order in orders}, {node.name: node for node in settled}
+    """The nodes there are; of others that sites are still on there is a note. `settled` are those
+    of the settings.
+    """
+    of_node, plain = (
+        {order.node: order for order in orders},
+        {node.name: node for node in settled},
+    )
     sites = placement["node"].value_counts().to_dict()
     gone = [
-        f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} move off it with the next plan"
+        f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} "
+        "move off it with the next plan"
         for node in problem.gone_nodes(placement, nodes)
     ]
     loads = {load.node: load for load in plan.after.nodes} if plan else {}
     still = dead.dead(nodes, sites, attempts)
     return NodesOutput(
         items=[
-            node_row(node, order, int(sites.get(node.name, 0)), loads.get(node.name), plain.get(node.name))
+            node_row(
+                node,
+                order,
+                int(sites.get(node.name, 0)),
+                loads.get(node.name),
+                plain.get(node.name),
+            )
             for node, order in ((node, of_node.get(node.name)) for node in nodes)
         ],
         notes=[*gone, *notes],
@@ -327,7 +405,13 @@ def nodes_output(
     )
 
 
-def node_row(node: Node, order: NodeOrder | None, sites: int, load: NodeLoad | None, settled: Node | None) -> NodeRow:
+def node_row(
+    node: Node,
+    order: NodeOrder | None,
+    sites: int,
+    load: NodeLoad | None,
+    settled: Node | None,
+) -> NodeRow:
     """`settled` is how the settings have it."""
     return NodeRow(
         node=node.name,

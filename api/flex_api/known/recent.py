@@ -1,7 +1,8 @@
-"""What earlier nights mean for tonight: how long the imbalance has lasted, and which sites have moved enough lately.
+"""What earlier nights mean for tonight: how long the imbalance has lasted, and which sites have
+moved enough lately.
 
-In go a world, the period that is planned from and the rules to go over; out comes what a night may do
-(flex/loop/decide.py). Nothing is decided here.
+In go a world, the period that is planned from and the rules to go over; out comes what a night may
+do (flex/loop/decide.py). Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -42,21 +43,33 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
         urgent=frozenset(_urgent(world)),
         adopted=not world.store.in_force(),
     )
-    return Reins(safety.trigger_imbalance, safety.min_improvement, every).without(force).guard
+    return (
+        Reins(safety.trigger_imbalance, safety.min_improvement, every)
+        .without(force)
+        .guard
+    )
 
 
 def without_forced(rules: Rules, force: Collection[str]) -> Rules:
     """The rules without those that somebody goes over by name."""
     reins = Reins(rules.trigger, rules.margin).without(force)
-    limits = replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
+    limits = (
+        replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
+    )
     return replace(rules, trigger=reins.trigger, margin=reins.margin, limits=limits)
 
 
 def _recent_plans(world: World) -> list[Plan]:
-    """The plans of the last month, newest first, without old first placements: they are large, and moved nothing."""
+    """The plans of the last month, newest first, without old first placements: they are large, and
+    moved nothing.
+    """
     now = world.clock()
     since, first = now - MONTH, now - world.settings.safety.site_cooldown
-    lately = [one for one in world.store.headlines() if one.created >= (since if _moves(one) else first)]
+    lately = [
+        one
+        for one in world.store.headlines()
+        if one.created >= (since if _moves(one) else first)
+    ]
     return [world.store.plan(one.id) for one in lately[:PLANS]]
 
 
@@ -79,24 +92,47 @@ def _nights_over(known: Sequence[Plan], period: Period, trigger: float) -> int:
 
 
 def _resting(world: World, known: Sequence[Plan]) -> Iterator[Resting]:
-    """The sites that stay where they are for now, by the rule that keeps them, and what they needed meanwhile."""
+    """The sites that stay where they are for now, by the rule that keeps them, and what they needed
+    meanwhile.
+    """
     now, safety = world.clock(), world.settings.safety
     month, lately = now - MONTH, now - safety.site_cooldown
-    chosen, draining = _chosen_plans(known, now), {node.name for node in world.nodes if node.state == "draining"}
-    moves = [(when, _moved_sites(plan, draining), _shrunk(plan)) for plan, when in chosen]
-    yield _often(moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month))
+    chosen, draining = (
+        _chosen_plans(known, now),
+        {node.name for node in world.nodes if node.state == "draining"},
+    )
+    moves = [
+        (when, _moved_sites(plan, draining), _shrunk(plan)) for plan, when in chosen
+    ]
+    yield _often(
+        moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month)
+    )
     told, until = dict[str, str](), dict[str, datetime]()
     for when, moved, shrunk in moves:
         if when > lately:
             end = when + safety.site_cooldown
-            told |= dict.fromkeys(shrunk, f"gave a node up {words.ago(when, now)}, rests {words.until(end)}")
-            told |= dict.fromkeys(moved, f"moved {words.ago(when, now)}, rests {words.until(end)}")
+            told |= dict.fromkeys(
+                shrunk,
+                f"gave a node up {words.ago(when, now)}, rests {words.until(end)}",
+            )
+            told |= dict.fromkeys(
+                moved, f"moved {words.ago(when, now)}, rests {words.until(end)}"
+            )
             until |= dict.fromkeys(shrunk | moved, end)
-    yield Resting(COOLDOWN, words.span(safety.site_cooldown), told, _most_replicas_needed(known, lately), until)
+    yield Resting(
+        COOLDOWN,
+        words.span(safety.site_cooldown),
+        told,
+        _most_replicas_needed(known, lately),
+        until,
+    )
 
 
 def _often(
-    moves: Sequence[tuple[datetime, set[str], set[str]]], most: int, now: datetime, needed: Mapping[str, int]
+    moves: Sequence[tuple[datetime, set[str], set[str]]],
+    most: int,
+    now: datetime,
+    needed: Mapping[str, int],
 ) -> Resting:
     """The sites that moved so often in a month, until the first of these moves is longer ago."""
     times: dict[str, list[datetime]] = {}
@@ -106,35 +142,58 @@ def _often(
     many = {site: found for site, found in times.items() if len(found) >= most}
     until = {site: found[len(found) - most] + MONTH for site, found in many.items()}
     told = {
-        site: f"moved {words.count(len(found), 'time')} in 30 days, rests {words.until(until[site])}"
+        site: f"moved {words.count(len(found), 'time')} in 30 days, rests "
+        f"{words.until(until[site])}"
         for site, found in many.items()
     }
     limit = f"{most} in 30 days"
-    return Resting(OFTEN, limit, told, {site: count for site, count in needed.items() if site in many}, until)
+    return Resting(
+        OFTEN,
+        limit,
+        told,
+        {site: count for site, count in needed.items() if site in many},
+        until,
+    )
 
 
 def _most_replicas_needed(known: Sequence[Plan], since: datetime) -> dict[str, int]:
     """The most replicas that any plan after then found each site to need for its load."""
     found: dict[str, int] = {}
-    for site, count in (pair for plan in known if plan.created > since for pair in plan.needs.items()):
+    for site, count in (
+        pair for plan in known if plan.created > since for pair in plan.needs.items()
+    ):
         found[site] = max(count, found.get(site, 0))
     return found
 
 
 def _chosen_plans(known: Sequence[Plan], now: datetime) -> list[tuple[Plan, datetime]]:
-    """What came into force, the earliest first, and when. What a cluster was adopted with, and the way off a dead node,
-    are nothing that anybody chose for the sake of balance: no site rests after that.
+    """What came into force, the earliest first, and when. What a cluster was adopted with, and the
+    way off a dead node, are nothing that anybody chose for the sake of balance: no site rests after
+    that.
     """
-    applied = [one for one in reversed(known) if one.state == "applied" and one.quality.solver != failover.SOLVER]
-    return [(one, one.settled) for one in applied if one.base and one.settled and one.settled <= now]
+    applied = [
+        one
+        for one in reversed(known)
+        if one.state == "applied" and one.quality.solver != failover.SOLVER
+    ]
+    return [
+        (one, one.settled)
+        for one in applied
+        if one.base and one.settled and one.settled <= now
+    ]
 
 
 def _moved_sites(plan: Plan, draining: Collection[str]) -> set[str]:
-    """Sites that left a node for another one, or got one more. Off a node that took no sites they had to go: they rest
-    only while it is being drained, and may come back as soon as it is in service again.
+    """Sites that left a node for another one, or got one more. Off a node that took no sites they
+    had to go: they rest only while it is being drained, and may come back as soon as it is in
+    service again.
     """
     closed = _closed(plan) - set(draining)
-    left = (move for move in plan.moves if move.source and move.target and move.source not in closed)
+    left = (
+        move
+        for move in plan.moves
+        if move.source and move.target and move.source not in closed
+    )
     return {*plan.grown, *(move.site for move in left)}
 
 
@@ -145,7 +204,11 @@ def _closed(plan: Plan) -> set[str]:
 
 def _shrunk(plan: Plan) -> set[str]:
     closed = _closed(plan)
-    return {move.site for move in plan.moves if move.target is None and move.source not in closed}
+    return {
+        move.site
+        for move in plan.moves
+        if move.target is None and move.source not in closed
+    }
 
 
 def _came(known: Sequence[Plan]) -> dict[str, dict[str, datetime]]:
@@ -165,7 +228,8 @@ def _due(world: World) -> list[str]:
     return [
         order.node
         for order in world.store.node_orders()
-        if order.state == "down" or (order.state == "draining" and order.deadline and order.deadline <= soon)
+        if order.state == "down"
+        or (order.state == "draining" and order.deadline and order.deadline <= soon)
     ]
 
 
@@ -173,5 +237,10 @@ def _urgent(world: World) -> set[str]:
     """Sites with a wish that ends or begins before the next night: for them tomorrow is too late."""
     now = world.clock()
     soon = now + NIGHT
-    ends = ((pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until) if end)
+    ends = (
+        (pin.site, end)
+        for pin in world.store.pins()
+        for end in (pin.since, pin.until)
+        if end
+    )
     return {site for site, end in ends if now - NIGHT < end <= soon}

@@ -1,7 +1,8 @@
-"""How long the cluster can go on as it is: days until its busiest node is busy all the time, if visitors go on to grow.
+"""How long the cluster can go on as it is: days until its busiest node is busy all the time, if
+visitors go on to grow.
 
-In go what all sites sent in consecutive periods and how busy the busiest node is, out come days. Nothing is predicted
-beyond a straight line: it says when to look, not what will be.
+In go what all sites sent in consecutive periods and how busy the busiest node is, out come days.
+Nothing is predicted beyond a straight line: it says when to look, not what will be.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ FAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """`growth` is a period's, as a part of the last one; `days` is None where nothing grows, or nothing ends soon."""
+    """`growth` is a period's, as a part of the last one; `days` is None where nothing grows, or
+    nothing ends soon.
+    """
 
     busy: float
     growth: float
@@ -30,7 +33,9 @@ def room(sent: Sequence[float], busy: float) -> Room | None:
     """None where too little is known."""
     if len(sent) < LEAST or not busy > 0 or not sent[-1] > 0:
         return None
-    slope = float(np.polyfit(np.arange(len(sent)), np.asarray(sent, dtype=np.float64), 1)[0])
+    slope = float(
+        np.polyfit(np.arange(len(sent)), np.asarray(sent, dtype=np.float64), 1)[0]
+    )
     growth = slope / sent[-1]
     left = (1 / busy - 1) / growth if growth > NONE else FAR
     return Room(busy, growth, max(round(left), 0) if left < FAR else None)

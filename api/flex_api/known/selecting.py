@@ -1,6 +1,8 @@
-"""Which sources an operator means: those of the settings, one of them, or files named on the command line.
+"""Which sources an operator means: those of the settings, one of them, or files named on the
+command line.
 
-In go the sources of the settings and what was asked, out come the sources to read, or BadInput that says what to name.
+In go the sources of the settings and what was asked, out come the sources to read, or BadInput that
+says what to name.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line says. `source` is of the settings; `node`, `site` and `format` are for files."""
+    """What the command line says. `source` is of the settings; `node`, `site` and `format` are for
+    files.
+    """
 
     files: tuple[str, ...] = ()
     source: str = ""
@@ -30,7 +34,11 @@ class Asked:
 
 def choose(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
     if asked.node or asked.site or asked.format:
-        raise _bad("--node, --site and --format", "they say what given files are", "name the files, or leave them out")
+        raise _bad(
+            "--node, --site and --format",
+            "they say what given files are",
+            "name the files, or leave them out",
+        )
     read_here = tuple(source for source in sources if source.globs)
     named = tuple(source for source in read_here if source.name == asked.source)
     if asked.source and not named:
@@ -43,25 +51,52 @@ def of_files(asked: Asked, sources: Sequence[Source], names: SiteRule) -> Source
 
     Its own name is the one that their glob would give it: what was read counts once.
     """
-    files = tuple(path if path == STANDARD_INPUT else str(Path(path).absolute()) for path in asked.files)
+    files = tuple(
+        path if path == STANDARD_INPUT else str(Path(path).absolute())
+        for path in asked.files
+    )
     if asked.node:
         if asked.source:
-            raise _bad("--source and --node", "both say whose files these are", "leave one of them out")
+            raise _bad(
+                "--source and --node",
+                "both say whose files these are",
+                "leave one of them out",
+            )
         rule = replace(names, fixed=asked.site or None)
         if asked.format not in ("", "auto"):
             # Also where nothing is new in the files, so that none would ask for it.
             layout_of(asked.format)
-        return Source(source_name(asked.node, asked.site), (), asked.node, rule, asked.format or "auto", files=files)
+        return Source(
+            source_name(asked.node, asked.site),
+            (),
+            asked.node,
+            rule,
+            asked.format or "auto",
+            files=files,
+        )
     source = _like(asked.source, sources)
     if asked.site or asked.format:
-        raise _bad("--site and --format", f"the settings say what the files of {source.name} are", "use --node instead")
+        raise _bad(
+            "--site and --format",
+            f"the settings say what the files of {source.name} are",
+            "use --node instead",
+        )
     return replace(source, globs=(), files=files)
 
 
 def _like(name: str, sources: Sequence[Source]) -> Source:
     """Files are read as those of that source are, where there is only one way."""
     found = [source for source in sources if not name or source.name == name]
-    kinds = {(source.name, source.format, source.site.pattern, _by(source), source.document_root) for source in found}
+    kinds = {
+        (
+            source.name,
+            source.format,
+            source.site.pattern,
+            _by(source),
+            source.document_root,
+        )
+        for source in found
+    }
     if not found:
         raise _unknown(name, sources)
     if len(kinds) > 1:

@@ -1,7 +1,9 @@
-"""Whether the logs of a period are good enough to plan from: judged by flex.traffic.quality, refused here.
+"""Whether the logs of a period are good enough to plan from: judged by flex.traffic.quality,
+refused here.
 
-In go the settings and the store, out comes what is known of every source and node. A plan from logs that are bad would
-mislead: it is refused until they are better, or until somebody says by name which rule to go over.
+In go the settings and the store, out comes what is known of every source and node. A plan from logs
+that are bad would mislead: it is refused until they are better, or until somebody says by name
+which rule to go over.
 """
 
 from __future__ import annotations
@@ -24,23 +26,37 @@ from flex_api.wiring import nodes, sources
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading import failed_files
 from flex_logs_ingest.reading.failed_files import Unread
-from flex_logs_ingest.reading.rewritten_logs import copy_is_counted, edited_note, original_of
+from flex_logs_ingest.reading.rewritten_logs import (
+    copy_is_counted,
+    edited_note,
+    original_of,
+)
 
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
     known = sources(settings)
-    idle = {node.name for node in nodes(settings, store) if node.state != "active"} | _logs_left_behind(known, store)
+    idle = {
+        node.name for node in nodes(settings, store) if node.state != "active"
+    } | _logs_left_behind(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
-    missing = holes([each for each in found if each.last_day >= period.first_day], store)
-    return quality.judge(named, found, period, now, _limits(settings), idle=idle, holes=missing)
+    missing = holes(
+        [each for each in found if each.last_day >= period.first_day], store
+    )
+    return quality.judge(
+        named, found, period, now, _limits(settings), idle=idle, holes=missing
+    )
 
 
-def gone_sources(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
+def gone_sources(
+    settings: Settings, store: Store, period: Period
+) -> list[tuple[str, str]]:
     """Sources with their nodes that the settings do not have, and whose counts are in the period."""
     known = {source.name for source in sources(settings)}
     found = store.segments(period.first_day, period.last_day)
-    return sorted({(each.source, each.node) for each in found if each.source not in known})
+    return sorted(
+        {(each.source, each.node) for each in found if each.source not in known}
+    )
 
 
 def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
@@ -53,21 +69,33 @@ def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
     return {
         source.name
         for source in known
-        if source.site.fixed in settled and (source.site.fixed, source.node) not in placed
+        if source.site.fixed in settled
+        and (source.site.fixed, source.node) not in placed
     }
 
 
 def _limits(settings: Settings) -> Limits:
     profile = settings.profile
-    return Limits(profile.max_age, profile.max_malformed, profile.min_coverage, profile.max_skew)
+    return Limits(
+        profile.max_age, profile.max_malformed, profile.min_coverage, profile.max_skew
+    )
 
 
-def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, force: Collection[str]) -> None:
-    """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a rule there is not."""
+def refuse_bad(
+    settings: Settings,
+    store: Store,
+    period: Period,
+    now: datetime,
+    force: Collection[str],
+) -> None:
+    """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a
+    rule there is not.
+    """
     if strange := sorted(set(force) - {*quality.RULES, *decide.RULES}):
         raise BadInput(
             f"--force {strange[0]}",
-            f"the rules for logs are {', '.join(quality.RULES)}, those for plans {', '.join(decide.RULES)}",
+            f"the rules for logs are {', '.join(quality.RULES)}, those for plans "
+            f"{', '.join(decide.RULES)}",
             kept="nothing was planned",
             advice="name one of them, or leave it out",
         )
@@ -84,14 +112,20 @@ def refuse_bad(settings: Settings, store: Store, period: Period, now: datetime, 
 def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
     told = "; ".join(f"the logs of {node}: {finding}" for node, finding in found[:5])
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    forced = " ".join(f"--force {rule}" for rule in sorted({finding.rule for _, finding in found}))
+    forced = " ".join(
+        f"--force {rule}" for rule in sorted({finding.rule for _, finding in found})
+    )
     return NoData(
         f"profiles of {period}",
         f"{told}{more}",
         kept="the partition in force stays",
-        advice="`flex data` shows what every source is like; see that the logs arrive and what format they are in; "
+        advice="`flex data` shows what every source is like; see that the logs "
+        "arrive and what format they are in; "
         f"to plan all the same: `flex plan {forced}`",
-        stops=[Stop(finding.rule, finding.limit, finding.actual, f"{node}: {finding.said}") for node, finding in found],
+        stops=[
+            Stop(finding.rule, finding.limit, finding.actual, f"{node}: {finding.said}")
+            for node, finding in found
+        ],
     )
 
 
@@ -101,42 +135,66 @@ _MEND = {
     "nothing matches": "see whether the glob is right and the logs are there",
     "unknown site": "mend site_pattern, or keep the file out of the glob",
     "rewritten": "nothing, if it is one; if it is another log: flex ingest --count-copies FILE",
-    "copy": "nothing, if it is one; else give it a name of its own that site_pattern knows, or a source of its own",
+    "copy": "nothing, if it is one; else give it a name of its own that site_pattern "
+    "knows, or a source of its own",
 }
 
 
 def unused(settings: Settings, store: Store, period: Period) -> list[Unread]:
-    """Files that the last reading of their source could not use, and logs of the period that were taken for copies."""
+    """Files that the last reading of their source could not use, and logs of the period that were
+    taken for copies.
+    """
     found = list(failed_files.load(settings.ingest.directory))
     told = {(each.source, each.path) for each in found}
     readings = store.segments(period.first_day, LAST_DAY)
-    refused = [each for each in readings if each.copy_of and (each.source, each.path) not in told]
-    return found + [_rewritten(store, each) for each in refused if not copy_is_counted(store, each)]
+    refused = [
+        each
+        for each in readings
+        if each.copy_of and (each.source, each.path) not in told
+    ]
+    return found + [
+        _rewritten(store, each) for each in refused if not copy_is_counted(store, each)
+    ]
 
 
 def _rewritten(store: Store, copy: Segment) -> Unread:
     original = original_of(store, copy)
     if original is None:
-        note = "its lines are those of a log that was counted before it was edited, and are not counted again"
+        note = (
+            "its lines are those of a log that was counted before it was edited, "
+            "and are not counted again"
+        )
     else:
         note = edited_note(original[0].path, original[1])
     return Unread(copy.source, copy.path, "rewritten", note)
 
 
-def data_output(found: Judged, period: Period, files: Sequence[Unread] = ()) -> DataOutput:
+def data_output(
+    found: Judged, period: Period, files: Sequence[Unread] = ()
+) -> DataOutput:
     """`files` are those that could not be used."""
     return DataOutput(
         period_start=period.start,
         period_end=period.end,
         nodes=[_row(each) for each in found.nodes],
         sources=[_row(each) for each in found.sources],
-        unread=[_unread(each) for each in files if any(each.source == source.name for source in found.sources)],
+        unread=[
+            _unread(each)
+            for each in files
+            if any(each.source == source.name for source in found.sources)
+        ],
     )
 
 
 def _unread(found: Unread) -> UnreadRow:
     mend = _MEND.get(found.outcome, "")
-    return UnreadRow(source=found.source, path=found.path, outcome=found.outcome, note=found.note, next_step=mend)
+    return UnreadRow(
+        source=found.source,
+        path=found.path,
+        outcome=found.outcome,
+        note=found.note,
+        next_step=mend,
+    )
 
 
 def _row(found: quality.Quality) -> QualityRow:
@@ -153,7 +211,13 @@ def _row(found: quality.Quality) -> QualityRow:
         bad_lines=dict(found.reasons),
         bad_samples=[present.bad_line(sample) for sample in found.samples],
         findings=[
-            FindingRow(rule=one.rule, state=one.state, said=one.said, limit=one.limit, actual=one.actual)
+            FindingRow(
+                rule=one.rule,
+                state=one.state,
+                said=one.said,
+                limit=one.limit,
+                actual=one.actual,
+            )
             for one in found.findings
         ],
     )

@@ -1,7 +1,8 @@
-"""What the name servers say of the partition in force: what the command line and the REST API both ask.
+"""What the name servers say of the partition in force: what the command line and the REST API both
+ask.
 
-In goes the world; out come verdicts, server by server, and what could not be asked for. Nothing is changed but what
-the store knows of the last time that somebody asked.
+In goes the world; out come verdicts, server by server, and what could not be asked for. Nothing is
+changed but what the store knows of the last time that somebody asked.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from flex_dns.several import SeveralTargets
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """`not_checked` counts the sites on each node that FLEX knows no more: nobody knows their addresses. `others` are
-    the other names of sites that do not move with them, as far as the primaries say where these lead.
+    """`not_checked` counts the sites on each node that FLEX knows no more: nobody knows their
+    addresses. `others` are the other names of sites that do not move with them, as far as the
+    primaries say where these lead.
     """
 
     partition: str
@@ -36,7 +38,8 @@ class Verified:
 
 
 def verify(world: World, patience: float = 0.0) -> Verified:
-    """Ask every name server for every name and its marker. Raises NoData where there is nothing to ask for.
+    """Ask every name server for every name and its marker. Raises NoData where there is nothing to
+    ask for.
 
     A secondary that is behind is told, and has so many seconds to follow before it is asked again.
     """
@@ -51,14 +54,18 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     plan, nodes, settings = world.store.plan(base), world.nodes, world.settings
 
     def ask() -> tuple[Verdict, ...]:
-        return checking.check(plan, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner)
+        return checking.check(
+            plan, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner
+        )
 
     verdicts = ask()
     if patience and (late := checking.behind(verdicts)):
         _catch_up(world, sorted({zone for _, zone in late}), patience)
         verdicts = ask()
     not_checked = records.on_other_nodes(placement, nodes)
-    if not not_checked and not any(verdict.checked or verdict.error for verdict in verdicts):
+    if not not_checked and not any(
+        verdict.checked or verdict.error for verdict in verdicts
+    ):
         raise NoData(
             f"verifying the partition of {base}",
             "no record set of it is ours, so nothing was checked",
@@ -80,7 +87,9 @@ def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
 def _catch_up(world: World, zones: Sequence[str], patience: float) -> None:
     """All zones have the time together."""
     target, deadline = world.target, time.monotonic() + patience
-    assert isinstance(target, Rfc2136Target | SeveralTargets), "what is behind is on a real name server"
+    assert isinstance(target, Rfc2136Target | SeveralTargets), (
+        "what is behind is on a real name server"
+    )
     for zone in zones:
         world.say(f"A secondary of {zone} is behind the primary, and is told so.")
         target.catch_up(zone, max(0.0, deadline - time.monotonic()))

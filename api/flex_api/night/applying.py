@@ -1,6 +1,7 @@
 """The half of a night that changes DNS: carry out a plan, finish or give up one that was begun.
 
-Who calls this holds the lease (leases.py). What must hold before a plan is carried out is asked here, once.
+Who calls this holds the lease (leases.py). What must hold before a plan is carried out is asked
+here, once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from flex.errors import DnsError, FlexError, Held, OnTheWay, PartlyApplied, Refused, Unreachable, Unwell
+from flex.errors import (
+    DnsError,
+    FlexError,
+    Held,
+    OnTheWay,
+    PartlyApplied,
+    Refused,
+    Unreachable,
+    Unwell,
+)
 from flex.loop import pending, planning
 from flex.model.consent import Stop
 from flex.model.domain import Plan, ZonePlan
@@ -18,7 +28,15 @@ from flex.zones import zone_changes
 from flex.zones.marker import site_name
 from flex.zones.records import ZoneState, addresses_of, by_name
 from flex_api.known import outdated
-from flex_api.night import approving, delivering, freezing, gently, leases, stopping, warming
+from flex_api.night import (
+    approving,
+    delivering,
+    freezing,
+    gently,
+    leases,
+    stopping,
+    warming,
+)
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -27,10 +45,15 @@ NAMED = 10
 
 
 def finish(world: World, enters: Callable[[str], None] = planning.unheard) -> None:
-    """Apply to its end what a killed run began; give it up where somebody changed the records meanwhile."""
+    """Apply to its end what a killed run began; give it up where somebody changed the records
+    meanwhile.
+    """
     for plan in world.store.plans(state="applying"):
         if world.settings.cluster.mode == "shadow":
-            world.say(f"Plan {plan.id} is half applied, and shadow mode never writes: nothing of it was finished.")
+            world.say(
+                f"Plan {plan.id} is half applied, and shadow mode never writes: "
+                "nothing of it was finished."
+            )
             continue
         way = "taken back" if plan.taking_back else "applied"
         world.say(f"Plan {plan.id} was being {way}; finishing it first.")
@@ -40,32 +63,42 @@ def finish(world: World, enters: Callable[[str], None] = planning.unheard) -> No
 
 
 def finish_where_allowed(
-    world: World, force: Collection[str] = (), enters: Callable[[str], None] = planning.unheard
+    world: World,
+    force: Collection[str] = (),
+    enters: Callable[[str], None] = planning.unheard,
 ) -> None:
-    """The same before what may wait: while changes are frozen, or outside the windows, nothing is finished."""
+    """The same before what may wait: while changes are frozen, or outside the windows, nothing is
+    finished.
+    """
     stopped = [stop for stop in freezing.of_now(world) if stop.rule not in force]
     if not stopped:
         finish(world, enters)
         return
     for plan in world.store.plans(state="applying"):
         world.say(
-            f"Plan {plan.id} is half applied, and was not finished: {'; '.join(stop.sentence for stop in stopped)}."
+            f"Plan {plan.id} is half applied, and was not finished: "
+            f"{'; '.join(stop.sentence for stop in stopped)}."
         )
 
 
 def refuse_half_applied(world: World, asked: str) -> None:
-    """Raises Held: who only makes a plan changes nothing in DNS, and what is half there is no base for one."""
+    """Raises Held: who only makes a plan changes nothing in DNS, and what is half there is no base
+    for one.
+    """
     if begun := world.store.plans(state="applying"):
         raise Held(
             asked,
             f"plan {begun[0].id} is half applied",
             kept="nothing was changed",
-            advice="`flex apply --resume` finishes it, `flex apply --undo` takes it back; then ask again",
+            advice="`flex apply --resume` finishes it, `flex apply --undo` takes it "
+            "back; then ask again",
         )
 
 
 def make_way(world: World, dead: str) -> None:
-    """Before what cannot wait: what was begun is finished, or taken back where finishing it takes waiting."""
+    """Before what cannot wait: what was begun is finished, or taken back where finishing it takes
+    waiting.
+    """
     for plan in world.store.plans(state="applying"):
         if gently.is_gentle(world, plan):
             _end_at_once(world, plan, dead)
@@ -73,19 +106,36 @@ def make_way(world: World, dead: str) -> None:
 
 
 def _end_at_once(world: World, plan: Plan, dead: str) -> None:
-    """No site is brought back to the dead node, and nothing that goes wrong here keeps that one in DNS."""
-    world.say(f"Plan {plan.id} was on its way, and would have to wait; taking it back first.")
+    """No site is brought back to the dead node, and nothing that goes wrong here keeps that one in
+    DNS.
+    """
+    world.say(
+        f"Plan {plan.id} was on its way, and would have to wait; taking it back first."
+    )
     try:
-        _take_back(world, plan, besides=_began_at(plan, addresses_of(world.nodes, dead)))
+        _take_back(
+            world, plan, besides=_began_at(plan, addresses_of(world.nodes, dead))
+        )
     except OnTheWay as error:
-        world.say(f"That failed ({error.answer}); what DNS says now is the placement in force.")
+        world.say(
+            f"That failed ({error.answer}); what DNS says now is the placement in force."
+        )
         _abandon(world, plan)
 
 
 def _began_at(plan: Plan, addresses: Collection[str]) -> set[str]:
     """The names that had one of these addresses before."""
-    befores = (change.before for made in plan.zone_plans for change in made.changes if change.before)
-    return {before.name for before in befores if not set(addresses).isdisjoint(before.values)}
+    befores = (
+        change.before
+        for made in plan.zone_plans
+        for change in made.changes
+        if change.before
+    )
+    return {
+        before.name
+        for before in befores
+        if not set(addresses).isdisjoint(before.values)
+    }
 
 
 def _finish(world: World, plan: Plan, enters: Callable[[str], None]) -> None:
@@ -101,7 +151,9 @@ def _finish(world: World, plan: Plan, enters: Callable[[str], None]) -> None:
 
 
 def _finish_or_abandon(world: World, plan: Plan, enters: Callable[[str], None]) -> None:
-    """A name server that is away comes back; what it refuses today it refuses tomorrow, and every night after."""
+    """A name server that is away comes back; what it refuses today it refuses tomorrow, and every
+    night after.
+    """
     try:
         if plan.taking_back:
             _take_back(world, plan)
@@ -121,7 +173,9 @@ def _refuse_late(world: World, plan: Plan) -> None:
     # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
     if world.settings.cluster.mode != "shadow":
         with suppress(Refused):
-            world.target.refuse_late(*(one.zone for one in plan.zone_plans if one.changes))
+            world.target.refuse_late(
+                *(one.zone for one in plan.zone_plans if one.changes)
+            )
 
 
 def _end_unfinished(world: World, plan: Plan, error: DnsError | PartlyApplied) -> None:
@@ -130,7 +184,9 @@ def _end_unfinished(world: World, plan: Plan, error: DnsError | PartlyApplied) -
         world.say(f"It cannot be finished ({error.answer}) and is taken back.")
         _take_back(world, plan)
         return
-    world.say(f"It cannot be finished ({error.answer}); what DNS says now is the placement in force.")
+    world.say(
+        f"It cannot be finished ({error.answer}); what DNS says now is the placement in force."
+    )
     _abandon(world, plan)
 
 
@@ -139,13 +195,17 @@ def _is_on_its_way(world: World, plan: Plan) -> bool:
     if ttl is None:
         return False
     return any(
-        zone_changes.on_its_way(one, world.target.read(one.zone, zone_changes.touched(one)), ttl)
+        zone_changes.on_its_way(
+            one, world.target.read(one.zone, zone_changes.touched(one)), ttl
+        )
         for one in plan.zone_plans
     )
 
 
 def give_up(world: World) -> tuple[str, ...]:
-    """The plans that were half applied and are not any more: what DNS says is the placement in force."""
+    """The plans that were half applied and are not any more: what DNS says is the placement in
+    force.
+    """
     begun = world.store.plans(state="applying")
     for plan in begun:
         _abandon(world, plan)
@@ -153,7 +213,9 @@ def give_up(world: World) -> tuple[str, ...]:
 
 
 def take_back(world: World) -> tuple[str, ...]:
-    """Undo what is half applied, under prerequisites: what others wrote meanwhile stays. Zone by zone, and said so."""
+    """Undo what is half applied, under prerequisites: what others wrote meanwhile stays. Zone by
+    zone, and said so.
+    """
     begun = world.store.plans(state="applying")
     for plan in begun:
         if world.settings.cluster.mode == "shadow":
@@ -165,7 +227,8 @@ def take_back(world: World) -> tuple[str, ...]:
 
 
 def _take_back(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
-    """Whoever comes after a run that was killed in here goes on taking it back, but for what is not to be.
+    """Whoever comes after a run that was killed in here goes on taking it back, but for what is not
+    to be.
 
     With names `besides`, what DNS says is the placement in force.
     """
@@ -173,25 +236,36 @@ def _take_back(world: World, plan: Plan, *, besides: Collection[str] = ()) -> No
     target = world.target
     try:
         target.refuse_late(*(one.zone for one in plan.zone_plans if one.changes))
-        undone = [_undoing(world, _without(one, besides), plan.moving_ttl or 0) for one in plan.zone_plans]
+        undone = [
+            _undoing(world, _without(one, besides), plan.moving_ttl or 0)
+            for one in plan.zone_plans
+        ]
         target.apply(*undone, journal=leases.Unwritten(world))
     except (DnsError, PartlyApplied) as error:
         raise OnTheWay(
             error.asked,
             f"it could not be taken back: {error.answer}",
             kept=f"some of plan {plan.id} may be in DNS",
-            advice=f"{error.advice.partition('; then `flex apply')[0]}; then `flex apply --undo` takes it back",
+            advice=f"{error.advice.partition('; then `flex apply')[0]}; then `flex "
+            "apply --undo` takes it back",
         ) from error
     if besides:
         _abandon(world, plan)
         return
     message = "taken back: DNS says what it said before, but for what others wrote"
-    world.store.update(replace(plan, state="failed", message=message, taking_back=False))
+    world.store.update(
+        replace(plan, state="failed", message=message, taking_back=False)
+    )
     world.store.new_journal(plan.id)
 
 
 def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
-    return replace(made, changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in names))
+    return replace(
+        made,
+        changes=tuple(
+            one for one in made.changes if site_name(made.zone, one.name) not in names
+        ),
+    )
 
 
 def _undoing(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
@@ -201,16 +275,25 @@ def _undoing(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
     others = sorted(set(names) - put_back - _as_before(made, state))
     named = ", ".join(name.rstrip(".") for name in others[:NAMED])
     left = f"; of others by now, and left alone: {named}" if others else ""
-    world.say(f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}.")
+    world.say(
+        f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}."
+    )
     return back
 
 
 def _as_before(made: ZonePlan, state: ZoneState) -> set[str]:
     """The names that the plan never changed, or only marked."""
-    have, changes = by_name(state.records), [one for one in made.changes if one.type in zone_changes.ADDRESSES]
-    before = [(one, one.before and (one.before.ttl, one.before.values)) for one in changes]
+    have, changes = (
+        by_name(state.records),
+        [one for one in made.changes if one.type in zone_changes.ADDRESSES],
+    )
+    before = [
+        (one, one.before and (one.before.ttl, one.before.values)) for one in changes
+    ]
     only_marked = set(zone_changes.touched(made)) - {one.name for one in changes}
-    return only_marked | {one.name for one, said in before if have.get((one.name, one.type)) == said}
+    return only_marked | {
+        one.name for one, said in before if have.get((one.name, one.type)) == said
+    }
 
 
 def _abandon(world: World, plan: Plan) -> None:
@@ -235,8 +318,8 @@ def apply(
     checksum: str = "",
     enters: Callable[[str], None] = planning.unheard,
 ) -> Plan:
-    """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held when a rule forbids it
-    and was not forced by name, or when another plan is half applied.
+    """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
+    when a rule forbids it and was not forced by name, or when another plan is half applied.
     """
     if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
         return _gone_on(world, plan_id, force, checksum, enters)
@@ -250,7 +333,13 @@ def apply(
     return carry_out(world, plan, enters)
 
 
-def _gone_on(world: World, plan_id: str, force: Collection[str], checksum: str, enters: Callable[[str], None]) -> Plan:
+def _gone_on(
+    world: World,
+    plan_id: str,
+    force: Collection[str],
+    checksum: str,
+    enters: Callable[[str], None],
+) -> Plan:
     plan = world.store.plan(plan_id)
     approving.refuse_other(plan.id, plan.digest, checksum, "finishing")
     if world.settings.cluster.mode == "shadow":
@@ -268,8 +357,12 @@ def _gone_on(world: World, plan_id: str, force: Collection[str], checksum: str, 
     return world.store.plan(plan_id)
 
 
-def accept(world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Plan:
-    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name server is asked."""
+def accept(
+    world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = ""
+) -> Plan:
+    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name
+    server is asked.
+    """
     refuse_half_applied(world, f"applying {plan_id}")
     plan = refuse_forbidden(world, plan_id, force=force, checksum=checksum)
     return planning.accept(
@@ -284,15 +377,24 @@ def accept(world: World, plan_id: str, *, force: Sequence[str] = (), checksum: s
     )
 
 
-def refuse_forbidden(world: World, plan_id: str, *, force: Collection[str] = (), checksum: str = "") -> Plan:
-    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule; BadInput for no such rule."""
+def refuse_forbidden(
+    world: World, plan_id: str, *, force: Collection[str] = (), checksum: str = ""
+) -> Plan:
+    """The plan, where nothing forbids to carry it out now. Raises Held, naming the rule; BadInput
+    for no such rule.
+    """
     stopping.refuse_strange(force, f"applying {plan_id}")
     if world.settings.cluster.mode == "shadow":
         plan = world.store.plan(plan_id)
         raise _in_shadow(plan)
     plan = approving.waiting(world, plan_id, "applying", checksum=checksum)
     if lacking := approving.lacks(world, plan):
-        raise _held_error(plan, lacking, f"`flex approve {plan.id}`, by somebody else", approving.needs_another(plan))
+        raise _held_error(
+            plan,
+            lacking,
+            f"`flex approve {plan.id}`, by somebody else",
+            approving.needs_another(plan),
+        )
     refuse_stopped(world, plan, force)
     return plan
 
@@ -316,7 +418,9 @@ def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
 
 
 def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:
-    """What a plan that waits would be refused for now. Of an outdated one only that: nobody can go over it."""
+    """What a plan that waits would be refused for now. Of an outdated one only that: nobody can go
+    over it.
+    """
     if plan.state not in pending.WAITING:
         return ()
     return tuple(outdated.overtaken(plan, world.store.in_force())) or stops(world, plan)
@@ -339,10 +443,14 @@ def refuse_stopped(world: World, plan: Plan, force: Collection[str] = ()) -> Non
     )
 
 
-def carry_out(world: World, plan: Plan, enters: Callable[[str], None] = planning.unheard) -> Plan:
-    """Raises Unwell where a node that sites move to is not well: then all of the plan is taken back.
+def carry_out(
+    world: World, plan: Plan, enters: Callable[[str], None] = planning.unheard
+) -> Plan:
+    """Raises Unwell where a node that sites move to is not well: then all of the plan is taken
+    back.
 
-    Requests are routed by the plan before DNS has it. What a dead node served waits for nothing: DNS goes first.
+    Requests are routed by the plan before DNS has it. What a dead node served waits for nothing:
+    DNS goes first.
     """
     steers_first = plan.quality.solver != failover.SOLVER
     if steers_first:
@@ -386,7 +494,10 @@ def _taken_back(world: World, plan: Plan, error: Unwell) -> Unwell:
         _take_back(world, plan)
     except OnTheWay as trouble:
         raise OnTheWay(
-            error.asked, f"{error.answer}; and {trouble.answer}", kept=trouble.kept, advice=trouble.advice
+            error.asked,
+            f"{error.answer}; and {trouble.answer}",
+            kept=trouble.kept,
+            advice=trouble.advice,
         ) from trouble
     kept = "what was begun was taken back: DNS says what it said before, but for what others wrote"
     return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)
@@ -395,8 +506,19 @@ def _taken_back(world: World, plan: Plan, error: Unwell) -> Unwell:
 def _in_shadow(plan: Plan) -> Held:
     advice = "set cluster.mode to review or auto"
     said = "the mode is shadow, which never writes to DNS"
-    return _held_error(plan, said, advice, Stop("cluster.mode", "shadow", "a change in DNS", said, advice))
+    return _held_error(
+        plan,
+        said,
+        advice,
+        Stop("cluster.mode", "shadow", "a change in DNS", said, advice),
+    )
 
 
 def _held_error(plan: Plan, answer: str, advice: str, stop: Stop) -> Held:
-    return Held(f"applying {plan.id}", answer, kept="nothing was changed", advice=advice, stops=[stop])
+    return Held(
+        f"applying {plan.id}",
+        answer,
+        kept="nothing was changed",
+        advice=advice,
+        stops=[stop],
+    )

@@ -1,7 +1,7 @@
 """A person's yes or no to a plan: what the command line and the REST API both call.
 
-In go a world, a plan's id and who says what; out comes the plan with it. A plan is named by its id, which ends in its
-digest, and may be named by more of the digest: then the yes is to just that.
+In go a world, a plan's id and who says what; out comes the plan with it. A plan is named by its id,
+which ends in its digest, and may be named by more of the digest: then the yes is to just that.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from flex_api.wiring import World
 
 
 def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Plan:
-    """Raises Held when the plan waits for nobody any more, when applying it would be refused for what changed since, or
-    when nobody may approve what he made himself. Whoever said yes before says now what he says.
+    """Raises Held when the plan waits for nobody any more, when applying it would be refused for
+    what changed since, or when nobody may approve what he made himself. Whoever said yes before
+    says now what he says.
     """
     stopping.refuse_strange(said.force, f"approving {plan_id}")
     plan = waiting(world, plan_id, "approving", checksum=checksum)
@@ -33,7 +34,9 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
 
 
 def refuse_own(world: World, plan: Plan, said: Approval) -> None:
-    """Raises Held for a yes that counts for nothing, as everything that the plan does is of who says it."""
+    """Raises Held for a yes that counts for nothing, as everything that the plan does is of who
+    says it.
+    """
     if not world.settings.safety.four_eyes:
         return
     people = _people(world, plan)
@@ -43,7 +46,8 @@ def refuse_own(world: World, plan: Plan, said: Approval) -> None:
     one = "" if said.author == cause else f"counts as one person with {cause}, who "
     raise Held(
         f"approving {plan.id}",
-        f"{said.author or 'nobody'} {one}{_did(plan, cause)}, and safety.four_eyes asks for somebody else",
+        f"{said.author or 'nobody'} {one}{_did(plan, cause)}, and safety.four_eyes "
+        "asks for somebody else",
         kept="nothing was changed",
         advice="ask somebody else to look at it",
         stops=[needs_another(plan)],
@@ -52,7 +56,9 @@ def refuse_own(world: World, plan: Plan, said: Approval) -> None:
 
 def _refuse_outdated(world: World, plan: Plan, force: Collection[str]) -> None:
     """A yes to what cannot be applied would be asked for twice."""
-    if stops := tuple(stop for stop in outdated.stops(world, plan) if stop.rule not in force):
+    if stops := tuple(
+        stop for stop in outdated.stops(world, plan) if stop.rule not in force
+    ):
         raise Held(
             f"approving {plan.id}",
             "; ".join(map(str, stops)),
@@ -68,10 +74,17 @@ def reject(world: World, plan_id: str, said: Approval, *, checksum: str = "") ->
     plan = waiting(world, plan_id, "rejecting", checksum=checksum)
     why = f": {said.reason}" if said.reason else ""
     message = f"rejected by {said.author or 'somebody'}{why}"
-    return _store(world, replace(plan, state="discarded", approvals=(*plan.approvals, said), message=message))
+    return _store(
+        world,
+        replace(
+            plan, state="discarded", approvals=(*plan.approvals, said), message=message
+        ),
+    )
 
 
-def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = False) -> Plan:
+def discard(
+    world: World, plan_id: str, reason: str = "", *, dry_run: bool = False
+) -> Plan:
     """Put a plan aside; raises Ended for one of which something has become."""
     plan = world.store.plan(plan_id)
     if plan.state not in rules.WAITING:
@@ -86,7 +99,9 @@ def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = Fal
 
 
 def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Plan:
-    """The plan, which nobody has carried out or put aside yet. Raises Unknown, Ended, Expired, Outdated or Held."""
+    """The plan, which nobody has carried out or put aside yet. Raises Unknown, Ended, Expired,
+    Outdated or Held.
+    """
     plan = world.store.plan(plan_id)
     rules.refuse_ended(plan, doing)
     refuse_other(plan.id, plan.digest, checksum, doing)
@@ -121,7 +136,11 @@ def _refuse_expired(world: World, plan: Plan, doing: str) -> None:
 def _too_old(world: World, plan: Plan) -> Stop:
     limit, age = world.settings.safety.plan_expiry, world.clock() - plan.created
     return Stop(
-        "safety.plan_expiry", words.span(limit), words.span(age), "the plan is too old", "a new plan: flex plan"
+        "safety.plan_expiry",
+        words.span(limit),
+        words.span(age),
+        "the plan is too old",
+        "a new plan: flex plan",
     )
 
 
@@ -133,25 +152,38 @@ def needs_another(plan: Plan, forced: str = "") -> Stop:
 
 
 def lacks(world: World, plan: Plan) -> str:
-    """What a plan still needs of people before it may be applied by hand; empty when it needs nothing."""
+    """What a plan still needs of people before it may be applied by hand; empty when it needs
+    nothing.
+    """
     if not world.settings.safety.four_eyes:
         return ""
     yes = {one.author for one in plan.approvals if one.decision == "approve"}
     alone = _own(world, plan, yes)
-    return f"nobody but {' and '.join(alone)} has approved it, and safety.four_eyes is set" if alone else ""
+    return (
+        f"nobody but {' and '.join(alone)} has approved it, and safety.four_eyes is set"
+        if alone
+        else ""
+    )
 
 
 def refuse_forced_alone(world: World, plan: Plan, rules: Collection[str]) -> None:
-    """Raises Held for rules that are gone over and that only who made the plan is known to want gone over."""
+    """Raises Held for rules that are gone over and that only who made the plan is known to want
+    gone over.
+    """
     if not world.settings.safety.four_eyes:
         return
     yes = [one for one in plan.approvals if one.decision == "approve"]
-    agreed = {rule for rule in rules if not _own(world, plan, {one.author for one in yes if rule in one.force})}
+    agreed = {
+        rule
+        for rule in rules
+        if not _own(world, plan, {one.author for one in yes if rule in one.force})
+    }
     if alone := sorted(set(rules) - agreed):
         forced = " ".join(f"--force {rule}" for rule in alone)
         raise Held(
             f"applying {plan.id}",
-            f"nobody but {_causes(plan)} has agreed to go over {', '.join(alone)}, and safety.four_eyes is set",
+            f"nobody but {_causes(plan)} has agreed to go over {', '.join(alone)}, "
+            "and safety.four_eyes is set",
             kept="nothing was changed",
             advice=f"`flex approve {plan.id} {forced}`, by somebody else",
             stops=[needs_another(plan, f" {forced}")],
@@ -159,14 +191,18 @@ def refuse_forced_alone(world: World, plan: Plan, rules: Collection[str]) -> Non
 
 
 def _own(world: World, plan: Plan, yes: Set[str]) -> list[str]:
-    """Of which causes nobody else has said yes. Two people who asked for a part each look at the part of the other."""
+    """Of which causes nobody else has said yes. Two people who asked for a part each look at the
+    part of the other.
+    """
     people = _people(world, plan)
-    return [cause or "who made it" for cause, names in people.items() if not yes - names]
+    return [
+        cause or "who made it" for cause, names in people.items() if not yes - names
+    ]
 
 
 def _people(world: World, plan: Plan) -> dict[str, frozenset[str]]:
-    """Everybody who caused what the plan does, each with every name that he, or who gave him his token, can come in by.
-    A plan of nobody's takes anybody's yes.
+    """Everybody who caused what the plan does, each with every name that he, or who gave him his
+    token, can come in by. A plan of nobody's takes anybody's yes.
     """
     causes = dict.fromkeys(name for name in (plan.author, *plan.wishers) if name)
     tokens = world.store.tokens()
@@ -174,7 +210,12 @@ def _people(world: World, plan: Plan) -> dict[str, frozenset[str]]:
 
 
 def _causes(plan: Plan) -> str:
-    return " and ".join(dict.fromkeys(name for name in (plan.author, *plan.wishers) if name)) or "who made it"
+    return (
+        " and ".join(
+            dict.fromkeys(name for name in (plan.author, *plan.wishers) if name)
+        )
+        or "who made it"
+    )
 
 
 def _did(plan: Plan, cause: str) -> str:

@@ -33,7 +33,9 @@ class Bulletin:
     data: dict[str, object]
 
 
-def of_night(cluster: str, plan: Plan, waiting: str, code: int, address: str, undo: str) -> Bulletin | None:
+def of_night(
+    cluster: str, plan: Plan, waiting: str, code: int, address: str, undo: str
+) -> Bulletin | None:
     """None where there is nothing to tell: nobody reads the mails of a cluster that is well."""
     edited = [edit for edit in plan.said.edits if edit.since == plan.created]
     if not (plan.moves or plan.changes or waiting or edited):
@@ -42,11 +44,22 @@ def of_night(cluster: str, plan: Plan, waiting: str, code: int, address: str, un
     event: Event = "drift" if drifted else "approval" if waiting else "applied"
     verdict = _verdict(plan, waiting)
     text = "\n".join(_lines(cluster, plan, waiting, address, undo))
-    return Bulletin(event, f"[flex {cluster}] {verdict}", text, _data(cluster, event, plan, code, address, undo))
+    return Bulletin(
+        event,
+        f"[flex {cluster}] {verdict}",
+        text,
+        _data(cluster, event, plan, code, address, undo),
+    )
 
 
 def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
-    lines = (f"{cluster}: {error}", "", f"unchanged: {error.kept}", f"next: {error.advice}", *_see(address))
+    lines = (
+        f"{cluster}: {error}",
+        "",
+        f"unchanged: {error.kept}",
+        f"next: {error.advice}",
+        *_see(address),
+    )
     data: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "event": "failure",
@@ -57,30 +70,55 @@ def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
         "unchanged": error.kept,
         "next_step": error.advice,
     }
-    return Bulletin("failure", f"[flex {cluster}] FAILED ({error.exit_code}): {error}", "\n".join(lines), data)
+    return Bulletin(
+        "failure",
+        f"[flex {cluster}] FAILED ({error.exit_code}): {error}",
+        "\n".join(lines),
+        data,
+    )
 
 
-def of_attempt(cluster: str, tried: Attempt, error: FlexError, address: str) -> Bulletin:
+def of_attempt(
+    cluster: str, tried: Attempt, error: FlexError, address: str
+) -> Bulletin:
     """Of a dead node that is in DNS still."""
     failure = of_failure(cluster, error, address)
     subject = f"[flex {cluster}] node {tried.node} is dead and still in DNS: {error}"
-    counted = f"Tried {words.count(tried.count, 'time')} since {words.when(tried.since)}"
-    text = f"{failure.text}\n{counted}; it is tried again until the node is out, next at {words.when(tried.again)}."
-    return Bulletin("failure", subject, text, {**failure.data, "node": tried.node, "attempts": tried.count})
+    counted = (
+        f"Tried {words.count(tried.count, 'time')} since {words.when(tried.since)}"
+    )
+    text = (
+        f"{failure.text}\n{counted}; it is tried again until the node is out, next "
+        f"at {words.when(tried.again)}."
+    )
+    return Bulletin(
+        "failure",
+        subject,
+        text,
+        {**failure.data, "node": tried.node, "attempts": tried.count},
+    )
 
 
 def _verdict(plan: Plan, waiting: str) -> str:
     moved = words.count(len({move.site for move in plan.moves}), "site")
     if waiting:
         over = "; ".join(str(breach) for breach in plan.breaches)
-        would = nodes_given_up.told(plan.moves, plan.base, done=False) or f"{moved} would move"
-        return f"waiting for approval: {would}{nodes_given_up.misses(plan.forecasts)}{f' ({over})' if over else ''}"
+        would = (
+            nodes_given_up.told(plan.moves, plan.base, done=False)
+            or f"{moved} would move"
+        )
+        return (
+            "waiting for approval: "
+            f"{would}{nodes_given_up.misses(plan.forecasts)}{f' ({over})' if over else ''}"
+        )
     before = f"{words.share(plan.before.worst)} -> " if plan.before else ""
     did = nodes_given_up.told(plan.moves, plan.base, done=True) or f"{moved} moved"
     return f"applied: {did}, worst node {before}{words.share(plan.after.worst)} off"
 
 
-def _lines(cluster: str, plan: Plan, waiting: str, address: str, undo: str) -> Iterator[str]:
+def _lines(
+    cluster: str, plan: Plan, waiting: str, address: str, undo: str
+) -> Iterator[str]:
     yield f"{cluster}, plan {plan.id} for {plan.period}"
     yield f"Result   {waiting or _verification_text(plan)}"
     yield from _balance(plan.before, plan.after)
@@ -111,8 +149,16 @@ def _lines(cluster: str, plan: Plan, waiting: str, address: str, undo: str) -> I
 
 def _verification_text(plan: Plan) -> str:
     found = verify.servers(plan.verdicts)
-    checked = f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree" if found.asked else ""
-    until = f"; old answers live until {plan.old_answers_until:%H:%M} UTC" if plan.old_answers_until else ""
+    checked = (
+        f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree"
+        if found.asked
+        else ""
+    )
+    until = (
+        f"; old answers live until {plan.old_answers_until:%H:%M} UTC"
+        if plan.old_answers_until
+        else ""
+    )
     return f"{plan.state}{checked}{until}"
 
 
@@ -122,8 +168,14 @@ def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
     rows = sorted(after.nodes, key=lambda load: -abs(load.access - load.fair))
     for row in rows[:MOST]:
         was = then.get(row.node)
-        earlier = f"{words.with_sign(was.access / was.fair - 1)} -> " if was and was.fair else ""
-        now = words.with_sign(row.access / row.fair - 1) if row.fair else "out of service"
+        earlier = (
+            f"{words.with_sign(was.access / was.fair - 1)} -> "
+            if was and was.fair
+            else ""
+        )
+        now = (
+            words.with_sign(row.access / row.fair - 1) if row.fair else "out of service"
+        )
         bar = "#" * min(round(BAR * row.access / 100), 2 * BAR)
         yield f"Balance  {row.node:<12} {bar:<{2 * BAR}} {earlier}{now}"
 
@@ -132,7 +184,9 @@ def _see(address: str) -> Sequence[str]:
     return (f"Why      {address}",) if address else ()
 
 
-def _data(cluster: str, event: Event, plan: Plan, code: int, address: str, undo: str) -> dict[str, object]:
+def _data(
+    cluster: str, event: Event, plan: Plan, code: int, address: str, undo: str
+) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "event": event,
@@ -142,9 +196,23 @@ def _data(cluster: str, event: Event, plan: Plan, code: int, address: str, undo:
         "exit_code": code,
         "moves": len(plan.moves),
         "moves_later": plan.later,
-        "stops": [{"rule": one.rule, "limit": one.limit, "actual": one.actual, "said": one.said} for one in plan.stops],
-        "imbalance": {"before": plan.before.worst if plan.before else None, "after": plan.after.worst},
-        "breaches": [{"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in plan.breaches],
+        "stops": [
+            {
+                "rule": one.rule,
+                "limit": one.limit,
+                "actual": one.actual,
+                "said": one.said,
+            }
+            for one in plan.stops
+        ],
+        "imbalance": {
+            "before": plan.before.worst if plan.before else None,
+            "after": plan.after.worst,
+        },
+        "breaches": [
+            {"rule": one.rule, "limit": one.limit, "actual": one.actual}
+            for one in plan.breaches
+        ],
         "plan_url": address,
         "rollback": f"flex rollback --to {undo}" if undo and not code else "",
     }

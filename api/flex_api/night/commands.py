@@ -1,7 +1,8 @@
-"""Commands of the settings: run without a shell, with nothing to read, and with what went wrong in one line.
+"""Commands of the settings: run without a shell, with nothing to read, and with what went wrong in
+one line.
 
-In go words with marks such as {node} and what these stand for; out comes the error, empty where all went well. What a
-command does, and what its failure means, is for who runs it.
+In go words with marks such as {node} and what these stand for; out comes the error, empty where all
+went well. What a command does, and what its failure means, is for who runs it.
 """
 
 from __future__ import annotations

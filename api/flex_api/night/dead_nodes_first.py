@@ -1,7 +1,7 @@
 """What a night does first: nodes that are down, and in DNS still, are taken out.
 
-In go a world whose lease is held and the steps of its run; out comes whether that went well. No limit of the night
-counts what leaves a dead node.
+In go a world whose lease is held and the steps of its run; out comes whether that went well. No
+limit of the night counts what leaves a dead node.
 """
 
 from __future__ import annotations
@@ -18,21 +18,36 @@ from flex_api.told import words
 from flex_api.wiring import World
 
 
-def cleared(world: World, step: Steps, force: Collection[str] = (), *, is_last: bool = False) -> bool:
-    """Whether none failed of those that somebody, or the health watch, found dead. What fails is said, and the first
-    thing that fails in the last attempt stops the night.
+def cleared(
+    world: World, step: Steps, force: Collection[str] = (), *, is_last: bool = False
+) -> bool:
+    """Whether none failed of those that somebody, or the health watch, found dead. What fails is
+    said, and the first thing that fails in the last attempt stops the night.
     """
-    failed = [order for order in retrying.owed(world) if not _is_out(world, step, order, force, is_last=is_last)]
+    failed = [
+        order
+        for order in retrying.owed(world)
+        if not _is_out(world, step, order, force, is_last=is_last)
+    ]
     return not failed
 
 
-def _is_out(world: World, step: Steps, order: NodeOrder, force: Collection[str], *, is_last: bool) -> bool:
+def _is_out(
+    world: World,
+    step: Steps,
+    order: NodeOrder,
+    force: Collection[str],
+    *,
+    is_last: bool,
+) -> bool:
     node = order.node
     if reason := retrying.held_back(world, order, force):
         world.say(f"{node} is down and still in DNS, and {reason}.")
         return True
     try:
-        taken = step(f"node {node} down", partial(failover.take_down, world, order), _said_of)
+        taken = step(
+            f"node {node} down", partial(failover.take_down, world, order), _said_of
+        )
     except Unverified as error:
         # The night's own plan asks the name servers again.
         world.say(f"{node} was down and is out of DNS, but {error}")

@@ -1,7 +1,8 @@
 """Each node's files of its HAProxy in its folder, and carried to it by the command of the settings.
 
-In go the settings and the store, out comes what became of each node's. A node that cannot be given its files keeps
-those it has, and the others get theirs. Nobody is told to read them here, but by that command.
+In go the settings and the store, out comes what became of each node's. A node that cannot be given
+its files keeps those it has, and the others get theirs. Nobody is told to read them here, but by
+that command.
 """
 
 from __future__ import annotations
@@ -44,22 +45,32 @@ def checker() -> Program | None:
         return None
 
 
-def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
-    """Every node's files in its folder of `routing.deliver`, and the command run for each that changed.
+def deliver(
+    settings: Settings, store: Store, coming: str = ""
+) -> tuple[Delivered, ...]:
+    """Every node's files in its folder of `routing.deliver`, and the command run for each that
+    changed.
 
     Raises LostLease where the step that asks holds the lease no more: others steer by now.
     """
     refuse_lost(store)
-    found, made = checker(), steering.maker(settings, store, steering.at_present(settings, store, coming))
+    found, made = (
+        checker(),
+        steering.maker(settings, store, steering.at_present(settings, store, coming)),
+    )
 
     def delivered(node: str) -> Delivered:
         return _deliver(settings, node, made, found)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
-        return tuple(side_by_side.map(delivered, steering.addresses(nodes(settings, store))))
+        return tuple(
+            side_by_side.map(delivered, steering.addresses(nodes(settings, store)))
+        )
 
 
-def steer(settings: Settings, store: Store, say: Callable[[str], None], coming: str = "") -> None:
+def steer(
+    settings: Settings, store: Store, say: Callable[[str], None], coming: str = ""
+) -> None:
     """Have requests routed by a plan that is about to be in DNS, or by the placement in force.
 
     What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
@@ -74,10 +85,15 @@ def steer(settings: Settings, store: Store, say: Callable[[str], None], coming: 
             say(f"The routing of {each.node} is as before: {each.error}.")
     changed = sum(each.changed for each in done)
     if changed or coming:
-        say(f"Routing was changed{' ahead of DNS' if coming else ''} on {words.count(changed, 'node')}.")
+        say(
+            f"Routing was changed{' ahead of DNS' if coming else ''} on "
+            f"{words.count(changed, 'node')}."
+        )
 
 
-def _deliver(settings: Settings, node: str, made: Make, found: Program | None) -> Delivered:
+def _deliver(
+    settings: Settings, node: str, made: Make, found: Program | None
+) -> Delivered:
     folder, command = folder_of(settings, node), settings.routing.deliver_command
     try:
         changed = delivery.put(made(node), folder, found, owing=bool(command))
@@ -116,7 +132,9 @@ def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, 
 
 
 def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:
-    return commands.fill(settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)})
+    return commands.fill(
+        settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)}
+    )
 
 
 def folder_of(settings: Settings, node: str) -> Path:

@@ -1,4 +1,6 @@
-"""The metrics of a cluster from its store, for who has no web server to ask: what `flex run` leaves in a file."""
+"""The metrics of a cluster from its store, for who has no web server to ask: what `flex run` leaves
+in a file.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         headlines=headlines,
         in_force=in_force,
         nodes=known_nodes,
-        dead=dead.dead(known_nodes, placement["node"].value_counts().to_dict(), store.attempts()),
+        dead=dead.dead(
+            known_nodes, placement["node"].value_counts().to_dict(), store.attempts()
+        ),
         pins=store.pins(),
         sites=len(counts),
         replicated=int((counts > 1).sum()),
@@ -47,15 +51,25 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     return metrics.text(known)
 
 
-def _latest(store: Store, headlines: Sequence[Headline], in_force: Plan | None) -> Plan | None:
+def _latest(
+    store: Store, headlines: Sequence[Headline], in_force: Plan | None
+) -> Plan | None:
     if not headlines:
         return None
     newest = headlines[0].id
-    return in_force if in_force is not None and in_force.id == newest else store.plan(newest)
+    return (
+        in_force
+        if in_force is not None and in_force.id == newest
+        else store.plan(newest)
+    )
 
 
-def of_logs(settings: Settings, store: Store, now: datetime) -> tuple[Mapping[str, float], Mapping[str, float]]:
+def of_logs(
+    settings: Settings, store: Store, now: datetime
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """By node, when its last line was written, and how much of the period its logs cover."""
     period = Period.days_before(now, max(settings.profile.window.days, 1))
     judged = trust.judge(settings, store, period, now).nodes
-    return {one.name: one.last_line for one in judged if one.last_line}, {one.name: one.coverage for one in judged}
+    return {one.name: one.last_line for one in judged if one.last_line}, {
+        one.name: one.coverage for one in judged
+    }

@@ -1,8 +1,9 @@
-"""A dead node taken out of DNS now: no logs are read, no balance is sought, no limit stands in the way.
+"""A dead node taken out of DNS now: no logs are read, no balance is sought, no limit stands in the
+way.
 
-In go a world whose lease is held and a node; out comes the plan that was carried out: first the sites that have other
-nodes lose the dead one's addresses, then the others get a new node. It is verified on every name server. Names that are
-not ours to change are left where they are, and named.
+In go a world whose lease is held and a node; out comes the plan that was carried out: first the
+sites that have other nodes lose the dead one's addresses, then the others get a new node. It is
+verified on every name server. Names that are not ours to change are left where they are, and named.
 """
 
 from __future__ import annotations
@@ -33,17 +34,19 @@ LEFT_CODE = 33
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The plan that was carried out, None where no site of ours was on the node; and the names that lead there still,
-    with the reason.
+    """The plan that was carried out, None where no site of ours was on the node; and the names that
+    lead there still, with the reason.
     """
 
     plan: Plan | None = None
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def take_down(world: World, order: NodeOrder, enters: Callable[[str], None] = planning.unheard) -> Taken:
-    """The node is marked as down, whatever comes then: as long as sites are on it, the health watch and each night try
-    again. Raises BadInput where no other node could take them.
+def take_down(
+    world: World, order: NodeOrder, enters: Callable[[str], None] = planning.unheard
+) -> Taken:
+    """The node is marked as down, whatever comes then: as long as sites are on it, the health watch
+    and each night try again. Raises BadInput where no other node could take them.
     """
     node = order.node
     if world.settings.cluster.mode == "shadow":
@@ -79,7 +82,9 @@ def take_down_as(held: Lease, world: World, order: NodeOrder) -> Taken:
 
 
 def look(world: World, node: str) -> Taken | None:
-    """What is left for others to change, where nothing is left for us; None where there is something to do."""
+    """What is left for others to change, where nothing is left for us; None where there is
+    something to do.
+    """
     if world.store.plans(state="applying"):
         return None
     made = _made(world, node)
@@ -99,7 +104,9 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
 
 
 def _made(world: World, node: str) -> Proposal:
-    return planning.fail_over(facts(world), world.rules, node, target=world.target, now=world.clock())
+    return planning.fail_over(
+        facts(world), world.rules, node, target=world.target, now=world.clock()
+    )
 
 
 def _left(world: World, made: Proposal, node: str) -> dict[str, str]:
@@ -107,10 +114,23 @@ def _left(world: World, made: Proposal, node: str) -> dict[str, str]:
 
 
 def _tried_before(world: World, made: Plan) -> Plan | None:
-    """The same plan where it was tried and nothing of it was made: each attempt is not another plan."""
-    same = [one.id for one in world.store.headlines() if (one.digest, one.base) == (made.digest, made.base)]
+    """The same plan where it was tried and nothing of it was made: each attempt is not another
+    plan.
+    """
+    same = [
+        one.id
+        for one in world.store.headlines()
+        if (one.digest, one.base) == (made.digest, made.base)
+    ]
     found = (world.store.plan(plan) for plan in same)
-    return next((one for one in found if one.state in pending.WAITING and one.quality.solver == SOLVER), None)
+    return next(
+        (
+            one
+            for one in found
+            if one.state in pending.WAITING and one.quality.solver == SOLVER
+        ),
+        None,
+    )
 
 
 def facts(world: World) -> Facts:
@@ -123,8 +143,20 @@ def facts(world: World) -> Facts:
             advice="`flex plan`, then `flex apply`",
         )
     period, profiles, spreads = found
-    others = other_names.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
-    every = Facts(period, profiles, spreads, NO_SAMPLE, world.nodes, world.pins, base, placement, others=others)
+    others = other_names.of_sites(
+        world.settings, {*texts(profiles["site"]), *texts(placement["site"])}
+    )
+    every = Facts(
+        period,
+        profiles,
+        spreads,
+        NO_SAMPLE,
+        world.nodes,
+        world.pins,
+        base,
+        placement,
+        others=others,
+    )
     every = replace(every, said=world.store.plan(base).said)
     # What people keep FLEX away from is theirs, whatever dies.
     return every.without_excluded()
@@ -133,11 +165,15 @@ def facts(world: World) -> Facts:
 def _excluded_names(world: World, node: str) -> dict[str, str]:
     """Those of the excluded sites that DNS has on the node."""
     gone = records.addresses_of(world.nodes, node)
-    of_zone, _ = records.split([pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone)
+    of_zone, _ = records.split(
+        [pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone
+    )
     found = {
         name
         for zone, sites in of_zone.items()
         if sites
-        for name in zone_changes.names_with(world.target.read(zone, list(map(records.name_of, sites))).records, gone)
+        for name in zone_changes.names_with(
+            world.target.read(zone, list(map(records.name_of, sites))).records, gone
+        )
     }
     return dict.fromkeys(sorted(found), EXCLUDED)

@@ -1,8 +1,10 @@
-"""Who may change our zones: which controller holds each, and how one takes the place of another on purpose.
+"""Who may change our zones: which controller holds each, and how one takes the place of another on
+purpose.
 
-In go the world; out come the zones with their holders. Only `take_over` changes anything: the one record in each zone
-that says who holds it, and only where it still says what the person saw who ordered it. That it is about to be done is
-in the audit log before, that it was done behind it: where the second is missing the next `take_over` makes up for it.
+In go the world; out come the zones with their holders. Only `take_over` changes anything: the one
+record in each zone that says who holds it, and only where it still says what the person saw who
+ordered it. That it is about to be done is in the audit log before, that it was done behind it:
+where the second is missing the next `take_over` makes up for it.
 """
 
 from __future__ import annotations
@@ -69,18 +71,25 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
     return taken
 
 
-def _take_over(world: World, at: tuple[Server, Session], zone: str, us: str, was: str) -> None:
+def _take_over(
+    world: World, at: tuple[Server, Session], zone: str, us: str, was: str
+) -> None:
     server, session = at
     try:
-        fence.take_over(session, server, zone, us, was, lambda: leases.refuse_lost(world))
+        fence.take_over(
+            session, server, zone, us, was, lambda: leases.refuse_lost(world)
+        )
     except Refused as error:
-        # It is sure that nothing was taken. After any other trouble nobody knows, and what was begun stays so.
+        # It is sure that nothing was taken. After any other trouble nobody knows, and what was
+        # begun stays so.
         world.store.note(REFUSED, zone, was, {"controller": us, "why": error.answer})
         raise
 
 
 def _unended(world: World, zone: str, us: str, was: str) -> dict[str, str]:
-    """What was told where the zone was about to become ours, and nothing since; empty where that is not so."""
+    """What was told where the zone was about to become ours, and nothing since; empty where that is
+    not so.
+    """
     last = world.store.found_entries(1, action=DONE, subject=zone)
     if not last or last[0].action != BEGUN or json.loads(last[0].before) != was:
         return {}

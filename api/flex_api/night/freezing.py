@@ -1,5 +1,5 @@
-"""When nothing may be changed: a stop with an end, which the command line and the REST API both call for, and the hours
-outside the windows of the settings.
+"""When nothing may be changed: a stop with an end, which the command line and the REST API both
+call for, and the hours outside the windows of the settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ RULE, WINDOWS = "freeze", "safety.windows"
 
 
 def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:
-    """From now on nothing is applied; a new freeze replaces an old one. Raises BadInput for one that ended before."""
+    """From now on nothing is applied; a new freeze replaces an old one. Raises BadInput for one
+    that ended before.
+    """
     if wanted.until and wanted.until <= world.time_of_day():
         raise BadInput(
             f"freezing until {words.when(wanted.until)}",
@@ -61,7 +63,15 @@ def _outside(world: World) -> tuple[Stop, ...]:
     if change_windows.within([change_windows.window(text) for text in written], here):
         return ()
     said = "changes may only be made in a window"
-    return (Stop(WINDOWS, ", ".join(written), f"{here:%a %H:%M}", said, f"flex apply --force {WINDOWS}"),)
+    return (
+        Stop(
+            WINDOWS,
+            ", ".join(written),
+            f"{here:%a %H:%M}",
+            said,
+            f"flex apply --force {WINDOWS}",
+        ),
+    )
 
 
 def stop(found: Freeze) -> Stop:
@@ -70,4 +80,10 @@ def stop(found: Freeze) -> Stop:
     who = f" by {found.author}" if found.author else ""
     reason = f" ({found.reason})" if found.reason else ""
     past = f"flex thaw, or flex apply --force {RULE}"
-    return Stop(RULE, until, f"since {words.when(found.since)}{who}", f"changes are frozen{reason}", past)
+    return Stop(
+        RULE,
+        until,
+        f"since {words.when(found.since)}{who}",
+        f"changes are frozen{reason}",
+        past,
+    )

@@ -1,7 +1,9 @@
-"""The moves of a night that make before they break: who is asked and told while a plan is on its way.
+"""The moves of a night that make before they break: who is asked and told while a plan is on its
+way.
 
-In go a world whose lease is held; out comes a target for `carry_out`. Ahead of each wave of sites its new nodes are
-warmed up, and before each step those that got sites are probed as the health watch does it.
+In go a world whose lease is held; out comes a target for `carry_out`. Ahead of each wave of sites
+its new nodes are warmed up, and before each step those that got sites are probed as the health
+watch does it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from flex_dns.gentle import Coming, GentleTarget, Hooks
 
 
 def begin(world: World, plan: Plan) -> Plan:
-    """The plan as it begins by the settings. One that was begun goes on as it began, whatever they say by now."""
+    """The plan as it begins by the settings. One that was begun goes on as it began, whatever they
+    say by now.
+    """
     if plan.state == "applying":
         return plan
     dns = world.settings.dns
@@ -49,32 +53,50 @@ def target(world: World, plan: Plan) -> DnsTarget:
     if ttl is None:
         return world.target
     dns = world.settings.dns
-    forced = {stop.rule for stop in freezing.of_now(world)} if plan.state != "applying" else set[str]()
+    forced = (
+        {stop.rule for stop in freezing.of_now(world)}
+        if plan.state != "applying"
+        else set[str]()
+    )
     hooks = Hooks(
         begins=partial(_tell, world),
         ahead=partial(_ahead, world, forced),
         well=partial(_refuse_unwell, world),
         idle=partial(giving_way, world),
     )
-    return GentleTarget(world.target, partial(pause, world), dns.settle.total_seconds(), ttl, dns.waves, hooks)
+    return GentleTarget(
+        world.target,
+        partial(pause, world),
+        dns.settle.total_seconds(),
+        ttl,
+        dns.waves,
+        hooks,
+    )
 
 
 def _tell(world: World, seconds: float, waves: int) -> None:
     span = words.span(timedelta(seconds=seconds))
-    world.say(f"Resolvers are waited for {span} in all, in {words.count(waves, 'wave')}.")
+    world.say(
+        f"Resolvers are waited for {span} in all, in {words.count(waves, 'wave')}."
+    )
 
 
-def _ahead(world: World, forced: Collection[str], coming: Coming, wave: int, waves: int) -> None:
+def _ahead(
+    world: World, forced: Collection[str], coming: Coming, wave: int, waves: int
+) -> None:
     _refuse_stopped(world, forced)
     if waves > 1:
         world.say(f"Wave {wave} of {waves}: {words.count(len(coming), 'name')}.")
     if not (world.settings.warming.bytes or world.settings.dns.warm_command):
         return
-    of_node = {node: names for node in world.nodes if (names := _coming_to(node, coming))}
+    of_node = {
+        node: names for node in world.nodes if (names := _coming_to(node, coming))
+    }
     with giving_way(world):
         if world.settings.warming.bytes:
             world.say(
-                f"Warming up: {warming.warm_up_nodes(world, {node.name: names for node, names in of_node.items()})}."
+                "Warming up: "
+                f"{warming.warm_up_nodes(world, {node.name: names for node, names in of_node.items()})}."
             )
         if world.settings.dns.warm_command:
             warm_command.run(world, of_node)
@@ -96,13 +118,23 @@ def _refuse_stopped(world: World, forced: Collection[str]) -> None:
 
 def _coming_to(node: Node, coming: Coming) -> list[str]:
     """The host names that get an address of the node, as sites are called."""
-    return sorted(name.rstrip(".") for name, new in coming.items() if not new.isdisjoint(node.addresses))
+    return sorted(
+        name.rstrip(".")
+        for name, new in coming.items()
+        if not new.isdisjoint(node.addresses)
+    )
 
 
 def _refuse_unwell(world: World, addresses: Collection[str]) -> None:
-    """Raises Unwell where a node with one of these addresses is dead by the terms of the health watch."""
+    """Raises Unwell where a node with one of these addresses is dead by the terms of the health
+    watch.
+    """
     watch = world.settings.watch
-    asked = [node for node in world.nodes if watch.probes and not set(node.addresses).isdisjoint(addresses)]
+    asked = [
+        node
+        for node in world.nodes
+        if watch.probes and not set(node.addresses).isdisjoint(addresses)
+    ]
     pulses: Mapping[str, Pulse] = {}
     with giving_way(world):
         for turn in range(watch.fails if asked else 0):

@@ -1,7 +1,8 @@
 """The cluster's one lease: a step that changes something holds it, so two never overlap.
 
-In goes what the step is for; for as long as it lasts there is a run in the store, and the lease is prolonged in the
-background however long one stage takes. The lease goes by the real time of day, not by the day a plan is made as of.
+In goes what the step is for; for as long as it lasts there is a run in the store, and the lease is
+prolonged in the background however long one stage takes. The lease goes by the real time of day,
+not by the day a plan is made as of.
 """
 
 from __future__ import annotations
@@ -44,20 +45,36 @@ class Lease:
 
 
 @contextmanager
-def lease(world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False) -> Iterator[Lease]:
-    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it. Once it is lost
-    nothing of the step is stored any more: the first thing that would be raises LostLease.
+def lease(
+    world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False
+) -> Iterator[Lease]:
+    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it.
+    Once it is lost nothing of the step is stored any more: the first thing that would be raises
+    LostLease.
 
     What cannot wait `breaks_in` on a run that only waits.
     """
     started = world.clock()
-    run = Run(f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}", holder(), started, message=purpose)
-    for lost in world.store.begin(run, PATIENCE, world.time_of_day(), breaks_in=breaks_in):
-        world.say(f"The run of {words.when(lost.started)} was {lost.message}. Its work is taken up where it ended.")
+    run = Run(
+        f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}",
+        holder(),
+        started,
+        message=purpose,
+    )
+    for lost in world.store.begin(
+        run, PATIENCE, world.time_of_day(), breaks_in=breaks_in
+    ):
+        world.say(
+            f"The run of {words.when(lost.started)} was {lost.message}. Its work is "
+            "taken up where it ended."
+        )
     held, token = Lease(run), _MINE.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
-        with beating("lease", lambda: beat(world, run), beats), world.store.holding(run.id):
+        with (
+            beating("lease", lambda: beat(world, run), beats),
+            world.store.holding(run.id),
+        ):
             yield held
         code, why = held.waiting
         held.ends(code, f"{purpose}: {why}" if why else purpose)
@@ -85,8 +102,8 @@ def refuse_lost(world: World) -> None:
 
 
 class Unwritten:
-    """The journal of changes that nobody will go on with by it: all it does is to look for the lease before they are
-    sent.
+    """The journal of changes that nobody will go on with by it: all it does is to look for the
+    lease before they are sent.
     """
 
     def __init__(self, world: World) -> None:

@@ -1,7 +1,7 @@
 """What FLEX knows of itself, in the text format that Prometheus reads.
 
-In goes what the store says; out come lines. A run that fails leaves the time of the last success as it was: that is the
-figure to alert on.
+In goes what the store says; out come lines. A run that fails leaves the time of the last success as
+it was: that is the figure to alert on.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Series:
 
 
 def text(known: Known, more: Iterable[Series] = ()) -> str:
-    return "".join(_lines(series) for series in (*_series(known), *more) if series.values)
+    return "".join(
+        _lines(series) for series in (*_series(known), *more) if series.values
+    )
 
 
 def _series(known: Known) -> Iterator[Series]:
@@ -75,12 +77,20 @@ def _series(known: Known) -> Iterator[Series]:
 
 def _of_runs(known: Known) -> Iterator[Series]:
     runs = known.runs
-    nightly = [run for run in runs if run.message.partition(":")[0] == "nightly"] or list(runs)
+    nightly = [
+        run for run in runs if run.message.partition(":")[0] == "nightly"
+    ] or list(runs)
     good = [run for run in nightly if run.exit_code in (0, 22)]
     yield _one(
-        "flex_run_last_start_timestamp_seconds", "When the last night began.", [run.started for run in nightly[:1]]
+        "flex_run_last_start_timestamp_seconds",
+        "When the last night began.",
+        [run.started for run in nightly[:1]],
     )
-    yield _one("flex_run_last_success_timestamp_seconds", "When one last ended well.", [run.ended for run in good[:1]])
+    yield _one(
+        "flex_run_last_success_timestamp_seconds",
+        "When one last ended well.",
+        [run.ended for run in good[:1]],
+    )
     codes = [run.exit_code for run in nightly[:1] if run.exit_code is not None]
     yield _one("flex_run_last_exit_code", "With what the last night ended.", codes)
     yield Series(
@@ -103,7 +113,11 @@ def _of_logs(known: Known) -> Iterator[Series]:
         "How old the newest line of any log is.",
         [known.now.timestamp() - newest] if newest is not None else [],
     )
-    yield _by_node("flex_data_last_line_timestamp_seconds", "When a node's logs were last heard of.", known.last_lines)
+    yield _by_node(
+        "flex_data_last_line_timestamp_seconds",
+        "When a node's logs were last heard of.",
+        known.last_lines,
+    )
     yield _by_node(
         "flex_data_coverage_ratio",
         "How many hours of the period a node's logs have, of those expected.",
@@ -113,22 +127,45 @@ def _of_logs(known: Known) -> Iterator[Series]:
 
 def of_watch(watched: Watched) -> Iterator[Series]:
     """Of the process beside `flex serve`."""
-    yield _one("flex_watch_up", "Whether the process of the health watch runs.", [int(watched.is_alive)])
+    yield _one(
+        "flex_watch_up",
+        "Whether the process of the health watch runs.",
+        [int(watched.is_alive)],
+    )
     starts: list[tuple[Labels, float]] = [({}, float(watched.starts))]
-    yield Series("flex_watch_starts_total", "counter", "How often it was started; the first one counts, too.", starts)
-    yield _one("flex_watch_last_round_timestamp_seconds", "When it looked last.", [watched.last_round])
+    yield Series(
+        "flex_watch_starts_total",
+        "counter",
+        "How often it was started; the first one counts, too.",
+        starts,
+    )
+    yield _one(
+        "flex_watch_last_round_timestamp_seconds",
+        "When it looked last.",
+        [watched.last_round],
+    )
 
 
 def _by_node(name: str, about: str, values: Mapping[str, float]) -> Series:
-    return Series(name, "gauge", about, [({"node": node}, value) for node, value in sorted(values.items())])
+    return Series(
+        name,
+        "gauge",
+        about,
+        [({"node": node}, value) for node, value in sorted(values.items())],
+    )
 
 
 def _of_gates(known: Known) -> Iterator[Series]:
-    """What kept the latest plan, or parts of it, from being made: the rules by name, and what others changed in DNS."""
+    """What kept the latest plan, or parts of it, from being made: the rules by name, and what
+    others changed in DNS.
+    """
     latest = known.latest
     if latest is None:
         return
-    rules = sorted({stop.rule for stop in latest.stops} | {breach.rule for breach in latest.breaches})
+    rules = sorted(
+        {stop.rule for stop in latest.stops}
+        | {breach.rule for breach in latest.breaches}
+    )
     yield Series(
         "flex_gate_stopped",
         "gauge",
@@ -138,14 +175,16 @@ def _of_gates(known: Known) -> Iterator[Series]:
     drifted = [breach.actual for breach in latest.breaches if breach.rule == DRIFT]
     yield _one(
         "flex_dns_drift_names",
-        "Names somebody else changed, which the latest plan left alone or waits for a yes to change back.",
+        "Names somebody else changed, which the latest plan left alone or waits for "
+        "a yes to change back.",
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
     said = verify.servers(applied.verdicts) if applied else None
     yield _one(
         "flex_dns_disagreeing_servers",
-        "When the partition in force was applied; a server that disagreed in several zones counts once.",
+        "When the partition in force was applied; a server that disagreed in several "
+        "zones counts once.",
         [said.asked - said.agreeing] if said else [],
     )
 
@@ -154,22 +193,49 @@ def _of_jobs(known: Known) -> Iterator[Series]:
     live = [job for job in known.jobs if job.live]
     yield _one("flex_jobs_running", "Jobs of the API that are being done.", [len(live)])
     ages = [(known.now - job.created).total_seconds() for job in live]
-    yield _one("flex_job_oldest_age_seconds", "Of those, how long the oldest has taken.", [max(ages)] if ages else [])
+    yield _one(
+        "flex_job_oldest_age_seconds",
+        "Of those, how long the oldest has taken.",
+        [max(ages)] if ages else [],
+    )
 
 
 def _of_plans(known: Known) -> Iterator[Series]:
     latest = list(known.headlines[:1])
-    waiting = [one for one in latest if one.state == "proposed" and one.moves and known.review]
+    waiting = [
+        one for one in latest if one.state == "proposed" and one.moves and known.review
+    ]
     yield _one("flex_plan_moves", "Of the latest plan.", [one.moves for one in latest])
     yield _one(
-        "flex_plan_age_seconds", "Of the latest plan.", [(known.now - one.created).total_seconds() for one in latest]
+        "flex_plan_age_seconds",
+        "Of the latest plan.",
+        [(known.now - one.created).total_seconds() for one in latest],
     )
-    stale = [one for one in waiting if known.now - one.created > known.expiry or one.base != _base(known)]
-    yield _one("flex_plan_stale", "Whether the plan that waits can not be applied any more.", [int(bool(stale))])
-    yield _one("flex_approval_pending", "Whether the latest plan waits for a yes.", [int(bool(waiting))])
-    imbalance = [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
+    stale = [
+        one
+        for one in waiting
+        if known.now - one.created > known.expiry or one.base != _base(known)
+    ]
+    yield _one(
+        "flex_plan_stale",
+        "Whether the plan that waits can not be applied any more.",
+        [int(bool(stale))],
+    )
+    yield _one(
+        "flex_approval_pending",
+        "Whether the latest plan waits for a yes.",
+        [int(bool(waiting))],
+    )
+    imbalance = (
+        [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
+    )
     imbalance += [({"kind": "planned"}, one.worst) for one in latest]
-    yield Series("flex_imbalance_ratio", "gauge", "How far the worst node is from its fair share.", imbalance)
+    yield Series(
+        "flex_imbalance_ratio",
+        "gauge",
+        "How far the worst node is from its fair share.",
+        imbalance,
+    )
 
 
 def _base(known: Known) -> str:
@@ -182,17 +248,28 @@ def _of_cluster(known: Known) -> Iterator[Series]:
         "flex_nodes",
         "gauge",
         "Nodes by state.",
-        [({"state": state}, states.count(state)) for state in ("active", "draining", "down")],
+        [
+            ({"state": state}, states.count(state))
+            for state in ("active", "draining", "down")
+        ],
     )
     yield from _of_dead(known.dead)
     held = [pin for pin in known.pins if pin.holds(known.now)]
     counts = {"all": known.sites, "replicated": known.replicated, "pinned": len(held)}
     yield Series(
-        "flex_sites", "gauge", "Sites by state.", [({"state": name}, number) for name, number in counts.items()]
+        "flex_sites",
+        "gauge",
+        "Sites by state.",
+        [({"state": name}, number) for name, number in counts.items()],
     )
     yield _one("flex_pins", "Wishes in force.", [len(held)])
     ends = [({"site": pin.site}, pin.until.timestamp()) for pin in held if pin.until]
-    yield Series("flex_pin_expiry_timestamp_seconds", "gauge", "When a wish ends by itself.", ends)
+    yield Series(
+        "flex_pin_expiry_timestamp_seconds",
+        "gauge",
+        "When a wish ends by itself.",
+        ends,
+    )
     yield _one("flex_frozen", "Whether changes are frozen.", [int(known.frozen)])
     loads = known.in_force.after.nodes if known.in_force else ()
     yield Series(
@@ -202,7 +279,10 @@ def _of_cluster(known: Known) -> Iterator[Series]:
         [
             ({"node": load.node, "resource": name}, value / load.fair)
             for load in loads
-            for name, value in (("access_rate", load.access), ("working_set", load.working_set))
+            for name, value in (
+                ("access_rate", load.access),
+                ("working_set", load.working_set),
+            )
             if load.fair
         ],
     )
@@ -210,7 +290,9 @@ def _of_cluster(known: Known) -> Iterator[Series]:
 
 def _of_dead(found: Sequence[Dead]) -> Iterator[Series]:
     yield _by_node(
-        "flex_node_dead_sites", "Sites that DNS has on a node that is down.", {one.node: one.sites for one in found}
+        "flex_node_dead_sites",
+        "Sites that DNS has on a node that is down.",
+        {one.node: one.sites for one in found},
     )
     tried = {one.node: one.tried for one in found if one.tried}
     yield _by_node(
@@ -226,12 +308,19 @@ def _of_dead(found: Sequence[Dead]) -> Iterator[Series]:
 
 
 def _one(name: str, about: str, values: Iterable[datetime | float | None]) -> Series:
-    plain = [value.timestamp() if isinstance(value, datetime) else value for value in values if value is not None]
+    plain = [
+        value.timestamp() if isinstance(value, datetime) else value
+        for value in values
+        if value is not None
+    ]
     return Series(name, "gauge", about, [({}, value) for value in plain])
 
 
 def _lines(series: Series) -> str:
-    rows = "".join(f"{series.name}{label_text(labels)} {value:.10g}\n" for labels, value in series.values)
+    rows = "".join(
+        f"{series.name}{label_text(labels)} {value:.10g}\n"
+        for labels, value in series.values
+    )
     return f"# HELP {series.name} {series.help}\n# TYPE {series.name} {series.kind}\n{rows}"
 
 
@@ -239,7 +328,11 @@ def label_text(labels: Labels) -> str:
     """As they stand behind the name of a series."""
     if not labels:
         return ""
-    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items()) + "}"
+    return (
+        "{"
+        + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
+        + "}"
+    )
 
 
 def _escape(value: str) -> str:

@@ -1,6 +1,8 @@
-"""What [routing] says of sites and nodes that are not there, or of nodes that do not serve the site: it has no effect.
+"""What [routing] says of sites and nodes that are not there, or of nodes that do not serve the
+site: it has no effect.
 
-In go the settings and the store, out comes a line for each. Nothing is refused: a site may be named before it comes.
+In go the settings and the store, out comes a line for each. Nothing is refused: a site may be named
+before it comes.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ def misnamed_sites(settings: Settings, store: Store) -> list[str]:
     _, placement = store.placement()
     named = [one.name for one in settings.routing.site]
     rows = placement[placement["site"].isin(named)]
-    serving = {str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")}
+    serving = {
+        str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")
+    }
     known = {node.name for node in nodes(settings, store)}
     found = list(_twice(named))
     for one in settings.routing.site:
-        found += _of_site(one, known, serving if len(placement) else {one.name: set(one.dynamic)})
+        found += _of_site(
+            one, known, serving if len(placement) else {one.name: set(one.dynamic)}
+        )
     more = len(found) - _MOST
     return [*found[:_MOST], *([f"and {more} more of the kind"] if more > 0 else [])]
 
@@ -38,7 +44,9 @@ def _twice(named: Collection[str]) -> Iterator[str]:
     )
 
 
-def _of_site(one: RoutedSite, known: Collection[str], serving: Mapping[str, Collection[str]]) -> Iterator[str]:
+def _of_site(
+    one: RoutedSite, known: Collection[str], serving: Mapping[str, Collection[str]]
+) -> Iterator[str]:
     if one.name not in serving:
         yield f"[[routing.site]] {one.name}: no site of that name is on any node"
     for node in one.dynamic:

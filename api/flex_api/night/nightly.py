@@ -1,7 +1,9 @@
-"""What a night does, step by step. Each verb of the command line is one of these steps; `run` is all of them.
+"""What a night does, step by step. Each verb of the command line is one of these steps; `run` is
+all of them.
 
-A step that changes something holds the cluster's one lease, so two never overlap. A run that was killed is
-finished by the next one: logs go on where their last reading ended, a half-applied plan is applied to its end.
+A step that changes something holds the cluster's one lease, so two never overlap. A run that was
+killed is finished by the next one: logs go on where their last reading ended, a half-applied plan
+is applied to its end.
 """
 
 from __future__ import annotations
@@ -27,7 +29,16 @@ from flex_api.known import hindsight, other_names, recent
 from flex_api.known.expecting import expect
 from flex_api.known.learning import learn_profiles
 from flex_api.known.trust import refuse_bad
-from flex_api.night import applying, dead_nodes_first, freezing, gently, notifying, redelivering, warming, who_caused
+from flex_api.night import (
+    applying,
+    dead_nodes_first,
+    freezing,
+    gently,
+    notifying,
+    redelivering,
+    warming,
+    who_caused,
+)
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import reporting
@@ -49,8 +60,8 @@ NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """How a run went. `waiting` says why nothing was applied though there was something to apply, and `exit_code` how
-    the program says so.
+    """How a run went. `waiting` says why nothing was applied though there was something to apply,
+    and `exit_code` how the program says so.
     """
 
     run: Run
@@ -62,8 +73,8 @@ class Night:
 
 
 def run(world: World, force: Collection[str] = (), *, author: str = "") -> Night:
-    """The whole night; `force` are rules to go over, `author` is who runs it where no timer does. Raises what stopped
-    it; all before that is kept, and told.
+    """The whole night; `force` are rules to go over, `author` is who runs it where no timer does.
+    Raises what stopped it; all before that is kept, and told.
     """
     try:
         return _run(world, force, author)
@@ -88,8 +99,16 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
         step("tidy", lambda: tidy(world, period), str)
         if is_owed:
             dead_nodes_first.cleared(world, step, force, is_last=True)
-        step("finish", lambda: applying.finish_where_allowed(world, force), lambda _: _said_of_begun(world))
-        made = step("plan", lambda: propose(world, force, author=author), lambda made: made.plan.id)
+        step(
+            "finish",
+            lambda: applying.finish_where_allowed(world, force),
+            lambda _: _said_of_begun(world),
+        )
+        made = step(
+            "plan",
+            lambda: propose(world, force, author=author),
+            lambda made: made.plan.id,
+        )
         held.concerns(made.plan)
         _tell_of_edits(world, made.plan)
         code, waiting = _passes(world, step, made.plan)
@@ -98,7 +117,10 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
             held.waits(code, waiting)
             plan = made.plan
         else:
-            plan = step.through(lambda: applying.carry_out(world, made.plan, step.enter), lambda done: done.state)
+            plan = step.through(
+                lambda: applying.carry_out(world, made.plan, step.enter),
+                lambda done: done.state,
+            )
         path = step("report", lambda: _report(world, plan), str)
         step("notify", lambda: notifying.after(world, plan, waiting, code), str)
         return Night(held.run, files, plan, path, waiting, code)
@@ -106,16 +128,22 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
 
 def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
     """As _waits says; asked once more behind the warm-up, which takes a while."""
-    found = step("gate", lambda: _waits(world, plan), lambda found: found[1] or "passed")
+    found = step(
+        "gate", lambda: _waits(world, plan), lambda found: found[1] or "passed"
+    )
     if found[1] or not gently.warms_first(world, plan):
         return found
     step("warm", lambda: warming.ahead(world, plan), str)
-    return step("gate again", lambda: _waits(world, plan), lambda found: found[1] or "passed")
+    return step(
+        "gate again", lambda: _waits(world, plan), lambda found: found[1] or "passed"
+    )
 
 
 def _said_of_begun(world: World) -> str:
     begun = world.store.plans(state="applying")
-    return f"plan {begun[0].id} stays half applied" if begun else "nothing is half applied"
+    return (
+        f"plan {begun[0].id} stays half applied" if begun else "nothing is half applied"
+    )
 
 
 def _report(world: World, plan: Plan) -> Path:
@@ -126,7 +154,12 @@ def _report(world: World, plan: Plan) -> Path:
         return path
     except NotWritten as error:
         kept = f"plan {plan.id} is {plan.state}; only its report is missing"
-        raise NotWritten(error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`") from error
+        raise NotWritten(
+            error.asked,
+            error.answer,
+            kept=kept,
+            advice=f"{error.advice}; then `flex report`",
+        ) from error
 
 
 def _said_of_files(files: Sequence[FileReport]) -> str:
@@ -140,7 +173,8 @@ def ingest(
     invalid: Invalid | None = None,
     copies_too: bool = False,
 ) -> tuple[FileReport, ...]:
-    """Read what is new in the logs, of all sources where none is chosen; every line is counted once.
+    """Read what is new in the logs, of all sources where none is chosen; every line is counted
+    once.
 
     With `copies_too`, also what looks like counted lines that were edited.
     """
@@ -165,7 +199,10 @@ def ingest(
 def _refuse_unread(files: Sequence[FileReport]) -> None:
     """A source of which nothing could be read is a node whose sites would look idle."""
     failed = {file.source: file for file in files if file.outcome in read_logs.FAILED}
-    unread = sorted(set(failed) - {file.source for file in files if file.outcome not in read_logs.FAILED})
+    unread = sorted(
+        set(failed)
+        - {file.source for file in files if file.outcome not in read_logs.FAILED}
+    )
     if not unread:
         return
     first = failed[unread[0]]
@@ -173,7 +210,8 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
         f"reading the logs of {', '.join(unread)}",
         f"none of them could be read: {first.path}: {first.note or first.outcome}",
         kept="what was read of the others is counted, and the partition in force stays",
-        advice="mend the source in [[ingest.source]] or the rights on the logs, or take the source out; "
+        advice="mend the source in [[ingest.source]] or the rights on the logs, or "
+        "take the source out; "
         "`flex ingest` shows every file",
     )
 
@@ -181,21 +219,32 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
 def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     for file in [file for file in files if file.outcome == "rewritten"][:5]:
         world.say(f"{file.path}: {file.note}; `flex data` shows it")
-    failed = [f"{file.path} ({file.note or file.outcome})" for file in files if file.outcome in read_logs.FAILED]
+    failed = [
+        f"{file.path} ({file.note or file.outcome})"
+        for file in files
+        if file.outcome in read_logs.FAILED
+    ]
     if failed:
         more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-        world.say(f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}")
+        world.say(
+            f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}"
+        )
 
 
 def _tell_of_edits(world: World, plan: Plan) -> None:
     if edits := plan.said.edits:
         named = ", ".join(edit.name.rstrip(".") for edit in edits[:NAMED])
         more = f" and {len(edits) - NAMED} more" if len(edits) > NAMED else ""
-        world.say(f"Somebody else changed {words.count(len(edits), 'name')} in DNS, left alone: {named}{more}.")
+        world.say(
+            f"Somebody else changed {words.count(len(edits), 'name')} in DNS, left "
+            f"alone: {named}{more}."
+        )
 
 
 def learn(world: World, force: Collection[str] = ()) -> Period:
-    """Make and keep the profiles of the last complete days. Raises NoData when the logs are too bad to act on."""
+    """Make and keep the profiles of the last complete days. Raises NoData when the logs are too bad
+    to act on.
+    """
     settings = world.settings
     period = Period.days_before(world.clock(), settings.profile.window.days)
     refuse_bad(settings, world.store, period, world.clock(), force)
@@ -207,19 +256,30 @@ def learn(world: World, force: Collection[str] = ()) -> Period:
 
 
 def tidy(world: World, period: Period) -> str:
-    """Add up or delete old counts, and forget old profiles. What stands in the way is said, and stops no night."""
+    """Add up or delete old counts, and forget old profiles. What stands in the way is said, and
+    stops no night.
+    """
     days = world.settings.ingest.keep_days
     directory = world.settings.ingest.directory
     table = file_table(world.store, directory, period).path
     keep_from = period.last_day + 1 - days if days else 0
     try:
-        done = retention.tidy(world.store, directory, window_from=period.first_day, keep_from=keep_from, table=table)
+        done = retention.tidy(
+            world.store,
+            directory,
+            window_from=period.first_day,
+            keep_from=keep_from,
+            table=table,
+        )
     except (NotWritten, NoData, Busy) as error:
         world.say(f"Old counts could not be tidied: {error}")
         return str(error)
-    forgotten = world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
+    forgotten = (
+        world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
+    )
     return (
-        f"{words.count(done.added, 'reading')} added up, {words.count(done.deleted, 'reading')} deleted, "
+        f"{words.count(done.added, 'reading')} added up, "
+        f"{words.count(done.deleted, 'reading')} deleted, "
         f"{words.count(forgotten, 'old period')} forgotten"
     )
 
@@ -232,15 +292,18 @@ def propose(
     wanted: Supposition = AS_SET,
     take_back: Collection[str] = (),
 ) -> Proposal:
-    """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes; another aim or
-    fewer moves than the settings have may be `wanted` of it, and sites that somebody changed in DNS to `take_back`.
+    """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes;
+    another aim or fewer moves than the settings have may be `wanted` of it, and sites that somebody
+    changed in DNS to `take_back`.
     """
     plain = facts(world)
     known, outlook = expect(world, plain)
     rules = recent.without_forced(world.rules, force)
     made = planning.propose(
         replace(known, guard=recent.guard(world, known.period, force)),
-        what_if.supposed_rules(replace(rules, take_back=frozenset(map(name_of, take_back))), wanted),
+        what_if.supposed_rules(
+            replace(rules, take_back=frozenset(map(name_of, take_back))), wanted
+        ),
         solver=world.solver,
         scratch=world.scratch,
         target=world.target,
@@ -251,7 +314,10 @@ def propose(
 
 
 def _keep(world: World, made: Proposal, author: str) -> Proposal:
-    signed = replace(made, plan=replace(made.plan, author=author, wishers=who_caused.wishers(world, made)))
+    signed = replace(
+        made,
+        plan=replace(made.plan, author=author, wishers=who_caused.wishers(world, made)),
+    )
     with world.store.together():
         world.store.propose(signed.plan, signed.placement)
         _replace_equals(world, signed.plan)
@@ -260,8 +326,16 @@ def _keep(world: World, made: Proposal, author: str) -> Proposal:
 
 def _replace_equals(world: World, newer: Plan) -> None:
     """One of several equal plans is enough to wait; one that somebody said yes to is left to him."""
-    equal = [one for one in world.store.headlines() if (one.digest, one.base) == (newer.digest, newer.base)]
-    for older in (world.store.plan(one.id) for one in equal if one.state == "proposed" and one.id != newer.id):
+    equal = [
+        one
+        for one in world.store.headlines()
+        if (one.digest, one.base) == (newer.digest, newer.base)
+    ]
+    for older in (
+        world.store.plan(one.id)
+        for one in equal
+        if one.state == "proposed" and one.id != newer.id
+    ):
         if not older.approvals:
             message = f"replaced by {newer.id}, which is the same"
             world.store.update(replace(older, state="discarded", message=message))
@@ -285,7 +359,8 @@ def way_back(world: World, to: str) -> Proposal:
 
 
 def earlier(store: Store, plan: str = "") -> str:
-    """The plan of a partition that was in force, by a beginning of its id; the one before, where none is named.
+    """The plan of a partition that was in force, by a beginning of its id; the one before, where
+    none is named.
 
     Raises Unknown for a plan that never was: nobody may go back to what somebody rejected.
     """
@@ -304,10 +379,16 @@ def earlier(store: Store, plan: str = "") -> str:
 
 
 def _partitions(store: Store) -> list[str]:
-    """The plans that were in force, the latest first. What a plan was made from was, also where it was given up."""
+    """The plans that were in force, the latest first. What a plan was made from was, also where it
+    was given up.
+    """
     plans, now = store.headlines(), store.in_force()
     bases = {plan.base for plan in plans}
-    return [plan.id for plan in plans if plan.state == "applied" or plan.id in bases or plan.id == now]
+    return [
+        plan.id
+        for plan in plans
+        if plan.state == "applied" or plan.id in bases or plan.id == now
+    ]
 
 
 def _instead(partitions: Sequence[str]) -> str:
@@ -331,13 +412,16 @@ def _one_before(store: Store, partitions: Sequence[str]) -> str:
 
 
 def facts(world: World, *, replayed: bool = True) -> Facts:
-    """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log is needed."""
+    """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log
+    is needed.
+    """
     return gather(world, replayed=replayed).without_excluded()
 
 
 def gather(world: World, *, replayed: bool = True) -> Facts:
     """The same with the sites that people keep FLEX away from."""
-    # A profile of days that are still to come was made under a clock that ran ahead, or as of another day.
+    # A profile of days that are still to come was made under a clock that ran ahead, or as of
+    # another day.
     found = world.store.profiles(until=world.clock())
     if found is None:
         raise NoData(
@@ -349,12 +433,16 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
     period, profiles, spreads = found
     base, placement = world.store.placement()
     settings = world.settings.ingest
-    others = other_names.of_sites(world.settings, {*texts(profiles["site"]), *texts(placement["site"])})
+    others = other_names.of_sites(
+        world.settings, {*texts(profiles["site"]), *texts(placement["site"])}
+    )
     return Facts(
         period=period,
         profiles=profiles,
         spreads=spreads,
-        sample=hours_and_sample.sample_of(world.store, settings.directory, period, limit=settings.sample_limit)
+        sample=hours_and_sample.sample_of(
+            world.store, settings.directory, period, limit=settings.sample_limit
+        )
         if replayed
         else NO_SAMPLE,
         nodes=world.nodes,
@@ -377,9 +465,22 @@ def _waits(world: World, plan: Plan) -> tuple[int, str]:
     stops = applying.stops(world, plan)
     told = consent.told(stops)
     if freezing.RULE in {stop.rule for stop in stops}:
-        return Frozen.exit_code, f"Plan {plan.id} was made and nothing was applied: {told}."
+        return (
+            Frozen.exit_code,
+            f"Plan {plan.id} was made and nothing was applied: {told}.",
+        )
     if begun:
-        return Held.exit_code, f"Plan {plan.id} was made and nothing was applied: plan {begun[0].id} is half applied."
+        return (
+            Held.exit_code,
+            f"Plan {plan.id} was made and nothing was applied: plan {begun[0].id} is half applied.",
+        )
     if mode == "review":
-        return Held.exit_code, f"Plan {plan.id} waits for a yes: `flex apply {plan.id}`."
-    return (Held.exit_code, f"Plan {plan.id} waits for a yes: {told}.") if stops else (0, "")
+        return (
+            Held.exit_code,
+            f"Plan {plan.id} waits for a yes: `flex apply {plan.id}`.",
+        )
+    return (
+        (Held.exit_code, f"Plan {plan.id} waits for a yes: {told}.")
+        if stops
+        else (0, "")
+    )

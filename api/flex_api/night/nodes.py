@@ -1,7 +1,8 @@
 """Nodes added, changed, drained and removed: what the command line and the REST API both call.
 
-In go a world and what somebody wants of a node; out come sentences on what follows from it. A node of the settings is
-changed here without touching the file: what people say of it comes before what the file says.
+In go a world and what somebody wants of a node; out come sentences on what follows from it. A node
+of the settings is changed here without touching the file: what people say of it comes before what
+the file says.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ CHECKED = "it was checked, and nothing was changed"
 
 
 def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str]:
-    """Put a node into a state, from the next plan on; which pins that suspends. Raises Unknown or BadInput."""
+    """Put a node into a state, from the next plan on; which pins that suspends. Raises Unknown or
+    BadInput.
+    """
     node = find(world, wanted.node)
     if wanted.deadline and wanted.deadline <= world.time_of_day():
         raise BadInput(
@@ -34,7 +37,11 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
         return [f"{node.name} is in service already; nothing was changed"]
     if wanted.state != "active":
         refuse_last(world, wanted.node)
-    notes = [] if wanted.state == "removed" else pins_stopped(world, replace(node, state=wanted.state))
+    notes = (
+        []
+        if wanted.state == "removed"
+        else pins_stopped(world, replace(node, state=wanted.state))
+    )
     if dry_run:
         return [*notes, CHECKED]
     with world.store.together():
@@ -46,23 +53,40 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
 
 def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     """Add a node, or give one another memory, capacity or addresses, from the next plan on."""
-    taken = {address: one.name for one in world.nodes if one.name != node.name for address in one.addresses}
+    taken = {
+        address: one.name
+        for one in world.nodes
+        if one.name != node.name
+        for address in one.addresses
+    }
     if twice := [address for address in node.addresses if address in taken]:
-        raise _bad(node.name, f"{twice[0]} is an address of {taken[twice[0]]}", "give it an address of its own")
+        raise _bad(
+            node.name,
+            f"{twice[0]} is an address of {taken[twice[0]]}",
+            "give it an address of its own",
+        )
     if dry_run:
         return [CHECKED]
     with world.store.together():
         orders = {order.node: order.state for order in world.store.node_orders()}
         world.store.put_node(node)
         if orders.get(node.name) == "removed":
-            world.store.order_node(NodeOrder(node.name, "active", given=world.time_of_day()))
+            world.store.order_node(
+                NodeOrder(node.name, "active", given=world.time_of_day())
+            )
     return []
 
 
 def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     """Of one that was `checked`. Raises BadInput for a name that is taken."""
-    if taken := [one.name for one in world.nodes if one.name.casefold() == node.name.casefold()]:
-        raise _bad(node.name, f"there is a node {taken[0]}", "`flex nodes set` changes it; or take another name")
+    if taken := [
+        one.name for one in world.nodes if one.name.casefold() == node.name.casefold()
+    ]:
+        raise _bad(
+            node.name,
+            f"there is a node {taken[0]}",
+            "`flex nodes set` changes it; or take another name",
+        )
     return put(world, node, dry_run=dry_run)
 
 
@@ -76,7 +100,8 @@ def remove(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[st
             f"removing the node {wanted.node}",
             f"{words.count(there, 'site')} of the partition in force are on it",
             kept="nothing was changed",
-            advice=f"`flex nodes drain {wanted.node}` first, or `flex nodes down {wanted.node}` if it is dead",
+            advice=f"`flex nodes drain {wanted.node}` first, or `flex nodes down "
+            f"{wanted.node}` if it is dead",
         )
     with world.store.together():
         notes = order(world, replace(wanted, state="removed"), dry_run=dry_run)
@@ -93,9 +118,13 @@ def find(world: World, name: str) -> Node:
     return nodes[name]
 
 
-def check_node(name: str, addresses: tuple[str, ...], ram: int | str, capacity: float) -> Node:
+def check_node(
+    name: str, addresses: tuple[str, ...], ram: int | str, capacity: float
+) -> Node:
     """As the settings would have it. Raises ValueError, saying which of them is none."""
-    section = NodeSection.model_validate({"name": name, "addresses": addresses, "ram": ram, "capacity": capacity})
+    section = NodeSection.model_validate(
+        {"name": name, "addresses": addresses, "ram": ram, "capacity": capacity}
+    )
     return Node(section.name, section.addresses, section.ram, section.capacity)
 
 
@@ -109,8 +138,15 @@ def pins_stopped(world: World, changed: Node) -> list[str]:
     pins = world.pins
     after = [changed if one.name == changed.name else one for one in world.nodes]
     sites = {pin.site for pin in pins}
-    before, then = (possible.possible(pins, sites, nodes).suspended for nodes in (world.nodes, after))
-    return [f"a pin is suspended from the next plan on: {pin}" for pin in then if pin not in before]
+    before, then = (
+        possible.possible(pins, sites, nodes).suspended
+        for nodes in (world.nodes, after)
+    )
+    return [
+        f"a pin is suspended from the next plan on: {pin}"
+        for pin in then
+        if pin not in before
+    ]
 
 
 def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
@@ -118,14 +154,19 @@ def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
 
 
 def refuse_last(world: World, name: str) -> None:
-    if not [one.name for one in world.nodes if one.state == "active" and one.name != name]:
+    if not [
+        one.name for one in world.nodes if one.state == "active" and one.name != name
+    ]:
         raise BadInput(
             f"taking {name} out of service",
             "no other node is active, so its sites would have nowhere to go",
             kept="nothing was changed",
-            advice="add a node first, or take one back: `flex nodes undrain NODE`, `flex nodes up NODE`",
+            advice="add a node first, or take one back: `flex nodes undrain NODE`, "
+            "`flex nodes up NODE`",
         )
 
 
 def _bad(name: str, answer: str, advice: str) -> BadInput:
-    return BadInput(f"the node {name!r}", answer, kept="nothing was changed", advice=advice)
+    return BadInput(
+        f"the node {name!r}", answer, kept="nothing was changed", advice=advice
+    )

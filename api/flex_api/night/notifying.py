@@ -1,8 +1,8 @@
-"""Tells people and their programs what a night, or the health watch, came to: by mail, by webhooks, and in a file for
-the node exporter.
+"""Tells people and their programs what a night, or the health watch, came to: by mail, by webhooks,
+and in a file for the node exporter.
 
-In go a world and a plan; out comes a sentence on what was told to whom. Nothing that goes wrong here undoes a night or
-stops one: it is said, and is in the record of the run.
+In go a world and a plan; out comes a sentence on what was told to whom. Nothing that goes wrong
+here undoes a night or stops one: it is said, and is in the record of the run.
 """
 
 from __future__ import annotations
@@ -44,18 +44,30 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
     """What was told of a night that came to its end."""
     address = _address(world, f"plans/{plan.id}")
     name = world.settings.cluster.name
-    written = reporting.place(world, plan) if world.settings.notify.attach_report else None
-    return _tell(world, bulletin.of_night(name, plan, waiting, code, address, plan.base), written)
+    written = (
+        reporting.place(world, plan) if world.settings.notify.attach_report else None
+    )
+    return _tell(
+        world, bulletin.of_night(name, plan, waiting, code, address, plan.base), written
+    )
 
 
 def tell_failure(world: World, error: FlexError) -> str:
     """What was told of one that was stopped."""
-    return _tell(world, bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")))
+    return _tell(
+        world,
+        bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")),
+    )
 
 
 def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
     """What was told of a dead node that could not be taken out of DNS."""
-    return _tell(world, bulletin.of_attempt(world.settings.cluster.name, tried, error, _address(world, "nodes")))
+    return _tell(
+        world,
+        bulletin.of_attempt(
+            world.settings.cluster.name, tried, error, _address(world, "nodes")
+        ),
+    )
 
 
 def _tell(world: World, news: Bulletin | None, report: Path | None = None) -> str:
@@ -65,7 +77,9 @@ def _tell(world: World, news: Bulletin | None, report: Path | None = None) -> st
     return "; ".join(done) or "nobody to tell"
 
 
-def _ways(world: World, news: Bulletin, report: Path | None) -> Iterator[tuple[str, Callable[[], None]]]:
+def _ways(
+    world: World, news: Bulletin, report: Path | None
+) -> Iterator[tuple[str, Callable[[], None]]]:
     notify = world.settings.notify
     if notify.mail_to:
         yield f"mail to {', '.join(notify.mail_to)}", lambda: mail(world, news, report)
@@ -83,7 +97,13 @@ def _write(world: World) -> Iterator[str]:
 def _try(world: World, what: str, work: Callable[[], None]) -> str:
     try:
         work()
-    except (OSError, ValueError, HTTPException, smtplib.SMTPException, FlexError) as error:
+    except (
+        OSError,
+        ValueError,
+        HTTPException,
+        smtplib.SMTPException,
+        FlexError,
+    ) as error:
         world.say(f"Not told: {what}: {error}")
         return f"{what} failed: {error}"
     return what
@@ -98,19 +118,29 @@ def mail(world: World, news: Bulletin, report: Path | None = None) -> None:
     message["X-Flex-Event"] = news.event
     message.set_content(news.text + "\n")
     if report and report.exists():
-        message.add_attachment(report.read_text(encoding="utf-8"), subtype="html", filename=report.name)
+        message.add_attachment(
+            report.read_text(encoding="utf-8"), subtype="html", filename=report.name
+        )
     host, _, port = notify.smtp.rpartition(":")
     with smtplib.SMTP(host.strip("[]"), int(port), timeout=TIMEOUT) as server:
         server.send_message(message)
 
 
-def post(hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...] = PAUSES) -> None:
+def post(
+    hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...] = PAUSES
+) -> None:
     """The same event id each time, so that a receiver that got it twice can tell."""
     content = (
-        {"text": f"{news.subject}\n{news.text}"} if hook.format == "slack" else {**news.data, "event_id": event_id}
+        {"text": f"{news.subject}\n{news.text}"}
+        if hook.format == "slack"
+        else {**news.data, "event_id": event_id}
     )
     body = json.dumps(content, sort_keys=True).encode()
-    headers = {"Content-Type": "application/json", EVENT_ID: event_id, "User-Agent": "flex"}
+    headers = {
+        "Content-Type": "application/json",
+        EVENT_ID: event_id,
+        "User-Agent": "flex",
+    }
     if secret := hook.secret():
         headers[SIGNATURE] = signature(secret, body)
     address = _check_address(hook.address())

@@ -1,6 +1,7 @@
 """A wait in the middle of a plan: nothing is done meanwhile, and whoever cannot wait may break in.
 
-In go for how long, or what to do meanwhile; it returns when that is over. Who broke in takes back what was begun.
+In go for how long, or what to do meanwhile; it returns when that is over. Who broke in takes back
+what was begun.
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ LOOK = 1.0
 
 def pause(world: World, seconds: float) -> None:
     """Raises LostLease where another run broke in."""
-    world.say(f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old nodes serve on.")
+    world.say(
+        f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old "
+        "nodes serve on."
+    )
     with giving_way(world) as run:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and (not run or world.store.holds(run)):
+        while (left := until - time.monotonic()) > 0 and (
+            not run or world.store.holds(run)
+        ):
             time.sleep(min(left, LOOK))
 
 
 @contextmanager
 def giving_way(world: World) -> Iterator[str]:
-    """Nothing is done to DNS in here. Raises LostLease at its end where another run broke in, whatever else went
-    wrong.
+    """Nothing is done to DNS in here. Raises LostLease at its end where another run broke in,
+    whatever else went wrong.
     """
     run = leases.mine()
     if run:
@@ -50,6 +56,7 @@ def _mine_still(tell: Callable[[str], None], run: str) -> None:
         raise LostLease(
             "waiting with new and old addresses of what moves in DNS",
             "a node died meanwhile, and taking it out of DNS could not wait",
-            kept="what was begun is being taken back by whoever takes the node out; `flex plan list` says more",
+            kept="what was begun is being taken back by whoever takes the node out; "
+            "`flex plan list` says more",
             advice="make a new plan with `flex plan`",
         ) from error

@@ -1,6 +1,7 @@
 """Whether a node answers: one probe of one address.
 
-In go a probe as the settings write it, `tcp:80` or `http:80/path`, and an address; out comes yes or no, never an error.
+In go a probe as the settings write it, `tcp:80` or `http:80/path`, and an address; out comes yes or
+no, never an error.
 """
 
 from __future__ import annotations
@@ -19,9 +20,15 @@ from flex_api.settings.watch import PROBE
 SIDE_BY_SIDE = 64
 
 
-def answers(nodes: Sequence[Node], probes: Sequence[str], timeout: float) -> dict[str, list[bool]]:
+def answers(
+    nodes: Sequence[Node], probes: Sequence[str], timeout: float
+) -> dict[str, list[bool]]:
     """For each node, whether each probe of each of its addresses is answered."""
-    asked = [(node.name, address, probe) for node in nodes for address, probe in product(node.addresses, probes)]
+    asked = [
+        (node.name, address, probe)
+        for node in nodes
+        for address, probe in product(node.addresses, probes)
+    ]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
         said = threads.map(lambda one: is_answered(one[1], one[2], timeout), asked)
         found: dict[str, list[bool]] = {node.name: [] for node in nodes}
@@ -31,12 +38,18 @@ def answers(nodes: Sequence[Node], probes: Sequence[str], timeout: float) -> dic
 
 
 def is_answered(address: str, probe: str, timeout: float) -> bool:
-    """TCP: somebody takes the connection. HTTP: whatever answers there is no failure of the server (5xx)."""
+    """TCP: somebody takes the connection. HTTP: whatever answers there is no failure of the server
+    (5xx).
+    """
     wanted = PROBE.fullmatch(probe)
     assert wanted is not None, "the settings take no other"
     try:
-        with socket.create_connection((address, int(wanted["port"])), timeout) as connection:
-            return wanted["kind"] == "tcp" or _serves(connection, address, wanted["path"] or "/", timeout)
+        with socket.create_connection(
+            (address, int(wanted["port"])), timeout
+        ) as connection:
+            return wanted["kind"] == "tcp" or _serves(
+                connection, address, wanted["path"] or "/", timeout
+            )
     except (OSError, http.client.HTTPException):
         return False
 

@@ -1,8 +1,10 @@
-"""Routing that did not reach its node is carried again, whoever could not reach it, until it is there.
+"""Routing that did not reach its node is carried again, whoever could not reach it, until it is
+there.
 
-In go a world; out comes what is said. Every night in which changes may be made delivers what is in force, before
-anything else can end it; the health watch carries what lies ready for a node and is owed to it, soon at first, then
-after growing pauses. In shadow mode, and while changes are frozen, only people do.
+In go a world; out comes what is said. Every night in which changes may be made delivers what is in
+force, before anything else can end it; the health watch carries what lies ready for a node and is
+owed to it, soon at first, then after growing pauses. In shadow mode, and while changes are frozen,
+only people do.
 """
 
 from __future__ import annotations
@@ -20,11 +22,17 @@ Work = Callable[[], None]
 
 def is_wanted(world: World) -> bool:
     settings = world.settings
-    return settings.routing.delivers and settings.cluster.mode != "shadow" and not freezing.frozen(world)
+    return (
+        settings.routing.delivers
+        and settings.cluster.mode != "shadow"
+        and not freezing.frozen(world)
+    )
 
 
 def again(world: World) -> str:
-    """What is in force, or half applied, delivered to every node that does not have it; what fails is said."""
+    """What is in force, or half applied, delivered to every node that does not have it; what fails
+    is said.
+    """
     said: list[str] = []
 
     def say(line: str) -> None:
@@ -36,7 +44,9 @@ def again(world: World) -> str:
 
 
 def beside(work: Work) -> Callable[[], bool]:
-    """Work that may wait for a node that is away, by a thread; what comes back says whether it has ended."""
+    """Work that may wait for a node that is away, by a thread; what comes back says whether it has
+    ended.
+    """
     thread = threading.Thread(target=work, name="routing carried again", daemon=True)
     thread.start()
     return lambda: not thread.is_alive()
@@ -49,7 +59,9 @@ def _ended() -> bool:
 class Redelivery:
     """`start` begins work and says whether it has ended: probes wait for nobody."""
 
-    def __init__(self, world: World, start: Callable[[Work], Callable[[], bool]] = beside) -> None:
+    def __init__(
+        self, world: World, start: Callable[[Work], Callable[[], bool]] = beside
+    ) -> None:
         self._world = world
         self._start = start
         self._has_ended: Callable[[], bool] = _ended
@@ -60,8 +72,13 @@ class Redelivery:
         """Carry what is due, where nothing is being carried any more."""
         if not self._has_ended() or not is_wanted(self._world):
             return
-        now, owed = self._world.time_of_day(), delivering.owed(self._world.settings, self._world.store)
-        self._tried = {node: tried for node, tried in self._tried.items() if node in owed}
+        now, owed = (
+            self._world.time_of_day(),
+            delivering.owed(self._world.settings, self._world.store),
+        )
+        self._tried = {
+            node: tried for node, tried in self._tried.items() if node in owed
+        }
         due = [node for node in owed if retries.is_due(self._tried.get(node), now)]
         if due:
             self._has_ended = self._start(lambda: self._carry(due))
@@ -75,6 +92,11 @@ class Redelivery:
         if not done.error:
             self._world.say(f"The routing of {done.node} has reached it.")
             return
-        tried = self._tried[done.node] = retries.failed(before, done.node, self._world.time_of_day(), done.error)
+        tried = self._tried[done.node] = retries.failed(
+            before, done.node, self._world.time_of_day(), done.error
+        )
         if retries.is_told(tried):
-            self._world.say(f"The routing of {done.node} has not reached it, and is carried again: {done.error}.")
+            self._world.say(
+                f"The routing of {done.node} has not reached it, and is carried "
+                f"again: {done.error}."
+            )

@@ -1,7 +1,8 @@
-"""Dead nodes that are not out of DNS yet: which they are, what was tried, and what holds the next attempt back.
+"""Dead nodes that are not out of DNS yet: which they are, what was tried, and what holds the next
+attempt back.
 
-In go a world; out come the orders that are not carried out. What is written down here is read by pages, metrics and
-mails; nothing else is changed.
+In go a world; out come the orders that are not carried out. What is written down here is read by
+pages, metrics and mails; nothing else is changed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from flex_api.wiring import World
 
 
 def owed(world: World) -> tuple[NodeOrder, ...]:
-    """The orders for nodes that are down while the placement in force has sites on them, or while a plan that takes
-    them out is half applied. Whoever gave the order, and whatever became of it, somebody has to go on.
+    """The orders for nodes that are down while the placement in force has sites on them, or while a
+    plan that takes them out is half applied. Whoever gave the order, and whatever became of it,
+    somebody has to go on.
     """
     down = {node.name for node in world.nodes if node.state == "down"}
     if not down:
@@ -35,16 +37,26 @@ def _in_force(world: World) -> set[str]:
 
 
 def _half_out(world: World) -> set[str]:
-    begun = [one for one in world.store.plans(state="applying") if one.quality.solver == failover.SOLVER]
+    begun = [
+        one
+        for one in world.store.plans(state="applying")
+        if one.quality.solver == failover.SOLVER
+    ]
     return {move.source for one in begun for move in one.moves if move.source}
 
 
 def held_back(world: World, order: NodeOrder, force: Collection[str] = ()) -> str:
-    """Why the order is not carried out by itself; empty where it is. Who gave it while changes were frozen meant it."""
+    """Why the order is not carried out by itself; empty where it is. Who gave it while changes were
+    frozen meant it.
+    """
     if world.settings.cluster.mode == "shadow":
         return "the mode is shadow"
     freeze = freezing.frozen(world)
-    if freeze is None or freezing.RULE in force or (order.given and order.given >= freeze.since):
+    if (
+        freeze is None
+        or freezing.RULE in force
+        or (order.given and order.given >= freeze.since)
+    ):
         return ""
     return "changes are frozen"
 
@@ -70,9 +82,14 @@ def noted(world: World, node: str) -> Iterator[None]:
 
 
 def note_left(world: World, node: str, left: Mapping[str, str]) -> None:
-    """After one that went well: all are out, or some are not ours to change and are looked at again, ever later."""
+    """After one that went well: all are out, or some are not ours to change and are looked at
+    again, ever later.
+    """
     if node in _in_force(world):
-        names = some([f"{name} ({why})" for name, why in left.items()]) or "some of its sites"
+        names = (
+            some([f"{name} ({why})" for name, why in left.items()])
+            or "some of its sites"
+        )
         _failed(world, node, f"not FLEX's to change, and on it still: {names}")
     else:
         forget(world, node)
@@ -84,4 +101,6 @@ def forget(world: World, node: str) -> None:
 
 
 def _failed(world: World, node: str, error: str) -> None:
-    world.store.put_attempt(retries.failed(last(world, node), node, world.time_of_day(), error))
+    world.store.put_attempt(
+        retries.failed(last(world, node), node, world.time_of_day(), error)
+    )

@@ -1,7 +1,8 @@
-"""What the nodes' HAProxies say of the sites that they route: loads, queues, who has which targets, overload.
+"""What the nodes' HAProxies say of the sites that they route: loads, queues, who has which targets,
+overload.
 
-In go the settings and the pools; each distributor is asked by its socket, all side by side, and one that is silent is a
-value with the reason. Nothing is written.
+In go the settings and the pools; each distributor is asked by its socket, all side by side, and one
+that is silent is a value with the reason. Nothing is written.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A node's distributor, or why it was not heard. The node of this machine's own may be nameless then."""
+    """A node's distributor, or why it was not heard. The node of this machine's own may be nameless
+    then.
+    """
 
     node: str
     said: Distributor | None
@@ -41,9 +44,14 @@ class Heard:
 
 
 def ask_distributors(
-    settings: Settings, pools: Sequence[Pool], nodes: Sequence[str], paths: Paths | None = None
+    settings: Settings,
+    pools: Sequence[Pool],
+    nodes: Sequence[str],
+    paths: Paths | None = None,
 ) -> list[Heard]:
-    """All distributors by `routing.sockets`, or this machine's own. What `paths` do not name is a number."""
+    """All distributors by `routing.sockets`, or this machine's own. What `paths` do not name is a
+    number.
+    """
     sockets = _sockets(settings, nodes)
     ask = partial(_ask_distributor, pools, settings.routing.directory, paths)
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
@@ -54,10 +62,19 @@ def _sockets(settings: Settings, nodes: Sequence[str]) -> dict[str, Socket]:
     routing = settings.routing
     if not routing.sockets:
         return {"": Socket(routing.socket, PATIENCE)}
-    return {node: Socket(routing.sockets.replace("{node}", node), PATIENCE) for node in nodes}
+    return {
+        node: Socket(routing.sockets.replace("{node}", node), PATIENCE)
+        for node in nodes
+    }
 
 
-def _ask_distributor(pools: Sequence[Pool], directory: str, paths: Paths | None, node: str, socket: Socket) -> Heard:
+def _ask_distributor(
+    pools: Sequence[Pool],
+    directory: str,
+    paths: Paths | None,
+    node: str,
+    socket: Socket,
+) -> Heard:
     try:
         said = distributor(pools, socket, directory, paths)
     except FlexError as error:
@@ -65,14 +82,19 @@ def _ask_distributor(pools: Sequence[Pool], directory: str, paths: Paths | None,
     return Heard(node or said.node, said)
 
 
-def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict[str, list[str]]:
+def known_paths(
+    settings: Settings, store: Store, pools: Sequence[Pool]
+) -> dict[str, list[str]]:
     """By site what was asked for most, of the file table; nothing where there is none."""
     sites, found = [pool.site for pool in pools if not pool.by_query], store.profiles()
     if not sites or found is None:
         return {}
     try:
         files = file_table(store, settings.ingest.directory, found[0])
-        return {site: [path for _, path in hottest([found], _NAMED)] for site, found in files.sites(sites)}
+        return {
+            site: [path for _, path in hottest([found], _NAMED)]
+            for site, found in files.sites(sites)
+        }
     except FlexError:
         return {}
 
@@ -81,25 +103,55 @@ def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str,
     """By node the version in its folder of `routing.deliver`; "" where there is none."""
     if not settings.routing.deliver:
         return {}
-    there = {node: delivering.folder_of(settings, node) / haproxy.HOSTS for node in nodes}
-    return {node: haproxy.version({haproxy.HOSTS: delivery.content(path) or ""}) for node, path in there.items()}
+    there = {
+        node: delivering.folder_of(settings, node) / haproxy.HOSTS for node in nodes
+    }
+    return {
+        node: haproxy.version({haproxy.HOSTS: delivery.content(path) or ""})
+        for node, path in there.items()
+    }
 
 
 def series(found: Sequence[Heard]) -> Iterator[Series]:
     """For Prometheus."""
-    answers = [({"distributor": each.node or "this machine"}, float(each.said is not None)) for each in found]
-    yield Series("flex_route_distributor_up", "gauge", "Whether a node's HAProxy answers.", answers)
+    answers = [
+        ({"distributor": each.node or "this machine"}, float(each.said is not None))
+        for each in found
+    ]
+    yield Series(
+        "flex_route_distributor_up",
+        "gauge",
+        "Whether a node's HAProxy answers.",
+        answers,
+    )
     sites = [
-        ({"distributor": each.node, "site": one.site}, one) for each in found if each.said for one in each.said.sites
+        ({"distributor": each.node, "site": one.site}, one)
+        for each in found
+        if each.said
+        for one in each.said.sites
     ]
     for name, kind, about, value in (
         ("targets", "gauge", "Targets whose members are remembered.", "targets"),
         ("shared_targets", "gauge", "Of these, with several members.", "shared"),
         ("waiting", "gauge", "Requests at the door.", "waiting"),
-        ("overloaded_total", "counter", "Requests for targets whose members had too much to do.", "overloaded"),
+        (
+            "overloaded_total",
+            "counter",
+            "Requests for targets whose members had too much to do.",
+            "overloaded",
+        ),
     ):
-        yield Series(f"flex_route_{name}", kind, about, [(labels, float(getattr(one, value))) for labels, one in sites])
-    members = [({**labels, "member": each.node}, each) for labels, one in sites for each in one.members]
+        yield Series(
+            f"flex_route_{name}",
+            kind,
+            about,
+            [(labels, float(getattr(one, value))) for labels, one in sites],
+        )
+    members = [
+        ({**labels, "member": each.node}, each)
+        for labels, one in sites
+        for each in one.members
+    ]
     yield Series(
         "flex_route_under_way",
         "gauge",
@@ -109,7 +161,12 @@ def series(found: Sequence[Heard]) -> Iterator[Series]:
 
 
 def as_live(found: Sequence[Heard]) -> list[LiveRow]:
-    return [_live(each.node, site) for each in found if each.said for site in each.said.sites]
+    return [
+        _live(each.node, site)
+        for each in found
+        if each.said
+        for site in each.said.sites
+    ]
 
 
 def _live(node: str, each: Live) -> LiveRow:
@@ -121,21 +178,36 @@ def _live(node: str, each: Live) -> LiveRow:
         shared=each.shared,
         overloaded=each.overloaded,
         waiting=each.waiting,
-        members=[LiveMember(**{name: getattr(one, name) for name in names}) for one in each.members],
+        members=[
+            LiveMember(**{name: getattr(one, name) for name in names})
+            for one in each.members
+        ],
         busiest=[
-            TargetRow(target=one.target, nodes=list(one.nodes), overloaded=one.overloaded) for one in each.busiest
+            TargetRow(
+                target=one.target, nodes=list(one.nodes), overloaded=one.overloaded
+            )
+            for one in each.busiest
         ],
     )
 
 
-def as_versions(wanted: Mapping[str, str], delivered: Mapping[str, str], found: Sequence[Heard]) -> list[NodeVersion]:
+def as_versions(
+    wanted: Mapping[str, str], delivered: Mapping[str, str], found: Sequence[Heard]
+) -> list[NodeVersion]:
     by_node = {each.node: each for each in found}
     silent = Heard("", None)
     return [
-        _version(node, version, delivered.get(node, ""), by_node.get(node, silent)) for node, version in wanted.items()
+        _version(node, version, delivered.get(node, ""), by_node.get(node, silent))
+        for node, version in wanted.items()
     ]
 
 
 def _version(node: str, wanted: str, delivered: str, found: Heard) -> NodeVersion:
     in_force = found.said.version if found.said else ""
-    return NodeVersion(node=node, wanted=wanted, delivered=delivered, in_force=in_force, error=found.error)
+    return NodeVersion(
+        node=node,
+        wanted=wanted,
+        delivered=delivered,
+        in_force=in_force,
+        error=found.error,
+    )

@@ -1,7 +1,9 @@
-"""The replicated sites of the placement in force, as the pools that HAProxy routes; and the files of each node.
+"""The replicated sites of the placement in force, as the pools that HAProxy routes; and the files
+of each node.
 
-In go the settings and the store, out come values of flex.routing. A site that cannot be routed keeps no other
-from it: it is named with the reason. Nothing is written here but which slots members have.
+In go the settings and the store, out come values of flex.routing. A site that cannot be routed
+keeps no other from it: it is named with the reason. Nothing is written here but which slots members
+have.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A site's most popular targets and how often they were asked for; `least` is what the least popular of all has."""
+    """A site's most popular targets and how often they were asked for; `least` is what the least
+    popular of all has.
+    """
 
     paths: Sequence[str]
     requests: Sequence[int]
@@ -48,14 +52,23 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whose placements say who serves what: the plan's by which it shall be, and by which it was; empty for none."""
+    """Whose placements say who serves what: the plan's by which it shall be, and by which it was;
+    empty for none.
+    """
 
     wanted: str
     before: str
 
 
-def between(settings: Settings, base: str, known: Sequence[Headline], now: datetime, coming: str = "") -> Between:
-    """The placement in force, or the plan that comes, or is half applied: steering changes before DNS does.
+def between(
+    settings: Settings,
+    base: str,
+    known: Sequence[Headline],
+    now: datetime,
+    coming: str = "",
+) -> Between:
+    """The placement in force, or the plan that comes, or is half applied: steering changes before
+    DNS does.
 
     `known` are all plans. What was in force before `base` counts until the old TTL has passed.
     """
@@ -65,45 +78,65 @@ def between(settings: Settings, base: str, known: Sequence[Headline], now: datet
     last = next((one for one in known if one.id == base), None)
     if last is None:
         return Between("", "")
-    lasting = last.settled is None or now < last.settled + timedelta(seconds=settings.dns.ttl)
+    lasting = last.settled is None or now < last.settled + timedelta(
+        seconds=settings.dns.ttl
+    )
     return Between(base, last.base if lasting else "")
 
 
 def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
-    return between(settings, store.in_force(), store.headlines(), datetime.now(UTC), coming)
+    return between(
+        settings, store.in_force(), store.headlines(), datetime.now(UTC), coming
+    )
 
 
 def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
-    """Nodes that lost a site stay beside its members for a while, and get no request then. Sites that never were on
-    several nodes at once are left out.
+    """Nodes that lost a site stay beside its members for a while, and get no request then. Sites
+    that never were on several nodes at once are left out.
     """
-    wanted, before = (store.placement_of(plan) if plan else PLACEMENT.empty() for plan in (which.wanted, which.before))
+    wanted, before = (
+        store.placement_of(plan) if plan else PLACEMENT.empty()
+        for plan in (which.wanted, which.before)
+    )
     several = _on_several(wanted) | _on_several(before)
-    return Served(_by_site(wanted, several), _by_site(before, several), _asks_of_targets(settings, store, several))
+    return Served(
+        _by_site(wanted, several),
+        _by_site(before, several),
+        _asks_of_targets(settings, store, several),
+    )
 
 
 def _on_several(placement: pd.DataFrame) -> set[str]:
     return set(placement["site"][placement["site"].duplicated()])
 
 
-def _asks_of_targets(settings: Settings, store: Store, sites: Set[str]) -> dict[str, Asked]:
-    """Of the sites whose targets' members are said by how often they are asked for, as the file table has it; none
-    where it cannot be read: then LARD/R finds the members without.
+def _asks_of_targets(
+    settings: Settings, store: Store, sites: Set[str]
+) -> dict[str, Asked]:
+    """Of the sites whose targets' members are said by how often they are asked for, as the file
+    table has it; none where it cannot be read: then LARD/R finds the members without.
     """
-    wanted = {site: most for site in sites if (most := settings.routing.most_popular(site))}
+    wanted = {
+        site: most for site in sites if (most := settings.routing.most_popular(site))
+    }
     known = store.profiles() if wanted else None
     if known is None:
         return {}
     try:
         files = file_table(store, settings.ingest.directory, known[0])
-        return {site: _most_asked(found, wanted[site]) for site, found in files.sites(wanted)}
+        return {
+            site: _most_asked(found, wanted[site])
+            for site, found in files.sites(wanted)
+        }
     except FlexError:
         return {}
 
 
 def _most_asked(files: pd.DataFrame, most: int) -> Asked:
     top = files.nlargest(most, "requests")
-    return Asked(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()))
+    return Asked(
+        texts(top["target"]), top["requests"].tolist(), int(files["requests"].min())
+    )
 
 
 def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
@@ -114,8 +147,8 @@ def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A pool for each site on several nodes that can have one; by site why others have none, and what slots were given
-    of each that has.
+    """A pool for each site on several nodes that can have one; by site why others have none, and
+    what slots were given of each that has.
     """
 
     pools: tuple[Pool, ...]
@@ -124,32 +157,57 @@ class Routed:
 
 
 def routing_of(settings: Settings, store: Store, which: Between) -> Routed:
-    return among(nodes(settings, store), pools_to_serve(settings, store, which), settings, store.slots())
+    return among(
+        nodes(settings, store),
+        pools_to_serve(settings, store, which),
+        settings,
+        store.slots(),
+    )
 
 
-def among(known: Sequence[Node], everybody: Served, settings: Settings, before: Mapping[str, Slots]) -> Routed:
+def among(
+    known: Sequence[Node],
+    everybody: Served,
+    settings: Settings,
+    before: Mapping[str, Slots],
+) -> Routed:
     """What is routed, and what cannot be. `before` are the slots that were given, by site."""
-    at, cluster, weights = addresses(known), sorted(node.name for node in known), _weights(known)
+    at, cluster, weights = (
+        addresses(known),
+        sorted(node.name for node in known),
+        _weights(known),
+    )
     found: list[Pool] = []
     left_out: dict[str, str] = {}
     slots: dict[str, Slots] = {}
-    several = {site: spread for site in everybody.nodes if (spread := _spread(everybody, site, at))}
+    several = {
+        site: spread
+        for site in everybody.nodes
+        if (spread := _spread(everybody, site, at))
+    }
     names = _other_names(settings, several)
     for site, (here, leaving) in several.items():
         try:
             own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
-            joined = _members(weights, {node: at[node] for node in (*here, *leaving)}, leaving, own)
+            joined = _members(
+                weights, {node: at[node] for node in (*here, *leaving)}, leaving, own
+            )
             pool = _pool(settings, site, names[site], joined)
-            found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
+            found.append(
+                replace(pool, popular=popular(everybody.asked.get(site), joined))
+            )
             slots[site] = own
         except BadInput as error:
             left_out[site] = f"{error.asked}: {error.answer}"
     return Routed(tuple(found), left_out, slots)
 
 
-def _spread(everybody: Served, site: str, at: Mapping[str, str]) -> tuple[list[str], list[str]] | None:
-    """The nodes that are to serve it, and those that leave it; None where it needs no distributor: one node alone does
-    not, nor does a site that moves from one to another. Where there are too many for a pool, some leave it at once.
+def _spread(
+    everybody: Served, site: str, at: Mapping[str, str]
+) -> tuple[list[str], list[str]] | None:
+    """The nodes that are to serve it, and those that leave it; None where it needs no distributor:
+    one node alone does not, nor does a site that moves from one to another. Where there are too
+    many for a pool, some leave it at once.
     """
     here = [node for node in everybody.nodes[site] if node in at]
     before = everybody.before.get(site, ())
@@ -160,10 +218,16 @@ def _spread(everybody: Served, site: str, at: Mapping[str, str]) -> tuple[list[s
 
 
 def _other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[str]]:
-    """By site the other host names that its logs are counted under: each is one site's alone, and none is a site."""
+    """By site the other host names that its logs are counted under: each is one site's alone, and
+    none is a site.
+    """
     found: dict[str, list[str]] = {site: [] for site in sites}
     named = site_names(settings).naming() if found else None
-    written = {spelling_in_logs(name) for name in settings.ingest.aliases if not name.startswith("/")}
+    written = {
+        spelling_in_logs(name)
+        for name in settings.ingest.aliases
+        if not name.startswith("/")
+    }
     candidates = {twin for one in (*written, *found) for twin in _twins(one)}
     for name in sorted(candidates - set(found)):
         site = named(name.encode()) if named and is_host(name) else ""
@@ -184,35 +248,66 @@ def _weights(known: Sequence[Node]) -> dict[str, int]:
 
 
 def _members(
-    weights: Mapping[str, int], at: Mapping[str, str], leaving: Sequence[str], slots: Slots
+    weights: Mapping[str, int],
+    at: Mapping[str, str],
+    leaving: Sequence[str],
+    slots: Slots,
 ) -> tuple[Member, ...]:
     return tuple(
-        replace(member, weight=weights[member.node], leaving=member.node in leaving) for member in members(at, slots)
+        replace(member, weight=weights[member.node], leaving=member.node in leaving)
+        for member in members(at, slots)
     )
 
 
-def _pool(settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]) -> Pool:
+def _pool(
+    settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]
+) -> Pool:
     own = settings.routing.of(site)
     limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
-    return Pool(site, tuple(aliases), joined, policy, limits, own.by_query, own.dynamic, settings.routing.endings)
+    return Pool(
+        site,
+        tuple(aliases),
+        joined,
+        policy,
+        limits,
+        own.by_query,
+        own.dynamic,
+        settings.routing.endings,
+    )
 
 
-def popular(asked: Asked | None, joined: Sequence[Member]) -> tuple[tuple[str, int], ...]:
-    """By path its members, where it has several from the start. A path too long for a map has them once it needs them:
-    anybody can ask for one.
+def popular(
+    asked: Asked | None, joined: Sequence[Member]
+) -> tuple[tuple[str, int], ...]:
+    """By path its members, where it has several from the start. A path too long for a map has them
+    once it needs them: anybody can ask for one.
     """
     if asked is None:
         return ()
-    sets = zip(asked.paths, sets_by_popularity(asked.requests, asked.least, joined), strict=True)
-    return tuple((path, members) for path, members in sets if members.bit_count() > 1 and is_path(path))
+    sets = zip(
+        asked.paths,
+        sets_by_popularity(asked.requests, asked.least, joined),
+        strict=True,
+    )
+    return tuple(
+        (path, members)
+        for path, members in sets
+        if members.bit_count() > 1 and is_path(path)
+    )
 
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:
     """Where distributors reach each node: its first address."""
-    return {node.name: node.addresses[0] for node in known if node.addresses and node.state != "down"}
+    return {
+        node.name: node.addresses[0]
+        for node in known
+        if node.addresses and node.state != "down"
+    }
 
 
-def files(settings: Settings, store: Store, node: str, coming: str = "") -> dict[str, str]:
+def files(
+    settings: Settings, store: Store, node: str, coming: str = ""
+) -> dict[str, str]:
     """Of one node."""
     refuse_away(settings, store, node)
     return maker(settings, store, at_present(settings, store, coming))(node)
@@ -230,9 +325,12 @@ def refuse_away(settings: Settings, store: Store, node: str) -> None:
         )
 
 
-def _kept(store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]) -> bool:
+def _kept(
+    store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]
+) -> bool:
     return all(
-        own == before.get(site) or store.put_slots(site, own, before.get(site, {})) for site, own in slots.items()
+        own == before.get(site) or store.put_slots(site, own, before.get(site, {}))
+        for site, own in slots.items()
     )
 
 
@@ -249,8 +347,8 @@ class Maker:
 
 
 def maker(settings: Settings, store: Store, which: Between) -> Maker:
-    """What makes the files of a node. The store is asked once, and told the slots that nobody had before: whoever asks
-    later, for whatever node, hears the same.
+    """What makes the files of a node. The store is asked once, and told the slots that nobody had
+    before: whoever asks later, for whatever node, hears the same.
     """
     known = nodes(settings, store)
     everybody, at = pools_to_serve(settings, store, which), addresses(known)
@@ -268,4 +366,7 @@ def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[st
     for pool in found:
         for member in pool.members:
             there[member.node].append(pool)
-    return {node: haproxy.version(haproxy.files(node, at, there[node], layout)) for node in at}
+    return {
+        node: haproxy.version(haproxy.files(node, at, there[node], layout))
+        for node in at
+    }

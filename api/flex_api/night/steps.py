@@ -1,6 +1,8 @@
-"""The stages of a run, each recorded in the store when it begins and when it ends, whatever becomes of it.
+"""The stages of a run, each recorded in the store when it begins and when it ends, whatever becomes
+of it.
 
-In goes what a stage does; out comes what that gives. A run that is killed leaves its last stage without an end.
+In goes what a stage does; out comes what that gives. A run that is killed leaves its last stage
+without an end.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class Steps:
     run: Run
     _now: Stage | None = field(default=None, init=False)
 
-    def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
+    def __call__(
+        self, name: str, work: Callable[[], T], outcome: Callable[[T], str]
+    ) -> T:
         """One stage."""
         self.enter(name)
         return self.through(work, outcome)
@@ -50,5 +54,8 @@ class Steps:
 
     def _leave(self, outcome: str) -> None:
         if self._now:
-            self.world.store.stage(self.run.id, replace(self._now, ended=self.world.clock(), outcome=outcome))
+            self.world.store.stage(
+                self.run.id,
+                replace(self._now, ended=self.world.clock(), outcome=outcome),
+            )
         self._now = None

@@ -1,7 +1,8 @@
-"""The rules that a plan may be stopped by when it is approved or applied, and that may be gone over by name.
+"""The rules that a plan may be stopped by when it is approved or applied, and that may be gone over
+by name.
 
-In go the names that somebody gives; nothing comes out, or the refusal of one that is none. Whether a rule stops a plan
-is found where the rule is kept.
+In go the names that somebody gives; nothing comes out, or the refusal of one that is none. Whether
+a rule stops a plan is found where the rule is kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A command of the settings that warms nodes up, once for each node that a wave brings sites to.
 
-In go the sites by node; what fails is said, or ends the plan where the settings want that. What the command asks of
-the node, and how fast, is its own affair.
+In go the sites by node; what fails is said, or ends the plan where the settings want that. What the
+command asks of the node, and how fast, is its own affair.
 """
 
 from __future__ import annotations
@@ -22,9 +22,19 @@ SIDE_BY_SIDE = 8
 
 def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
     """Raises Unwell where a command fails and `dns.warm_or_stop` is set."""
-    with TemporaryDirectory(prefix="flex-warm-") as folder, ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        wanted = [_command(world, node, sites, Path(folder)) for node, sites in of_node.items()]
-        failed = [error for error in threads.map(lambda one: _ran(world, one), wanted) if error]
+    with (
+        TemporaryDirectory(prefix="flex-warm-") as folder,
+        ThreadPoolExecutor(SIDE_BY_SIDE) as threads,
+    ):
+        wanted = [
+            _command(world, node, sites, Path(folder))
+            for node, sites in of_node.items()
+        ]
+        failed = [
+            error
+            for error in threads.map(lambda one: _ran(world, one), wanted)
+            if error
+        ]
     for error in failed:
         world.say(f"Warming up failed: {error}")
     if failed and world.settings.dns.warm_or_stop:
@@ -32,14 +42,19 @@ def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
             "warming up the new nodes of sites that move",
             failed[0],
             kept="of what moves nothing more was changed",
-            advice="mend what it says, or set dns.warm_or_stop to false; then make a new plan with `flex plan`",
+            advice="mend what it says, or set dns.warm_or_stop to false; then make a "
+            "new plan with `flex plan`",
         )
 
 
 def _command(world: World, node: Node, sites: Sequence[str], folder: Path) -> list[str]:
     listed = folder / node.name
     listed.write_text("".join(f"{site}\n" for site in sites), encoding="ascii")
-    marks = {"{node}": node.name, "{address}": node.addresses[0], "{sites}": str(listed)}
+    marks = {
+        "{node}": node.name,
+        "{address}": node.addresses[0],
+        "{sites}": str(listed),
+    }
     return commands.fill(world.settings.dns.warm_command, marks)
 
 

@@ -1,7 +1,9 @@
-"""What comes to a node is in its memory before DNS sends visitors there: its hottest targets are fetched from it.
+"""What comes to a node is in its memory before DNS sends visitors there: its hottest targets are
+fetched from it.
 
-In go a world and a plan, or which sites come to which nodes; the web servers are asked, and out comes what they gave.
-Nothing that fails here keeps a site from moving: then its first visitors pay for it, as they did before.
+In go a world and a plan, or which sites come to which nodes; the web servers are asked, and out
+comes what they gave. Nothing that fails here keeps a site from moving: then its first visitors pay
+for it, as they did before.
 """
 
 from __future__ import annotations
@@ -32,18 +34,28 @@ def ahead(world: World, plan: Plan) -> str:
 
 
 def coming(store: Store, plan: str) -> dict[str, list[str]]:
-    """By node the sites that the plan brings there, of those that are served now: a new one has nothing hot."""
+    """By node the sites that the plan brings there, of those that are served now: a new one has
+    nothing hot.
+    """
     _, now = store.placement()
     wanted = store.placement_of(plan)
-    rows = wanted[wanted["site"].isin(now["site"])].merge(now, how="left", indicator=True)
+    rows = wanted[wanted["site"].isin(now["site"])].merge(
+        now, how="left", indicator=True
+    )
     new = rows[rows["_merge"] == "left_only"]
-    return {str(node): sorted(map(str, group["site"])) for node, group in new.groupby("node")}
+    return {
+        str(node): sorted(map(str, group["site"]))
+        for node, group in new.groupby("node")
+    }
 
 
 def warm_up_nodes(world: World, coming: Mapping[str, Collection[str]]) -> str:
     """Warm up the nodes side by side for these sites; what came of it, in words."""
     at = steering.addresses(world.nodes)
-    wanted = {node: [site for site in sites if not site.startswith("/")] for node, sites in coming.items()}
+    wanted = {
+        node: [site for site in sites if not site.startswith("/")]
+        for node, sites in coming.items()
+    }
     busy = {node: sites for node, sites in wanted.items() if sites and node in at}
     if not busy or not world.settings.warming.bytes:
         return "nothing to fetch"
@@ -54,18 +66,28 @@ def warm_up_nodes(world: World, coming: Mapping[str, Collection[str]]) -> str:
     return _sentence(found)
 
 
-def _fetch(world: World, busy: Mapping[str, Collection[str]], at: Mapping[str, str]) -> dict[str, Warmed]:
+def _fetch(
+    world: World, busy: Mapping[str, Collection[str]], at: Mapping[str, str]
+) -> dict[str, Warmed]:
     known = world.store.profiles(until=world.clock())
     if known is None:
         return {}
     files = file_table(world.store, world.settings.ingest.directory, known[0])
-    chosen = {node: _hottest(world.settings, files, sites) for node, sites in busy.items()}
+    chosen = {
+        node: _hottest(world.settings, files, sites) for node, sites in busy.items()
+    }
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(chosen))) as pool:
-        done = pool.map(partial(_warm, world.settings), chosen.values(), (at[node] for node in chosen))
+        done = pool.map(
+            partial(_warm, world.settings),
+            chosen.values(),
+            (at[node] for node in chosen),
+        )
         return dict(zip(chosen, done, strict=True))
 
 
-def _hottest(settings: Settings, files: FileTable, sites: Collection[str]) -> list[Target]:
+def _hottest(
+    settings: Settings, files: FileTable, sites: Collection[str]
+) -> list[Target]:
     return hottest(files.of(sites), settings.warming.bytes, settings.routing.endings)
 
 
@@ -74,11 +96,26 @@ def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
     port = own.port or (routing.origin_port if routing.on else _WEB)
     budget = Budget(own.bytes, own.per_second, own.time.total_seconds())
     proxied = routing.on and routing.proxy_protocol and not own.port
-    return warm(targets, (address, port), budget, clock=time.monotonic, wait=time.sleep, proxied=proxied)
+    return warm(
+        targets,
+        (address, port),
+        budget,
+        clock=time.monotonic,
+        wait=time.sleep,
+        proxied=proxied,
+    )
 
 
 def _sentence(found: Mapping[str, Warmed]) -> str:
-    fetched, size = (sum(getattr(one, name) for one in found.values()) for name in ("fetched", "bytes"))
-    said = f"{words.count(fetched, 'target')} of {words.size(size)} fetched on {words.count(len(found), 'node')}"
-    silent = sorted(node for node, one in found.items() if one.failed and not one.fetched)
+    fetched, size = (
+        sum(getattr(one, name) for one in found.values())
+        for name in ("fetched", "bytes")
+    )
+    said = (
+        f"{words.count(fetched, 'target')} of {words.size(size)} fetched on "
+        f"{words.count(len(found), 'node')}"
+    )
+    silent = sorted(
+        node for node, one in found.items() if one.failed and not one.fetched
+    )
     return f"{said}; {', '.join(silent)} did not answer" if silent else said

@@ -1,7 +1,9 @@
-"""The process of the health watch: started again where it ends, and what becomes of it told to who serves beside it.
+"""The process of the health watch: started again where it ends, and what becomes of it told to who
+serves beside it.
 
-In go what to run and how long to wait before it is started again; out comes a Post, which every process that is forked
-later can read. One that ends again and again before it looked once is given up, and who keeps it ends, too.
+In go what to run and how long to wait before it is started again; out comes a Post, which every
+process that is forked later can read. One that ends again and again before it looked once is given
+up, and who keeps it ends, too.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from multiprocessing.sharedctypes import RawArray, RawValue
 
 Say = Callable[[str], None]
 
-# Seconds before each further start in a row of one that did not come to look at the nodes; behind the last it is given
-# up. A database that starts anew is back within these two minutes.
+# Seconds before each further start in a row of one that did not come to look at the nodes; behind
+# the last it is given up. A database that starts anew is back within these two minutes.
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 # How often the keeper looks whether who serves is there still.
 LOOK = 5.0
@@ -32,7 +34,9 @@ LONGEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """`starts` counts the first one, too. `error` is what the last round, or the last process, ended with."""
+    """`starts` counts the first one, too. `error` is what the last round, or the last process,
+    ended with.
+    """
 
     is_alive: bool
     starts: int
@@ -42,7 +46,11 @@ class Watched:
     def trouble(self, now: datetime) -> str:
         """What is wrong with it; empty for nothing."""
         if not self.is_alive:
-            return f"its process ended: {self.error}" if self.error else "its process ended"
+            return (
+                f"its process ended: {self.error}"
+                if self.error
+                else "its process ended"
+            )
         if self.error:
             return self.error
         if self.last_round and now - self.last_round > OVERDUE:
@@ -51,8 +59,8 @@ class Watched:
 
 
 class Post:
-    """Where the watch and its keeper leave what they know, in memory that all processes share. Each value has one
-    writer at a time, and a reader who meets a change sees the old or the new one.
+    """Where the watch and its keeper leave what they know, in memory that all processes share. Each
+    value has one writer at a time, and a reader who meets a change sees the old or the new one.
     """
 
     def __init__(self) -> None:
@@ -78,7 +86,12 @@ class Post:
 
     def failed(self, error: str) -> None:
         # Cut to whole characters.
-        self._error.value = error.encode()[: LONGEST - 1].decode(errors="ignore").replace("\0", " ").encode()
+        self._error.value = (
+            error.encode()[: LONGEST - 1]
+            .decode(errors="ignore")
+            .replace("\0", " ")
+            .encode()
+        )
 
     def ended(self) -> None:
         self._alive.value = 0
@@ -103,9 +116,11 @@ def anyway(say: Say) -> Say:
     return said
 
 
-def keep(work: Callable[[Post], None], post: Post, say: Say, pauses: Sequence[float] = PAUSES) -> None:
-    """Have the work done by a process of its own for as long as who started this one lives. Ends with 1 where it ends
-    again and again.
+def keep(
+    work: Callable[[Post], None], post: Post, say: Say, pauses: Sequence[float] = PAUSES
+) -> None:
+    """Have the work done by a process of its own for as long as who started this one lives. Ends
+    with 1 where it ends again and again.
     """
     told, tells = os.pipe()
     # Not an exception, which could come between the start of a process and what ends it.
@@ -120,7 +135,10 @@ def keep(work: Callable[[Post], None], post: Post, say: Say, pauses: Sequence[fl
             return
         in_a_row = 0 if post.rounds > before else in_a_row + 1
         if in_a_row > len(pauses):
-            say(f"The health watch ended with {code} for the {in_a_row}th time before it looked once. It is given up.")
+            say(
+                f"The health watch ended with {code} for the {in_a_row}th time before "
+                "it looked once. It is given up."
+            )
             sys.exit(1)
         pause = pauses[max(in_a_row - 1, 0)]
         say(f"The health watch ended with {code}, and is started again in {pause:g} s.")
@@ -128,9 +146,13 @@ def keep(work: Callable[[Post], None], post: Post, say: Say, pauses: Sequence[fl
             return
 
 
-def _done_once(work: Callable[[Post], None], post: Post, parent: int, told: int) -> int | None:
+def _done_once(
+    work: Callable[[Post], None], post: Post, parent: int, told: int
+) -> int | None:
     """Until it ends, or who keeps it is told to, or who serves has gone."""
-    process = multiprocessing.get_context("fork").Process(target=_do, args=(work, post), name="health watch")
+    process = multiprocessing.get_context("fork").Process(
+        target=_do, args=(work, post), name="health watch"
+    )
     post.started()
     process.start()
     while process.is_alive() and os.getppid() == parent and not wait([told], 0):

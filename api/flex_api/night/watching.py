@@ -1,8 +1,9 @@
-"""The health watch: nodes are probed all the time, and a dead one is taken out of DNS, in automatic mode by itself.
+"""The health watch: nodes are probed all the time, and a dead one is taken out of DNS, in automatic
+mode by itself.
 
-In go settings; out come sentences, and in mode auto plans like those of `flex nodes down`. What fails is tried again
-until the node is out, also where a person gave the order. A node that is well again is said so, and brought back by a
-person.
+In go settings; out come sentences, and in mode auto plans like those of `flex nodes down`. What
+fails is tried again until the node is out, also where a person gave the order. A node that is well
+again is said so, and brought back by a person.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from flex.model import retries
 from flex.model.domain import Node
 from flex.model.orders import NodeOrder
 from flex_api import wiring
-from flex_api.night import failover, freezing, notifying, probing, retrying, watch_process
+from flex_api.night import (
+    failover,
+    freezing,
+    notifying,
+    probing,
+    retrying,
+    watch_process,
+)
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.night.redelivering import Redelivery
@@ -44,21 +52,34 @@ class Watch:
         self._world = world
         self._probe = probe
         self._pulses: Mapping[str, Pulse] = {}
-        # By what a sentence is about, the last one: the same every ten seconds would tell nobody more.
+        # By what a sentence is about, the last one: the same every ten seconds would tell nobody
+        # more.
         self._said: dict[str, str] = {}
         self._redelivery = Redelivery(world)
 
     def round(self) -> None:
-        """Probe every node once; take down what is dead by now, and go on with what was not brought to its end."""
+        """Probe every node once; take down what is dead by now, and go on with what was not brought
+        to its end.
+        """
         before, nodes = self._pulses, self._world.nodes
         watched = [node for node in nodes if node.addresses]
-        self._pulses = health.felt(before, self._probe(watched), self._world.settings.watch.terms())
+        self._pulses = health.felt(
+            before, self._probe(watched), self._world.settings.watch.terms()
+        )
         self._tell(before)
         serving = [node.name for node in watched if node.state != "down"]
         active = [node.name for node in nodes if node.state == "active"]
         down = sum(node.state == "down" for node in nodes)
-        found = health.finding_of_round(self._pulses, serving, down, self._world.settings.watch.terms(), active=active)
-        self._say_once("all", f"Nothing is taken down: {found.why_not}." if found.why_not else "")
+        found = health.finding_of_round(
+            self._pulses,
+            serving,
+            down,
+            self._world.settings.watch.terms(),
+            active=active,
+        )
+        self._say_once(
+            "all", f"Nothing is taken down: {found.why_not}." if found.why_not else ""
+        )
         for node in found.dead:
             self._act(node)
         self._go_on()
@@ -66,7 +87,10 @@ class Watch:
 
     def _act(self, node: str) -> None:
         if reason := self._held_back():
-            self._say_once(node, f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.")
+            self._say_once(
+                node,
+                f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.",
+            )
             return
         order = NodeOrder(node, "down", given=self._world.time_of_day())
         self._try(order, lambda: self._taken_down(order))
@@ -92,7 +116,9 @@ class Watch:
             taken = work()
         except Busy as error:
             # Whoever is at work changes DNS; that is no attempt.
-            self._say_once(node, f"{node} is dead and could not be taken out of DNS yet: {error}")
+            self._say_once(
+                node, f"{node} is dead and could not be taken out of DNS yet: {error}"
+            )
             return
         except Unverified as error:
             self._world.say(f"{node} was dead and is out of DNS, but {error}")
@@ -101,19 +127,28 @@ class Watch:
             self._failed(node, error)
             return
         if taken.plan:
-            self._world.say(f"{node} was dead and is out of DNS by plan {taken.plan.id}.")
+            self._world.say(
+                f"{node} was dead and is out of DNS by plan {taken.plan.id}."
+            )
             notifying.after(self._world, taken.plan, "", 0)
         elif not taken.left:
             self._world.say(f"{node} was dead and is out of DNS.")
-        left = "; ".join(f"{name} leads to {node} still: {reason}" for name, reason in taken.left.items())
+        left = "; ".join(
+            f"{name} leads to {node} still: {reason}"
+            for name, reason in taken.left.items()
+        )
         self._say_once(node, f"{left}." if left else "")
 
     def _taken_down(self, order: NodeOrder) -> Taken:
-        with lease(self._world, f"health watch: node {order.node} down", breaks_in=True) as held:
+        with lease(
+            self._world, f"health watch: node {order.node} down", breaks_in=True
+        ) as held:
             return failover.take_down_as(held, self._world, order)
 
     def _taken_down_again(self, order: NodeOrder) -> Taken:
-        """The lease is asked for once there is something to do: a name server that is away makes no run each time."""
+        """The lease is asked for once there is something to do: a name server that is away makes no
+        run each time.
+        """
         with retrying.noted(self._world, order.node):
             found = failover.look(self._world, order.node)
         if found is None:
@@ -124,7 +159,9 @@ class Watch:
     def _failed(self, node: str, error: FlexError) -> None:
         found = retrying.last(self._world, node)
         again = f" It is tried again at {words.when(found.again)}." if found else ""
-        self._world.say(f"{node} is dead and could not be taken out of DNS: {error}.{again}")
+        self._world.say(
+            f"{node} is dead and could not be taken out of DNS: {error}.{again}"
+        )
         if found and retries.is_told(found):
             notifying.still_in_dns(self._world, found, error)
 
@@ -136,7 +173,9 @@ class Watch:
     def _tell(self, before: Mapping[str, Pulse]) -> None:
         for node, pulse in self._pulses.items():
             if pulse.is_sick != before.get(node, Pulse()).is_sick:
-                self._world.say(f"{node} {'does not answer any more' if pulse.is_sick else 'answers again'}.")
+                self._world.say(
+                    f"{node} {'does not answer any more' if pulse.is_sick else 'answers again'}."
+                )
 
     def _say_once(self, about: str, line: str) -> None:
         if line and line != self._said.get(about):
@@ -146,12 +185,15 @@ class Watch:
 
 @contextmanager
 def watching(settings: Settings, say: Say) -> Iterator[Beside | None]:
-    """Beside whatever is done in here, where the settings name probes; how it is, and its process, or None."""
+    """Beside whatever is done in here, where the settings name probes; how it is, and its process,
+    or None.
+    """
     if not settings.watch.probes:
         yield None
         return
     post, heard = Post(), watch_process.anyway(say)
-    # Processes of their own and no threads: whoever serves may fork, and a fork takes only one thread along.
+    # Processes of their own and no threads: whoever serves may fork, and a fork takes only one
+    # thread along.
     work = partial(_watch, settings, heard)
     process = multiprocessing.get_context("fork").Process(
         target=watch_process.keep, args=(work, post, heard), name="health watch"
@@ -177,16 +219,23 @@ class Beside:
             return
         raise Away(
             "watching over the nodes beside the pages",
-            f"the process of the health watch does not live: {self.post.said().error or 'it ended without a word'}",
+            "the process of the health watch does not live: "
+            f"{self.post.said().error or 'it ended without a word'}",
             kept="DNS is as it was; nobody looks for dead nodes now",
-            advice="mend what it says and start `flex serve` again; `[watch] probes = []` serves without it",
+            advice="mend what it says and start `flex serve` again; `[watch] probes "
+            "= []` serves without it",
         )
 
 
 def _watch(settings: Settings, say: Say, post: Post) -> None:
     terms, keeper = settings.watch, os.getppid()
     here = wiring.world(settings, lambda: datetime.now(UTC), say=say)
-    watch = Watch(here, lambda nodes: probing.answers(nodes, terms.probes, terms.timeout.total_seconds()))
+    watch = Watch(
+        here,
+        lambda nodes: probing.answers(
+            nodes, terms.probes, terms.timeout.total_seconds()
+        ),
+    )
     while os.getppid() == keeper:
         time.sleep(terms.interval.total_seconds())
         trouble = ""

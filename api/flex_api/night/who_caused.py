@@ -1,7 +1,8 @@
 """Who asked for what a plan does: people whose wishes it keeps, or whose wishes it no longer keeps.
 
-In go a world and a proposal, out come names. A plan that nobody asked for is made of what people wish all the same, and
-under four eyes none of them may be the only one to agree to it. Loads and settings files have no author.
+In go a world and a proposal, out come names. A plan that nobody asked for is made of what people
+wish all the same, and under four eyes none of them may be the only one to agree to it. Loads and
+settings files have no author.
 """
 
 from __future__ import annotations
@@ -27,30 +28,48 @@ def wishers(world: World, made: Proposal) -> tuple[str, ...]:
     gone, come = _changed(placement, made.placement)
     rows = pd.concat([gone, come])
     sites, nodes, left = set(rows["site"]), set(rows["node"]), set(gone["node"])
-    found = {pin.author for pin in world.pins if sites & {pin.site, *pin.together, *pin.apart}}
+    found = {
+        pin.author
+        for pin in world.pins
+        if sites & {pin.site, *pin.together, *pin.apart}
+    }
     orders = {order.node: order for order in world.store.node_orders()}
-    found |= {order.author for order in orders.values() if order.node in (left if order.state != "active" else nodes)}
+    found |= {
+        order.author
+        for order in orders.values()
+        if order.node in (left if order.state != "active" else nodes)
+    }
     for entry in _since(world, base):
         if entry.action.startswith("pin.") and not sites & _named(entry):
             continue
         # The watch takes nodes down, too, and is nobody.
         by_flex = entry.actor == ITSELF and entry.action == "node.order"
-        if by_flex and (entry.subject not in orders or orders[entry.subject].author != ITSELF):
+        if by_flex and (
+            entry.subject not in orders or orders[entry.subject].author != ITSELF
+        ):
             continue
         if made.plan.moves or made.plan.changes:
             found.add(entry.actor)
     return tuple(sorted(found - {""}))
 
 
-def _changed(before: pd.DataFrame, after: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _changed(
+    before: pd.DataFrame, after: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that are there no more, and those that were not there."""
-    both = before[["site", "node"]].merge(after[["site", "node"]], how="outer", indicator="side")
+    both = before[["site", "node"]].merge(
+        after[["site", "node"]], how="outer", indicator="side"
+    )
     return both[both["side"] == "left_only"], both[both["side"] == "right_only"]
 
 
 def _since(world: World, base: str) -> Iterator[Entry]:
     """What people wished since the partition in force was planned: it does not know of that."""
-    planned = world.store.found_entries(1, action="plan.propose", subject=base) if base else ()
+    planned = (
+        world.store.found_entries(1, action="plan.propose", subject=base)
+        if base
+        else ()
+    )
     behind = planned[0].number if planned else 0
     for kind in ("pin", "node"):
         yield from world.store.found_entries(MOST, behind, down=False, action=kind)
@@ -62,5 +81,7 @@ def _named(entry: Entry) -> Set[str]:
     for side in (entry.before, entry.after):
         said = json.loads(side)
         if isinstance(said, dict):
-            found |= {site for part in ("together", "apart") for site in said.get(part) or ()}
+            found |= {
+                site for part in ("together", "apart") for site in said.get(part) or ()
+            }
     return found

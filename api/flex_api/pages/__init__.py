@@ -1,4 +1,6 @@
-"""The web report: a module a page. Each asks what the REST API answers and puts it into its template, nothing else."""
+"""The web report: a module a page. Each asks what the REST API answers and puts it into its
+template, nothing else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Audit: who changed what, when and why; and whether all of it is still there, which is looked at aside."""
+"""Audit: who changed what, when and why; and whether all of it is still there, which is looked at
+aside.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,23 @@ FRESH = 60.0
 
 
 @router.get("/audit", response_class=HTMLResponse)
-def page(desk: Viewer, request: Request, verify: Annotated[Literal["", "now"], Query()] = "") -> Response:
+def page(
+    desk: Viewer, request: Request, verify: Annotated[Literal["", "now"], Query()] = ""
+) -> Response:
     """Raises NotWhole where somebody asks whether the record is whole and it is not."""
     store = desk.house.store
     since = moment(request.query_params.get("since", ""), "since")
-    query = from_query(AuditQuery, request, "since", "verify").model_copy(update={"since": since})
+    query = from_query(AuditQuery, request, "since", "verify").model_copy(
+        update={"since": since}
+    )
     found = as_model(AuditPage, audit.audit(desk, query))
-    head = desk.house.later.ask("audit", lambda: auditing.verify_record(store), lasting=FRESH) if verify else None
+    head = (
+        desk.house.later.ask(
+            "audit", lambda: auditing.verify_record(store), lasting=FRESH
+        )
+        if verify
+        else None
+    )
     return show(
         desk,
         "audit.html",

@@ -1,4 +1,6 @@
-"""Data: can the logs be trusted? How old they are, what in them could not be read, what each reading counted."""
+"""Data: can the logs be trusted? How old they are, what in them could not be read, what each
+reading counted.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def page(desk: Viewer, request: Request) -> Response:
     query = from_query(IngestsQuery, request)
     found = as_model(IngestsPage, data.ingests(desk, query))
     period, judged = quality(desk)
-    output = trust.data_output(judged, period, trust.unused(desk.settings, desk.house.store, period))
+    output = trust.data_output(
+        judged, period, trust.unused(desk.settings, desk.house.store, period)
+    )
     states = [row.state for row in output.nodes]
     return show(
         desk,
@@ -41,7 +45,9 @@ def page(desk: Viewer, request: Request) -> Response:
         found=found,
         query=query,
         most=MOST,
-        last_of_nodes={name: present.moment(line) for name, line in last_lines(desk).items()},
+        last_of_nodes={
+            name: present.moment(line) for name, line in last_lines(desk).items()
+        },
         last_of_sources=_last_of_sources(desk, output),
         samples=_samples(desk),
         following=following(request, found.next),
@@ -51,8 +57,15 @@ def page(desk: Viewer, request: Request) -> Response:
 def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None]:
     """Of those that are shown, however long ago that is."""
     silent = [row.name for row in found.sources[:MOST] if not row.last_line]
-    said = desk.views.of("last lines of sources", JUDGED, lambda: {one: last_line(desk, source=one) for one in silent})
-    return {row.name: row.last_line or present.moment(said.get(row.name, 0)) for row in found.sources[:MOST]}
+    said = desk.views.of(
+        "last lines of sources",
+        JUDGED,
+        lambda: {one: last_line(desk, source=one) for one in silent},
+    )
+    return {
+        row.name: row.last_line or present.moment(said.get(row.name, 0))
+        for row in found.sources[:MOST]
+    }
 
 
 def _samples(desk: Desk) -> list[tuple[str, BadLine]]:

@@ -1,6 +1,7 @@
 """DNS: what the name servers said when they were last asked, and asking them again.
 
-They may be away, so they are asked aside, and only where somebody wants it; what they said is kept for every page.
+They may be away, so they are asked aside, and only where somebody wants it; what they said is kept
+for every page.
 """
 
 from __future__ import annotations
@@ -26,8 +27,18 @@ FRESH = 5.0
 @router.get("/dns", response_class=HTMLResponse)
 def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Response:
     world = desk.world()
-    asked = desk.house.later.ask("name servers", lambda: verifying.verify(world), lasting=FRESH) if ask else None
-    return led_on(desk.request, "/dns?done=asked") if asked else _page(desk, pending=bool(ask))
+    asked = (
+        desk.house.later.ask(
+            "name servers", lambda: verifying.verify(world), lasting=FRESH
+        )
+        if ask
+        else None
+    )
+    return (
+        led_on(desk.request, "/dns?done=asked")
+        if asked
+        else _page(desk, pending=bool(ask))
+    )
 
 
 def _page(desk: Desk, *, pending: bool) -> Response:
@@ -41,8 +52,12 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         "dns.html",
         "/dns",
         plan=plan,
-        zones=[present.zone_row(zone_plan) for zone_plan in plan.zone_plans] if plan else [],
-        known={zone_plan.zone: zone_plan for zone_plan in plan.zone_plans} if plan else {},
+        zones=[present.zone_row(zone_plan) for zone_plan in plan.zone_plans]
+        if plan
+        else [],
+        known={zone_plan.zone: zone_plan for zone_plan in plan.zone_plans}
+        if plan
+        else {},
         set=dns_set,
         every=dns_set.every_zone,
         check=check,

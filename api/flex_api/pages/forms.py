@@ -1,6 +1,8 @@
-"""What forms bring and what queries ask, as the models that the REST API takes; and where a browser goes afterwards.
+"""What forms bring and what queries ask, as the models that the REST API takes; and where a browser
+goes afterwards.
 
-In go a request's fields, out come models or BadInput. An empty field of a form is one that was left out.
+In go a request's fields, out come models or BadInput. An empty field of a form is one that was left
+out.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from flex_api.web.formed import local
 
 Model = TypeVar("Model", bound=BaseModel)
 
-# What a page says once something was done; the word for it stands in the address that the form leads to.
+# What a page says once something was done; the word for it stands in the address that the form
+# leads to.
 DONE = {
     "approved": "Approved. It can be applied now.",
     "rejected": "Rejected. It will not be applied.",
@@ -58,18 +61,28 @@ class Form:
 
     def words(self, name: str) -> tuple[str, ...]:
         """Of a field with several values, or several words in one."""
-        return tuple(word for value in self.fields.get(name, ()) for word in value.replace(",", " ").split())
+        return tuple(
+            word
+            for value in self.fields.get(name, ())
+            for word in value.replace(",", " ").split()
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A form as it is shown: with what was typed and what is wrong where it was refused; else as it begins."""
+    """A form as it is shown: with what was typed and what is wrong where it was refused; else as it
+    begins.
+    """
 
     form: Form = Form({})
     problem: Problem | None = None
 
     def typed_text(self, name: str, begins: object = "") -> str:
-        return " ".join(self.form.words(name)) if name in SEVERAL and self.problem else self._one(name, begins)
+        return (
+            " ".join(self.form.words(name))
+            if name in SEVERAL and self.problem
+            else self._one(name, begins)
+        )
 
     def ticked(self, name: str, value: str, begins: object = False) -> bool:
         return value in self.form.words(name) if self.problem else bool(begins)
@@ -109,7 +122,9 @@ TheForm = Annotated[Form, Depends(_form)]
 
 def form_of_query(request: Request) -> Form:
     """What a form says whose answer is an address."""
-    return Form({name: request.query_params.getlist(name) for name in request.query_params})
+    return Form(
+        {name: request.query_params.getlist(name) for name in request.query_params}
+    )
 
 
 def from_form(model: type[Model], form: Form, **more: object) -> Model:
@@ -124,8 +139,8 @@ def from_form(model: type[Model], form: Form, **more: object) -> Model:
 
 
 def from_query_form(model: type[Model], request: Request, *besides: str) -> Model:
-    """What a form says whose answer is an address; `besides` are parameters of the page's own. Raises BadInput for one
-    that nobody knows, too: it would be a wish that is quietly not met.
+    """What a form says whose answer is an address; `besides` are parameters of the page's own.
+    Raises BadInput for one that nobody knows, too: it would be a wish that is quietly not met.
     """
     form = form_of_query(request)
     for name in sorted(set(form.fields) - {*model.model_fields, *besides}):
@@ -139,23 +154,42 @@ def from_query_form(model: type[Model], request: Request, *besides: str) -> Mode
 
 
 def from_query(model: type[Model], request: Request, *besides: str) -> Model:
-    """The query of a page; `besides` are parameters of the page's own. The address is all that a page remembers."""
-    found = {name: value for name, value in request.query_params.items() if value and name not in besides}
+    """The query of a page; `besides` are parameters of the page's own. The address is all that a
+    page remembers.
+    """
+    found = {
+        name: value
+        for name, value in request.query_params.items()
+        if value and name not in besides
+    }
     found.pop("done", None)
     return valid(model, found)
 
 
-def valid(model: type[Model], found: Mapping[str, object], named: Mapping[str, str] | None = None) -> Model:
-    """`named` are the fields that the page calls otherwise. Raises BadInput, in the words of the page."""
+def valid(
+    model: type[Model],
+    found: Mapping[str, object],
+    named: Mapping[str, str] | None = None,
+) -> Model:
+    """`named` are the fields that the page calls otherwise. Raises BadInput, in the words of the
+    page.
+    """
     try:
         return model.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         field = str(next(iter(first["loc"]), ""))
         where = (named or {}).get(field, " ".join(map(str, first["loc"])))
-        said = "it holds what does not belong there" if first["type"] == "string_pattern_mismatch" else first["msg"]
+        said = (
+            "it holds what does not belong there"
+            if first["type"] == "string_pattern_mismatch"
+            else first["msg"]
+        )
         raise BadInput(
-            f"the field {where}", said, kept="nothing was changed", advice="correct it and send it again"
+            f"the field {where}",
+            said,
+            kept="nothing was changed",
+            advice="correct it and send it again",
         ) from error
 
 
@@ -184,7 +218,11 @@ def address(path: str, **query: str) -> str:
 def led_on(request: Request, to: str) -> Response:
     """A script follows a redirect by itself and would put that page into this one."""
     by_script = "hx-request" in request.headers
-    return Response(headers={"HX-Redirect": to}) if by_script else RedirectResponse(to, 303)
+    return (
+        Response(headers={"HX-Redirect": to})
+        if by_script
+        else RedirectResponse(to, 303)
+    )
 
 
 def redirect_after(word: str, path: str, **query: str) -> Response:

@@ -1,4 +1,5 @@
-"""What every page has around its content: where one is, what is wrong now, how balanced the cluster is, who asks.
+"""What every page has around its content: where one is, what is wrong now, how balanced the cluster
+is, who asks.
 
 In go a desk and a template with its values, out comes the page. Content is never made here.
 """
@@ -86,15 +87,21 @@ def as_model(kind: type[Model], answer: Response) -> Model:
     return kind.model_validate_json(bytes(answer.body))
 
 
-def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: object) -> HTMLResponse:
-    """The page. `here` is the path of the entry in the navigation that it belongs to; `pending` is said where part of
-    it is still being worked out.
+def show(
+    desk: Desk, template: str, here: str, status: int = 200, /, **values: object
+) -> HTMLResponse:
+    """The page. `here` is the path of the entry in the navigation that it belongs to; `pending` is
+    said where part of it is still being worked out.
     """
     frame = _frame(desk, here)
     html = report.page(
         f"pages/{template}",
         frame=frame,
-        sent=lambda action: frame.refusal.sent if frame.refusal and frame.refusal.action == action else Sent(),
+        sent=lambda action: (
+            frame.refusal.sent
+            if frame.refusal and frame.refusal.action == action
+            else Sent()
+        ),
         pages=[page for page in PAGES if desk.caller.may(TAKES.get(page[0], "viewer"))],
         asset=address,
         now=desk.now,
@@ -109,7 +116,11 @@ def show(desk: Desk, template: str, here: str, status: int = 200, /, **values: o
 def _frame(desk: Desk, here: str) -> Frame:
     frozen = freezing.frozen(desk.world())
     _, plan = desk.views.base()
-    applied = [one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled][:NIGHTS]
+    applied = [
+        one.worst
+        for one in desk.views.headlines()
+        if one.state == "applied" and one.settled
+    ][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
     refusal: Refusal | None = getattr(desk.request.state, "refusal", None)
     url, method = urlsplit(str(desk.request.url)), desk.request.method
@@ -118,7 +129,9 @@ def _frame(desk: Desk, here: str) -> Frame:
         mode="frozen" if frozen else desk.settings.cluster.mode,
         urgent=frozen is not None,
         # What a form was sent to is no page to come back to.
-        path=url.path + (f"?{url.query}" if url.query else "") if method == "GET" else "/",
+        path=url.path + (f"?{url.query}" if url.query else "")
+        if method == "GET"
+        else "/",
         here=here,
         theme=theme(desk.request),
         csrf=csrf_of(cookie(desk.request.headers.get("cookie", ""))),
@@ -127,7 +140,9 @@ def _frame(desk: Desk, here: str) -> Frame:
         newest=newest(desk),
         worst=words.share(plan.after.worst) if plan else "",
         inside=plan is not None and plan.after.worst <= tolerance + ROUNDING,
-        spark=spark("Worst node of the last nights", applied[::-1], tolerance) if len(applied) > 1 else None,
+        spark=spark("Worst node of the last nights", applied[::-1], tolerance)
+        if len(applied) > 1
+        else None,
         troubles=troubles(desk),
         done="" if refusal else DONE.get(desk.request.query_params.get("done", ""), ""),
         refusal=refusal,

@@ -1,4 +1,6 @@
-"""The nights before: how balanced they were, what was predicted and then measured, what moved, how the runs ended."""
+"""The nights before: how balanced they were, what was predicted and then measured, what moved, how
+the runs ended.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
         "history.html",
         "/history",
         nights=nights,
-        balance=_balance(nights[::-1], desk.settings.solver.tolerance, desk.settings.safety.trigger_imbalance),
+        balance=_balance(
+            nights[::-1],
+            desk.settings.solver.tolerance,
+            desk.settings.safety.trigger_imbalance,
+        ),
         moves=_moves(nights[::-1]),
         errors=errors,
         median=errors[len(errors) // 2] if errors else None,
@@ -56,26 +62,42 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
 def _compare(desk: Desk, one: str, other: str) -> DiffOutput | None:
     """None while it is being worked out: a partition of many sites is large."""
     world = desk.world()
-    return desk.house.later.ask(f"{one} and {other}", lambda: supposing.difference(world, one, other))
+    return desk.house.later.ask(
+        f"{one} and {other}", lambda: supposing.difference(world, one, other)
+    )
 
 
 def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None:
-    """The worst node before each night, as it was measured, above what the night before had predicted for it."""
+    """The worst node before each night, as it was measured, above what the night before had
+    predicted for it.
+    """
     if len(nights) < 2:
         return None
     measured = [
-        Value(at, night.before, f"{night.settled:%d %b}: {words.share(night.before)} before the night")
+        Value(
+            at,
+            night.before,
+            f"{night.settled:%d %b}: {words.share(night.before)} before the night",
+        )
         for at, night in enumerate(nights)
         if night.before is not None
     ]
     predicted = [
-        Value(at + 1, night.after, f"{words.share(night.after)} predicted on {night.settled:%d %b} for the next night")
+        Value(
+            at + 1,
+            night.after,
+            f"{words.share(night.after)} predicted on {night.settled:%d %b} for the next night",
+        )
         for at, night in enumerate(nights)
     ]
     return lines(
         "The worst node, night by night",
-        f"{len(nights)} nights; last {words.share(nights[-1].after)} predicted, the aim is {words.share(aim)}.",
-        [("measured before the night", "one", measured), ("predicted by the night before", "dots", predicted)],
+        f"{len(nights)} nights; last {words.share(nights[-1].after)} predicted, the "
+        f"aim is {words.share(aim)}.",
+        [
+            ("measured before the night", "one", measured),
+            ("predicted by the night before", "dots", predicted),
+        ],
         [*_days(nights), (float(len(nights)), "next")],
         aim=aim,
         levels=((trigger, "trigger"),),
@@ -88,10 +110,13 @@ def _moves(nights: Sequence[Past]) -> Columns | None:
     if len(nights) < 2:
         return None
     return counts(
-        "Moves from node to node, night by night", [(f"{one.settled:%d %b}", one.rows_moved) for one in nights]
+        "Moves from node to node, night by night",
+        [(f"{one.settled:%d %b}", one.rows_moved) for one in nights],
     )
 
 
 def _days(nights: Sequence[Past]) -> list[tuple[float, str]]:
     step = max(len(nights) // 6, 1)
-    return [(float(at), f"{night.settled:%d %b}") for at, night in enumerate(nights)][::step]
+    return [(float(at), f"{night.settled:%d %b}") for at, night in enumerate(nights)][
+        ::step
+    ]

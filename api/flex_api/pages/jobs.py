@@ -22,7 +22,13 @@ def job(desk: Viewer, job: str) -> Response:
     found = as_model(JobShown, jobs.job(desk, job))
     if found.state == "done" and found.result:
         return led_on(desk.request, _result(found))
-    return show(desk, "job.html", "", job=found, share=found.done / found.size if found.size else None)
+    return show(
+        desk,
+        "job.html",
+        "",
+        job=found,
+        share=found.done / found.size if found.size else None,
+    )
 
 
 def _result(found: JobShown) -> str:

@@ -1,4 +1,6 @@
-"""Nodes: what each carries, when it is busy, how good its prediction was; and taking one out of service."""
+"""Nodes: what each carries, when it is busy, how good its prediction was; and taking one out of
+service.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,29 @@ from flex.loop.what_if import Supposed
 from flex.model.domain import Plan
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
-from flex_api.pages.forms import TheForm, address, from_form, from_query, moment, redirect_after
+from flex_api.pages.forms import (
+    TheForm,
+    address,
+    from_form,
+    from_query,
+    moment,
+    redirect_after,
+)
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.past import past
 from flex_api.pages.trouble import latest_weeks
 from flex_api.pictures import charts
 from flex_api.pictures.charts import ROUNDING, Bars, Load
-from flex_api.pictures.lines import HOURS, Heat, Pairs, heat, hour_of_week, pairs, week, weeks_of
+from flex_api.pictures.lines import (
+    HOURS,
+    Heat,
+    Pairs,
+    heat,
+    hour_of_week,
+    pairs,
+    week,
+    weeks_of,
+)
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.night import NodeRow
@@ -39,7 +57,9 @@ WEEKS, SITES, DRAWN, FAR = 4, 20, 10, 0.1
 @router.get("/nodes", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
     query = from_query(NodesQuery, request)
-    found = as_model(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
+    found = as_model(
+        NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000}))
+    )
     _, plan = desk.views.base()
     fair = {load.node: load.fair for load in plan.after.nodes} if plan else {}
     measured = predictions(desk)
@@ -52,14 +72,18 @@ def every(desk: Viewer, request: Request) -> Response:
         fair=fair,
         worst=plan.after if plan and plan.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
-        hours=desk.views.of("hours of nodes", ("run.end", "ingest"), lambda: _hours_of_day(desk)),
+        hours=desk.views.of(
+            "hours of nodes", ("run.end", "ingest"), lambda: _hours_of_day(desk)
+        ),
         weeks=latest_weeks(desk, WEEKS),
         pairs=measured[0],
         measured=measured[1],
     )
 
 
-def predictions(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
+def predictions(
+    desk: Desk,
+) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
     """What the newest plan found of the prediction before it."""
     newest = next((one for one in past(desk) if one.predicted), None)
     if newest is None:
@@ -77,14 +101,25 @@ def hours_of(desk: Desk) -> dict[str, np.ndarray]:
         for hour, answers in segment.hours:
             if period.first_day <= hour // 24 <= period.last_day:
                 weeks.add(weeks_of(hour))
-                found.setdefault(segment.node, np.zeros(7 * 24))[hour_of_week(hour)] += answers
+                found.setdefault(segment.node, np.zeros(7 * 24))[
+                    hour_of_week(hour)
+                ] += answers
     return {node: each / len(weeks) for node, each in sorted(found.items())}
 
 
 def _hours_of_day(desk: Desk) -> Heat | None:
     found = hours_of(desk)
-    rows = [(node, (each.reshape(7, 24).sum(axis=0) / 7).tolist()) for node, each in found.items()]
-    return heat("Answers of each node in each hour of the day, UTC", rows, HOURS, "answers") if rows else None
+    rows = [
+        (node, (each.reshape(7, 24).sum(axis=0) / 7).tolist())
+        for node, each in found.items()
+    ]
+    return (
+        heat(
+            "Answers of each node in each hour of the day, UTC", rows, HOURS, "answers"
+        )
+        if rows
+        else None
+    )
 
 
 @router.get("/node", response_class=HTMLResponse)
@@ -109,14 +144,21 @@ def one(
         "/nodes",
         node=row,
         etag=etag(row),
-        sites=[(str(found.sites[at]), found.measures(at), found.nodes_of(at)) for at in rows],
+        sites=[
+            (str(found.sites[at]), found.measures(at), found.nodes_of(at))
+            for at in rows
+        ],
         more=more,
         loads=loads,
-        bars=charts.loads("Its load", loads, tolerance, charts.scale(loads)) if loads else None,
+        bars=charts.loads("Its load", loads, tolerance, charts.scale(loads))
+        if loads
+        else None,
         busiest=_busiest(found, row.node, rows),
         tolerance=tolerance,
         measured=measured[0] if measured else None,
-        hours=week(f"Answers of {row.node}", hours, "answers") if hours is not None else None,
+        hours=week(f"Answers of {row.node}", hours, "answers")
+        if hours is not None
+        else None,
         weeks=latest_weeks(desk, WEEKS),
         preview=without,
         pending=preview and without is None,
@@ -129,23 +171,42 @@ def one(
 def _without(desk: Desk, node: str) -> Supposed | None:
     """What would be done without it; None while that is being worked out."""
     world = desk.world()
-    return desk.house.later.ask(f"without {node}", lambda: supposing.without_node(world, node))
+    return desk.house.later.ask(
+        f"without {node}", lambda: supposing.without_node(world, node)
+    )
 
 
 def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
     """Of both resources, before the partition in force and under it."""
-    load = next((one for one in plan.after.nodes if one.node == node), None) if plan else None
+    load = (
+        next((one for one in plan.after.nodes if one.node == node), None)
+        if plan
+        else None
+    )
     if plan is None or load is None or not load.fair:
         return ()
-    was = next((one for one in plan.before.nodes if one.node == node), None) if plan.before else None
-    before = (was.access / was.fair, was.working_set / was.fair) if was and was.fair else (None, None)
+    was = (
+        next((one for one in plan.before.nodes if one.node == node), None)
+        if plan.before
+        else None
+    )
+    before = (
+        (was.access / was.fair, was.working_set / was.fair)
+        if was and was.fair
+        else (None, None)
+    )
     after = load.access / load.fair, load.working_set / load.fair
     names = ("access rate", "working set")
-    return tuple(Load(name, then, now) for name, then, now in zip(names, before, after, strict=True))
+    return tuple(
+        Load(name, then, now)
+        for name, then, now in zip(names, before, after, strict=True)
+    )
 
 
 def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
-    """What share of all that the node sends its busiest sites are; a site is asked for alike on each of its nodes."""
+    """What share of all that the node sends its busiest sites are; a site is asked for alike on
+    each of its nodes.
+    """
     replicas = np.maximum(np.diff(found.first), 1)
     sent = found.columns["access_bytes"] / replicas
     total = float(sent[found.mask(Wanted(node=node))].sum())
@@ -155,7 +216,9 @@ def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
     others = 1 - sum(share for _, share in shares)
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
     return charts.quantities(
-        "What it sends, by site", [(name, one, words.share(one)) for name, one in drawn], strong=""
+        "What it sends, by site",
+        [(name, one, words.share(one)) for name, one in drawn],
+        strong="",
     )
 
 
@@ -165,7 +228,9 @@ def drain(desk: Operator, form: TheForm) -> Response:
     name = form.text("name")
     if form.text("do") == "preview":
         stated = {key: form.text(key) for key in STATED}
-        return RedirectResponse(address("/node", name=name, preview="drain", **stated) + "#preview", 303)
+        return RedirectResponse(
+            address("/node", name=name, preview="drain", **stated) + "#preview", 303
+        )
     deadline = moment(form.text("deadline"), "deadline")
     wanted = from_form(DrainGiven, form, **({"deadline": deadline} if deadline else {}))
     nodes.drain(desk, name, wanted, Condition(if_match=form.text("etag")))
@@ -175,5 +240,10 @@ def drain(desk: Operator, form: TheForm) -> Response:
 @router.post("/node/undrain")
 def undrain(desk: Operator, form: TheForm) -> Response:
     name = form.text("name")
-    nodes.undrain(desk, name, Condition(if_match=form.text("etag")), from_form(DrainGiven, form).reason)
+    nodes.undrain(
+        desk,
+        name,
+        Condition(if_match=form.text("etag")),
+        from_form(DrainGiven, form).reason,
+    )
     return redirect_after("undrained", "/node", name=name)

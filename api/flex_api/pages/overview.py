@@ -33,12 +33,18 @@ SOON = timedelta(days=2)
 
 @router.get("/", response_class=HTMLResponse)
 def overview(desk: Viewer) -> Response:
-    """The plan that waits, or the partition in force; before the first plan, what to do to get there."""
+    """The plan that waits, or the partition in force; before the first plan, what to do to get
+    there.
+    """
     heads = desk.views.headlines()
     if not heads:
         return show(desk, "welcome.html", "/", nodes=len(desk.world().nodes))
     shown = plan_to_look_at(desk, heads)
-    data, page = desk.views.of("overview", (*PLANS, *PINS), lambda: _content(desk, desk.views.plan(shown.id), heads))
+    data, page = desk.views.of(
+        "overview",
+        (*PLANS, *PINS),
+        lambda: _content(desk, desk.views.plan(shown.id), heads),
+    )
     return show(
         desk,
         "overview.html",
@@ -63,8 +69,14 @@ def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     return waits(heads, base) or in_force or heads[0]
 
 
-def _content(desk: Desk, plan: Plan, heads: tuple[Headline, ...]) -> tuple[ReportData, Content]:
-    earlier = [present.plan_row(one) for one in heads if one.created < plan.created and one.state != "discarded"]
+def _content(
+    desk: Desk, plan: Plan, heads: tuple[Headline, ...]
+) -> tuple[ReportData, Content]:
+    earlier = [
+        present.plan_row(one)
+        for one in heads
+        if one.created < plan.created and one.state != "discarded"
+    ]
     data = ReportData(
         cluster=desk.settings.cluster.name,
         made=desk.now,
@@ -88,11 +100,18 @@ def _cards(desk: Desk) -> Iterator[Tile]:
     found = room(sent.sum(axis=0).tolist(), busy[0])
     if found is None:
         return
-    said = f"the busiest node works {words.share(found.busy)} of its busiest hour; visitors {_grow(found.growth)}"
+    said = (
+        f"the busiest node works {words.share(found.busy)} of its busiest hour; "
+        f"visitors {_grow(found.growth)}"
+    )
     if found.days is None:
         yield Tile("Room", "for a long time at the present growth", said)
     else:
-        yield Tile(words.count(found.days, "day"), "until a node is busy all the time, at the present growth", said)
+        yield Tile(
+            words.count(found.days, "day"),
+            "until a node is busy all the time, at the present growth",
+            said,
+        )
 
 
 def _grow(growth: float) -> str:
@@ -100,7 +119,15 @@ def _grow(growth: float) -> str:
 
 
 def _forecasts(desk: Desk, plan: Plan | None) -> list[ForecastRow]:
-    return [one for one in desk.views.plan_output(plan.id).forecasts if one.policy == "after"] if plan else []
+    return (
+        [
+            one
+            for one in desk.views.plan_output(plan.id).forecasts
+            if one.policy == "after"
+        ]
+        if plan
+        else []
+    )
 
 
 def _large(desk: Desk) -> list[str]:
@@ -109,7 +136,11 @@ def _large(desk: Desk) -> list[str]:
     nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
     columns = [found.columns[name] for name in ("access_bytes", "working_set")]
     over = np.logical_or.reduce([each * nodes > each.sum() for each in columns])
-    return [str(found.sites[row]) for row in found.order("-access_bytes") if over[row]] if over.any() else []
+    return (
+        [str(found.sites[row]) for row in found.order("-access_bytes") if over[row]]
+        if over.any()
+        else []
+    )
 
 
 def _ending(desk: Desk) -> Iterator[tuple[Notice, str]]:

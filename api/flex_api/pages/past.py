@@ -1,6 +1,8 @@
-"""What became of the nights before, small enough to keep: their moves, and how good their predictions were.
+"""What became of the nights before, small enough to keep: their moves, and how good their
+predictions were.
 
-In go the views of a desk, out come rows. Plans are large; they are read once after each change and forgotten again.
+In go the views of a desk, out come rows. Plans are large; they are read once after each change and
+forgotten again.
 """
 
 from __future__ import annotations
@@ -45,15 +47,23 @@ def past(desk: Desk) -> tuple[Past, ...]:
 
 
 def sent_lately(desk: Desk) -> pd.DataFrame | None:
-    """What each site sent in the last periods, a column each; None while it is being read: of many it takes a while."""
+    """What each site sent in the last periods, a column each; None while it is being read: of many
+    it takes a while.
+    """
     store, period = desk.house.store, desk.views.catalogue().period
     if period is None:
         return pd.DataFrame()
-    return desk.house.later.ask("sent in the last periods", lambda: store.bytes_sent(period, PERIODS))
+    return desk.house.later.ask(
+        "sent in the last periods", lambda: store.bytes_sent(period, PERIODS)
+    )
 
 
 def _past(desk: Desk) -> tuple[Past, ...]:
-    return tuple(_row(one) for one in desk.house.store.plans(MOST, state="applied") if one.settled)
+    return tuple(
+        _row(one)
+        for one in desk.house.store.plans(MOST, state="applied")
+        if one.settled
+    )
 
 
 def _row(plan: Plan) -> Past:
@@ -64,14 +74,22 @@ def _row(plan: Plan) -> Past:
         settled=plan.settled,
         before=plan.before.worst if plan.before else None,
         after=plan.after.worst,
-        moves=tuple((move.site, move.source or "", move.target or "") for move in plan.moves[:MOST_MOVES]),
+        moves=tuple(
+            (move.site, move.source or "", move.target or "")
+            for move in plan.moves[:MOST_MOVES]
+        ),
         error=measured.error if measured else None,
         predicted=measured.nodes if measured else (),
     )
 
 
-def of_site(found: tuple[Past, ...], site: str) -> tuple[tuple[datetime, str, str, str], ...]:
+def of_site(
+    found: tuple[Past, ...], site: str
+) -> tuple[tuple[datetime, str, str, str], ...]:
     """When it moved, from where, to where, and by which plan."""
     return tuple(
-        (one.settled, source, target, one.plan) for one in found for name, source, target in one.moves if name == site
+        (one.settled, source, target, one.plan)
+        for one in found
+        for name, source, target in one.moves
+        if name == site
     )

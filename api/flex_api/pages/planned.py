@@ -1,7 +1,8 @@
-"""What the page of a plan shows besides the plan: its pictures, and why busy sites stay where they are.
+"""What the page of a plan shows besides the plan: its pictures, and why busy sites stay where they
+are.
 
-In go a desk and a plan, out come geometries and sentences. A site that does not move is explained by what the plan
-says of it, never by a second search.
+In go a desk and a plan, out come geometries and sentences. A site that does not move is explained
+by what the plan says of it, never by a second search.
 """
 
 from __future__ import annotations
@@ -54,20 +55,36 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[Kept, ...]:
     moving = {move.site for move in plan.moves}
     sent = found.columns["access_bytes"]
     total = max(int(np.sum(sent)), 1)
-    busiest = [row for row in found.order("-access_bytes")[: BUSIEST + len(moving)] if found.sites[row] not in moving]
+    busiest = [
+        row
+        for row in found.order("-access_bytes")[: BUSIEST + len(moving)]
+        if found.sites[row] not in moving
+    ]
     stopped = {site: stop for stop in reversed(plan.stops) for site in stop.sites}
     put_off = {move.site: move.reason for move in reversed(plan.put_off)}
     edited = {edit.name for edit in plan.said.edits}
     kept = []
     for row in busiest[:BUSIEST]:
         site = str(found.sites[row])
-        why = EDITED if name_of(site) in edited else _why(site, pins.get(site), stopped, put_off, plan)
+        why = (
+            EDITED
+            if name_of(site) in edited
+            else _why(site, pins.get(site), stopped, put_off, plan)
+        )
         kept.append(Kept(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why))
     return tuple(kept)
 
 
-def _why(site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], plan: Plan) -> str:
-    """What was found when the plan was made: of a rule that is named, that the site would move without it."""
+def _why(
+    site: str,
+    pin: Pin | None,
+    stopped: Mapping[str, Stop],
+    put_off: Mapping[str, str],
+    plan: Plan,
+) -> str:
+    """What was found when the plan was made: of a rule that is named, that the site would move
+    without it.
+    """
     if pin and pin.excluded:
         return f"somebody excluded it{_because(pin)}"
     if site in put_off:

@@ -1,4 +1,6 @@
-"""Plans: what would move and why, what DNS would say, what stands in the way; and the yes or no of a person."""
+"""Plans: what would move and why, what DNS would say, what stands in the way; and the yes or no of
+a person.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ from flex_api.pages.planned import figures, kept_apart
 from flex_api.pictures.lines import Lines, Value, lines
 from flex_api.routes import changes, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
-from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, MovesPage, PlanGiven, PlansPage, RollbackGiven
+from flex_api.schemas.rest import (
+    ApplyGiven,
+    ApprovalGiven,
+    JobShown,
+    MovesPage,
+    PlanGiven,
+    PlansPage,
+    RollbackGiven,
+)
 from flex_api.schemas.supposed import FrontierOutput, PointRow
 from flex_api.told import text
 from flex_api.web.session import Approver, Desk, Operator, Viewer
@@ -35,7 +45,9 @@ PUT_OFF = 300
 
 @router.get("/plans", response_class=HTMLResponse)
 def latest(desk: Viewer, request: Request) -> Response:
-    """The one that waits, or the one in force: nobody comes here for a list. What was chosen to see of it is kept."""
+    """The one that waits, or the one in force: nobody comes here for a list. What was chosen to see
+    of it is kept.
+    """
     heads = desk.views.headlines()
     if heads:
         query = f"?{request.url.query}" if request.url.query else ""
@@ -47,18 +59,31 @@ def latest(desk: Viewer, request: Request) -> Response:
 def every(desk: Viewer, request: Request) -> Response:
     query = from_query(PlansQuery, request)
     found = as_model(PlansPage, plans.plans(desk, query))
-    return show(desk, "plans.html", "/plans", found=found, query=query, following=following(request, found.next))
+    return show(
+        desk,
+        "plans.html",
+        "/plans",
+        found=found,
+        query=query,
+        following=following(request, found.next),
+    )
 
 
 @router.get("/plans/{plan}", response_class=HTMLResponse)
-def plan(desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()] = "moves") -> Response:
+def plan(
+    desk: Viewer, request: Request, plan: str, tab: Annotated[Tab, Query()] = "moves"
+) -> Response:
     chosen = plans.the_plan(desk, plan)
     output = desk.views.plan_output(chosen.id)
     values: dict[str, object] = {}
     if tab == "moves":
         query = from_query(MovesQuery, request, "tab")
         found = as_model(MovesPage, plans.moves(desk, chosen.id, query))
-        values = {"found": found, "query": query, "following": following(request, found.next)}
+        values = {
+            "found": found,
+            "query": query,
+            "following": following(request, found.next),
+        }
     if tab == "frontier":
         values = _frontier(desk, chosen)
     if tab == "kept":
@@ -97,10 +122,17 @@ def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
     found = desk.house.later.ask("frontier", lambda: supposing.frontier_of(world))
     if found is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
-    named = {0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"}
+    named = {
+        0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"
+    }
     if not onward:
         named |= {chosen.scratch_moves: "from scratch", len(chosen.moves): "this plan"}
-    return {"frontier": found, "curve": curve(found, None if onward else chosen), "named": named, "onward": onward}
+    return {
+        "frontier": found,
+        "curve": curve(found, None if onward else chosen),
+        "named": named,
+        "onward": onward,
+    }
 
 
 def curve(found: FrontierOutput, plan: Plan | None) -> Lines:
@@ -108,8 +140,16 @@ def curve(found: FrontierOutput, plan: Plan | None) -> Lines:
     marked: list[tuple[str, str, list[Value]]] = []
     if plan is not None:
         said = f"{len(plan.moves):,} moves, {plan.after.worst:.1%}"
-        marked = [("this plan", "two", [Value(len(plan.moves), plan.after.worst, said, strong=True)])]
-    return points_of(found.items, found.tolerance_ratio, marked, ((found.trigger_ratio, "trigger"),))
+        marked = [
+            (
+                "this plan",
+                "two",
+                [Value(len(plan.moves), plan.after.worst, said, strong=True)],
+            )
+        ]
+    return points_of(
+        found.items, found.tolerance_ratio, marked, ((found.trigger_ratio, "trigger"),)
+    )
 
 
 def points_of(
@@ -120,13 +160,19 @@ def points_of(
 ) -> Lines:
     """Imbalance over moves."""
     drawn = [
-        Value(one.moves, one.worst_ratio, f"{one.moves:,} moves leave the worst node {one.worst_ratio:.1%} off")
+        Value(
+            one.moves,
+            one.worst_ratio,
+            f"{one.moves:,} moves leave the worst node {one.worst_ratio:.1%} off",
+        )
         for one in points
     ]
     step = max(len(drawn) // 6, 1)
     return lines(
         "What more moves would buy",
-        f"From {drawn[0].text} to {drawn[-1].text}." if drawn else "Nothing can be moved.",
+        f"From {drawn[0].text} to {drawn[-1].text}."
+        if drawn
+        else "Nothing can be moved.",
         [("best with so many moves", "one", drawn), *marked],
         _apart([(one.at, f"{one.at:,.0f}") for one in drawn[::step]]),
         aim=aim,
@@ -163,13 +209,17 @@ def make(desk: Operator, form: TheForm) -> Response:
 def approval(desk: Approver, plan: str, form: TheForm) -> Response:
     said = from_form(ApprovalGiven, form)
     changes.approval(desk, plan, said)
-    return redirect_after("approved" if said.decision == "approve" else "rejected", f"/plans/{plan}")
+    return redirect_after(
+        "approved" if said.decision == "approve" else "rejected", f"/plans/{plan}"
+    )
 
 
 @router.post("/plans/{plan}/apply")
 def apply(desk: Approver, plan: str, form: TheForm) -> Response:
     """The form carries the digest of what was looked at: another plan is not applied by it."""
-    answer = changes.apply(desk, plan, from_form(ApplyGiven, form), if_match=f'"{form.text("digest")}"')
+    answer = changes.apply(
+        desk, plan, from_form(ApplyGiven, form), if_match=f'"{form.text("digest")}"'
+    )
     return follow(as_model(JobShown, answer))
 
 
@@ -182,7 +232,9 @@ def discard(desk: Operator, plan: str, form: TheForm) -> Response:
 
 @router.post("/rollbacks")
 def rollback(desk: Operator, form: TheForm) -> Response:
-    return follow(as_model(JobShown, changes.rollback(desk, from_form(RollbackGiven, form))))
+    return follow(
+        as_model(JobShown, changes.rollback(desk, from_form(RollbackGiven, form)))
+    )
 
 
 def follow(job: JobShown) -> Response:

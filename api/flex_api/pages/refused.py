@@ -1,7 +1,8 @@
-"""What was refused: a page that says so; or the page with the form once more, with what was typed and what is wrong.
+"""What was refused: a page that says so; or the page with the form once more, with what was typed
+and what is wrong.
 
-In go a request and a problem, out comes the answer. The page of a form is made by its own route, as a browser that had
-gone back to it would be answered, under the status of the refusal.
+In go a request and a problem, out comes the answer. The page of a form is made by its own route, as
+a browser that had gone back to it would be answered, under the status of the refusal.
 """
 
 from __future__ import annotations
@@ -28,13 +29,25 @@ IN_PAGES = {
     "precondition-failed": "see below what has changed, then decide again",
 }
 # What the route that refused left behind, which is not for the page.
-OF_THE_ROUTE = ("route", "endpoint", "path_params", "fastapi_inner_astack", "fastapi_function_astack")
+OF_THE_ROUTE = (
+    "route",
+    "endpoint",
+    "path_params",
+    "fastapi_inner_astack",
+    "fastapi_function_astack",
+)
 OF_THE_BODY = (b"content-type", b"content-length")
 
 
 def refuse(request: Request, told: Problem, back: str) -> Response:
-    told = told.model_copy(update={"next_step": IN_PAGES.get(told.code, told.next_step)})
-    if request.method == "POST" and getattr(request.state, "form", None) and back != "/":
+    told = told.model_copy(
+        update={"next_step": IN_PAGES.get(told.code, told.next_step)}
+    )
+    if (
+        request.method == "POST"
+        and getattr(request.state, "form", None)
+        and back != "/"
+    ):
         return Again(request, told, back)
     return page(request, told, back)
 
@@ -47,14 +60,20 @@ def page(request: Request, told: Problem, back: str) -> HTMLResponse:
 
 
 def plain_page(request: Request, told: Problem, back: str) -> str:
-    """Where the store must not be asked, or nobody knows who asks: without what is wrong now, and who somebody is."""
+    """Where the store must not be asked, or nobody knows who asks: without what is wrong now, and
+    who somebody is.
+    """
     known = getattr(request.state, "caller", None) is not None
     return report.page(
         "pages/problem.html",
         told=told,
         back=back,
         theme=theme(request),
-        pages=[one for one in PAGES if known and request.state.caller.may(TAKES.get(one[0], "viewer"))],
+        pages=[
+            one
+            for one in PAGES
+            if known and request.state.caller.may(TAKES.get(one[0], "viewer"))
+        ],
     )
 
 
@@ -87,11 +106,17 @@ class Again(Response):
         url = urlsplit(self.back)
         refusal = Refusal(scope["path"], Sent(Form(self.request.state.form), self.told))
         return {
-            **{name: value for name, value in scope.items() if name not in OF_THE_ROUTE},
+            **{
+                name: value for name, value in scope.items() if name not in OF_THE_ROUTE
+            },
             "method": "GET",
             "path": unquote(url.path),
             "raw_path": url.path.encode(),
             "query_string": url.query.encode(),
-            "headers": [(name, value) for name, value in scope["headers"] if name not in OF_THE_BODY],
+            "headers": [
+                (name, value)
+                for name, value in scope["headers"]
+                if name not in OF_THE_BODY
+            ],
             "state": {**scope["state"], "refusal": refusal},
         }

@@ -25,7 +25,9 @@ MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A site on several nodes: what all of it asks, and what each of its nodes is asked on the mean."""
+    """A site on several nodes: what all of it asks, and what each of its nodes is asked on the
+    mean.
+    """
 
     site: str
     nodes: tuple[str, ...]
@@ -35,13 +37,25 @@ class Shared:
 
 
 @router.get("/routing", response_class=HTMLResponse)
-def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
+def page(
+    desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
+) -> Response:
     found = desk.views.catalogue()
-    pools = {pool.site: pool for pool in routing_of(desk).routed.pools} if desk.settings.routing.on else {}
-    replicated = [row for row in found.order("-access_bytes").tolist() if found.first[row + 1] - found.first[row] > 1]
+    pools = (
+        {pool.site: pool for pool in routing_of(desk).routed.pools}
+        if desk.settings.routing.on
+        else {}
+    )
+    replicated = [
+        row
+        for row in found.order("-access_bytes").tolist()
+        if found.first[row + 1] - found.first[row] > 1
+    ]
     chosen = [row for row in replicated if name in str(found.sites[row])]
     # One that is away keeps whoever asks it waiting.
-    heard = desk.house.later.ask("distributors", lambda: distributors(desk), lasting=GOOD)
+    heard = desk.house.later.ask(
+        "distributors", lambda: distributors(desk), lasting=GOOD
+    )
     return show(
         desk,
         "routing.html",
@@ -62,7 +76,9 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
 def _shares(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
     site, values = str(found.sites[row]), found.measures(row)
     nodes = tuple(found.nodes_of(row))
-    return Shared(site, nodes, values["access_bytes"], values["working_set"], pools.get(site))
+    return Shared(
+        site, nodes, values["access_bytes"], values["working_set"], pools.get(site)
+    )
 
 
 def _share(found: Catalogue, rows: list[int]) -> float:

@@ -15,7 +15,13 @@ from flex_api.pages.forms import TheForm, from_form, moment, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
-from flex_api.schemas.rest import FreezeGiven, FreezeShown, TokenGiven, TokenMade, TokensPage
+from flex_api.schemas.rest import (
+    FreezeGiven,
+    FreezeShown,
+    TokenGiven,
+    TokenMade,
+    TokensPage,
+)
 from flex_api.settings import file as config
 from flex_api.told import words
 from flex_api.web.answers import Condition, etag
@@ -26,7 +32,10 @@ router = APIRouter(include_in_schema=False)
 # A section with more settings than these is folded.
 FEW = 20
 # What is told in bytes, and spans as JSON has them.
-SIZES, MIB = ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body"), 2**20
+SIZES, MIB = (
+    ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body"),
+    2**20,
+)
 SPAN = r"P(?=.)(\d+D)?(T(\d+H)?(\d+M)?([\d.]+S)?)?"
 
 
@@ -39,7 +48,9 @@ def _page(desk: Desk, made: TokenMade | None = None) -> Response:
     """With the secret of a token that was just made: it is shown in this one answer."""
     frozen = as_model(FreezeShown, freeze.freeze(desk))
     known = (
-        as_model(TokensPage, tokens.tokens(desk, TokensQuery(limit=1000))).items if desk.caller.may("admin") else None
+        as_model(TokensPage, tokens.tokens(desk, TokensQuery(limit=1000))).items
+        if desk.caller.may("admin")
+        else None
     )
     answer = show(
         desk,
@@ -59,14 +70,19 @@ def _page(desk: Desk, made: TokenMade | None = None) -> Response:
     return answer
 
 
-def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+def _sections(
+    settings: config.Settings,
+) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """By the table of the file that they are in: names, values, and whether the file says them."""
     stated = config.keys_set(settings)
     rows = [
         (name, _value(name, value), name in stated)
         for name, value in config.flat(config.mask_secrets(settings)).items()
     ]
-    return [(name, list(each)) for name, each in groupby(rows, lambda row: re.split(r"[.\[]", row[0])[0])]
+    return [
+        (name, list(each))
+        for name, each in groupby(rows, lambda row: re.split(r"[.\[]", row[0])[0])
+    ]
 
 
 def _value(name: str, value: object) -> str:
@@ -96,14 +112,18 @@ def stop(desk: Operator, form: TheForm) -> Response:
 
 @router.post("/settings/thaw")
 def go_on(desk: Operator, form: TheForm) -> Response:
-    freeze.thaw(desk, Condition(if_match=form.text("etag")), from_form(FreezeGiven, form).reason)
+    freeze.thaw(
+        desk, Condition(if_match=form.text("etag")), from_form(FreezeGiven, form).reason
+    )
     return redirect_after("thawed", "/settings")
 
 
 @router.post("/settings/tokens")
 def create(desk: Admin, form: TheForm) -> Response:
     """Answered at once and not led on: nothing keeps the secret for a second page."""
-    return _page(desk, as_model(TokenMade, tokens.create(desk, from_form(TokenGiven, form))))
+    return _page(
+        desk, as_model(TokenMade, tokens.create(desk, from_form(TokenGiven, form)))
+    )
 
 
 @router.post("/settings/tokens/{token}/revoke")

@@ -1,7 +1,7 @@
 """Simulate: this cluster's own logs through a model of it, under several policies side by side.
 
-The work is done aside when somebody asks for it, on as many of the latest accesses as anybody waits for;
-`flex simulate` takes whole logs and every option.
+The work is done aside when somebody asks for it, on as many of the latest accesses as anybody waits
+for; `flex simulate` takes whole logs and every option.
 """
 
 from __future__ import annotations
@@ -76,11 +76,15 @@ class Told:
 
 
 @router.get("/simulate", response_class=HTMLResponse)
-def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
+def page(
+    desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = ""
+) -> Response:
     wanted = from_query_form(Asked, request, "ask", "done")
     nodes = desk.world().nodes
     count = min(wanted.nodes or max(len(nodes), 1), 64)
-    mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
+    mib = wanted.ram_mib or max(
+        min((node.ram for node in nodes), default=64 * MIB) // MIB, 1
+    )
     policies = [name for name in wanted.policies if name in EVERY]
     found = _answer(desk, policies, count, mib, wanted.model) if ask else None
     return show(
@@ -101,24 +105,48 @@ def page(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=
     )
 
 
-def _answer(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told | None:
+def _answer(
+    desk: Desk, policies: list[str], nodes: int, mib: int, model: str
+) -> Told | None:
     """None while it is being worked out."""
-    question = f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in {model}, {period_to_replay(desk)}"
-    return desk.house.later.ask(question, lambda: _simulate(desk, policies, nodes, mib, model))
+    question = (
+        f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in "
+        f"{model}, {period_to_replay(desk)}"
+    )
+    return desk.house.later.ask(
+        question, lambda: _simulate(desk, policies, nodes, mib, model)
+    )
 
 
-def _simulate(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> Told:
+def _simulate(
+    desk: Desk, policies: list[str], nodes: int, mib: int, model: str
+) -> Told:
     """Raises Unknown where no access of the period was kept."""
     period = period_to_replay(desk)
-    trace, rate = simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES)
+    trace, rate = simulating.of_own_logs(
+        desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES
+    )
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
-    results = tuple(result for _, result in comparing.compare_policies(trace, [cluster], policies))
-    misses = [(one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results]
-    served = [(one.policy, one.throughput, words.rate(one.throughput if one.seconds else None)) for one in results]
+    results = tuple(
+        result for _, result in comparing.compare_policies(trace, [cluster], policies)
+    )
+    misses = [
+        (one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results
+    ]
+    served = [
+        (
+            one.policy,
+            one.throughput,
+            words.rate(one.throughput if one.seconds else None),
+        )
+        for one in results
+    ]
     return Told(
         accesses=len(trace.target),
         period=period,
         results=results,
         misses=quantities("Share of requests read from disk", misses, strong="flex"),
-        served=quantities("Requests a second the cluster can serve", served, strong="flex"),
+        served=quantities(
+            "Requests a second the cluster can serve", served, strong="flex"
+        ),
     )

@@ -1,7 +1,8 @@
-"""One site: what it asked, when, how few of its files that was, where it was, why it is there; and wishes for it.
+"""One site: what it asked, when, how few of its files that was, where it was, why it is there; and
+wishes for it.
 
-What takes reading logs or building a problem is a part of its own, asked for by the page when it is looked at, or by
-a link where there is no script.
+What takes reading logs or building a problem is a part of its own, asked for by the page when it is
+looked at, or by a link where there is no script.
 """
 
 from __future__ import annotations
@@ -32,7 +33,15 @@ from flex_api.pages.forms import (
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.past import of_site, past
 from flex_api.pages.trouble import latest_weeks
-from flex_api.pictures.lines import Heat, Lines, Value, hour_of_week, lines, week, weeks_of
+from flex_api.pictures.lines import (
+    Heat,
+    Lines,
+    Value,
+    hour_of_week,
+    lines,
+    week,
+    weeks_of,
+)
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
@@ -70,19 +79,34 @@ def site(
     request: Request,
     name: Annotated[str, Query(max_length=4000)],
     part: Annotated[Part, Query()] = "",
-    of: Annotated[str | None, Query(max_length=100, description="the campaign that the form is about")] = None,
+    of: Annotated[
+        str | None,
+        Query(max_length=100, description="the campaign that the form is about"),
+    ] = None,
 ) -> Response:
     find_row(desk.views.catalogue(), name)
     row = as_model(SiteRow, sites.site(desk, name))
-    profile = as_model(ProfilePage, sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)))
-    wishes = [pins.pin_model(desk, pin) for pin in desk.views.wishes().get(row.site, ())]
+    profile = as_model(
+        ProfilePage,
+        sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)),
+    )
+    wishes = [
+        pins.pin_model(desk, pin) for pin in desk.views.wishes().get(row.site, ())
+    ]
     chosen = _chosen(wishes, of)
-    parts: dict[str, object] = {"why": None, "files": None, "hours": None, "preview": None}
+    parts: dict[str, object] = {
+        "why": None,
+        "files": None,
+        "hours": None,
+        "preview": None,
+    }
     refusal = None
     if part:
         question = f"{part} of {row.site} {request.url.query}"
         try:
-            parts[part] = desk.house.later.ask(question, lambda: PARTS[part](desk, row.site, request))
+            parts[part] = desk.house.later.ask(
+                question, lambda: PARTS[part](desk, row.site, request)
+            )
         except FlexError as error:
             if part != "preview":
                 raise
@@ -110,7 +134,9 @@ def site(
 
 
 def _chosen(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
-    """The wish that the form is about: the one that is asked for, else the standing one, else the first campaign."""
+    """The wish that the form is about: the one that is asked for, else the standing one, else the
+    first campaign.
+    """
     if of is None:
         return wishes[0] if wishes else None
     return next((one for one in wishes if one.campaign == of), None)
@@ -118,18 +144,40 @@ def _chosen(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
 
 def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
     rows = profile.items[::-1]
-    labels = [(float(at), f"{row.start:%d %b}") for at, row in enumerate(rows)][:: max(len(rows) // 5, 1)]
+    labels = [(float(at), f"{row.start:%d %b}") for at, row in enumerate(rows)][
+        :: max(len(rows) // 5, 1)
+    ]
 
     def drawn(title: str, values: list[tuple[float, str]]) -> Lines:
         marks = [Value(at, value, said) for at, (value, said) in enumerate(values)]
-        return lines(title, f"From {values[0][1]} to {values[-1][1]}.", [(title, "one", marks)], labels, say=words.size)
+        return lines(
+            title,
+            f"From {values[0][1]} to {values[-1][1]}.",
+            [(title, "one", marks)],
+            labels,
+            say=words.size,
+        )
 
-    sent = [(row.access_bytes / (row.end - row.start).total_seconds(), row) for row in rows]
+    sent = [
+        (row.access_bytes / (row.end - row.start).total_seconds(), row) for row in rows
+    ]
     return (
-        drawn("Sent a second", [(value, f"{words.size(value)} a second, {row.start:%d %b}") for value, row in sent]),
+        drawn(
+            "Sent a second",
+            [
+                (value, f"{words.size(value)} a second, {row.start:%d %b}")
+                for value, row in sent
+            ],
+        ),
         drawn(
             "Working set",
-            [(row.working_set_bytes, f"{words.size(row.working_set_bytes)}, {row.start:%d %b}") for row in rows],
+            [
+                (
+                    row.working_set_bytes,
+                    f"{words.size(row.working_set_bytes)}, {row.start:%d %b}",
+                )
+                for row in rows
+            ],
         ),
     )
 
@@ -149,15 +197,25 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
     """Requests of each hour of the week, on the mean of the last weeks."""
     period = latest_weeks(desk, WEEKS)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
-    hour, requests = found["hour"].to_numpy(dtype=np.int64), found["requests"].to_numpy(dtype=np.int64)
+    hour, requests = (
+        found["hour"].to_numpy(dtype=np.int64),
+        found["requests"].to_numpy(dtype=np.int64),
+    )
     passed = max(len(np.unique(weeks_of(hour))), 1)
-    return week("Requests", np.bincount(hour_of_week(hour), weights=requests, minlength=7 * 24) / passed, "requests")
+    return week(
+        "Requests",
+        np.bincount(hour_of_week(hour), weights=requests, minlength=7 * 24) / passed,
+        "requests",
+    )
 
 
 def _preview(desk: Desk, name: str, request: Request) -> Preview:
     form = form_of_query(request)
     wish, campaign = from_form(PinGiven, form, **_moments(form)), _campaign(form)
-    return supposing.with_pin(desk.world(), Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)))
+    return supposing.with_pin(
+        desk.world(),
+        Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)),
+    )
 
 
 PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview}
@@ -166,11 +224,15 @@ PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview}
 def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:
     """What stands in the form: what is being tried out, else what is wished for already."""
     if request.query_params.get("part") == "preview":
-        stated: dict[str, object] = {name: request.query_params.get(name, "") for name in FIELDS}
+        stated: dict[str, object] = {
+            name: request.query_params.get(name, "") for name in FIELDS
+        }
         return stated | {name: str(stated[name])[:16] for name in MOMENTS}
     if pin is None:
         return {**dict.fromkeys(FIELDS, ""), "min_replicas": 1}
-    moments = {name: f"{at:%Y-%m-%dT%H:%M}" for name in MOMENTS if (at := getattr(pin, name))}
+    moments = {
+        name: f"{at:%Y-%m-%dT%H:%M}" for name in MOMENTS if (at := getattr(pin, name))
+    }
     return {
         **dict.fromkeys(MOMENTS, ""),
         **{name: " ".join(getattr(pin, name)) for name in SEVERAL},
@@ -191,11 +253,17 @@ def put(desk: Operator, form: TheForm) -> Response:
     name, campaign, moments = form.text("name"), _campaign(form), _moments(form)
     wanted = from_form(PinGiven, form, **moments)
     if form.text("do") == "preview":
-        others = {key: form.text(key) for key in FIELDS if key not in SEVERAL and key not in MOMENTS}
+        others = {
+            key: form.text(key)
+            for key in FIELDS
+            if key not in SEVERAL and key not in MOMENTS
+        }
         stated = others | {key: " ".join(form.words(key)) for key in SEVERAL}
         stated |= {key: at.isoformat() for key, at in moments.items()}
         return RedirectResponse(
-            address("/site", name=name, part="preview", of=form.text("of"), **stated) + "#preview", 303
+            address("/site", name=name, part="preview", of=form.text("of"), **stated)
+            + "#preview",
+            303,
         )
     # Under another name it is a wish of its own, which nobody may have made yet.
     condition = _condition(form.text("etag") if campaign == form.text("of") else "")
@@ -208,7 +276,11 @@ def put(desk: Operator, form: TheForm) -> Response:
 
 @router.post("/site/unpin")
 def drop(desk: Operator, form: TheForm) -> Response:
-    name, campaign, condition = form.text("name"), _campaign(form), _condition(form.text("etag"))
+    name, campaign, condition = (
+        form.text("name"),
+        _campaign(form),
+        _condition(form.text("etag")),
+    )
     reason = from_form(PinGiven, form).reason
     if campaign:
         pins.delete_campaign(desk, name, campaign, condition, reason)
@@ -227,7 +299,8 @@ def _campaign(form: Form) -> str:
     if name and not re.fullmatch(pins.CAMPAIGN, name):
         raise BadInput(
             "the field campaign",
-            f"{name[:40]!r} is no name of a campaign: letters, digits, dots, dashes and underscores, at most 100",
+            f"{name[:40]!r} is no name of a campaign: letters, digits, dots, dashes "
+            "and underscores, at most 100",
             kept="nothing was changed",
             advice="correct it and send it again",
         )

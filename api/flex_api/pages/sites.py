@@ -46,10 +46,16 @@ def every(desk: Viewer, request: Request) -> Response:
     zoom = _zoom(request)
     query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
     found = as_model(SitesPage, sites.sites(desk, query))
-    seconds = (found.period_end - found.period_start).total_seconds() if found.period_start and found.period_end else 0
+    seconds = (
+        (found.period_end - found.period_start).total_seconds()
+        if found.period_start and found.period_end
+        else 0
+    )
     known = desk.views.catalogue()
     picture, table = (
-        _cloud(desk, known, zoom) if zoom else desk.views.of("cloud", (*SITES, *PINS), lambda: _cloud(desk, known, {}))
+        _cloud(desk, known, zoom)
+        if zoom
+        else desk.views.of("cloud", (*SITES, *PINS), lambda: _cloud(desk, known, {}))
     )
     return show(
         desk,
@@ -76,7 +82,11 @@ def every(desk: Viewer, request: Request) -> Response:
 def _zoom(request: Request) -> dict[str, int]:
     """Between which working sets and bytes sent sites are drawn; what is no number draws all."""
     stated = {name: request.query_params.get(name, "") for name, _ in ZOOMS}
-    return {name: int(text) for name, text in stated.items() if re.fullmatch("[0-9]{1,18}", text)}
+    return {
+        name: int(text)
+        for name, text in stated.items()
+        if re.fullmatch("[0-9]{1,18}", text)
+    }
 
 
 def _cloud(
@@ -86,13 +96,24 @@ def _cloud(
     if not len(found.sites):
         return None, ()
     nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
-    rows = [row for row in (found.row_of(site) for site in desk.views.pins()) if row is not None]
+    rows = [
+        row
+        for row in (found.row_of(site) for site in desk.views.pins())
+        if row is not None
+    ]
     share = int(held.sum()) / nodes, int(sent.sum()) / nodes
     marked = np.array(sorted(rows), dtype=np.int64)
     drawn = _between(held, zoom, "held") & _between(sent, zoom, "sent")
     rings = np.searchsorted(np.flatnonzero(drawn), marked[drawn[marked]])
     held, sent = held[drawn], sent[drawn]
-    picture = charts_cloud.cloud("Sites by working set and bytes sent", found.sites[drawn], held, sent, share, rings)
+    picture = charts_cloud.cloud(
+        "Sites by working set and bytes sent",
+        found.sites[drawn],
+        held,
+        sent,
+        share,
+        rings,
+    )
     return picture, charts_cloud.decades(held, sent)
 
 
@@ -114,16 +135,22 @@ def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
     rows = sent.reindex(list(shown), fill_value=0)
     return {
         site: course(
-            f"Sent in the last {words.count(len(values), 'period')}, {words.size(values[-1])} in the last", values
+            f"Sent in the last {words.count(len(values), 'period')}, "
+            f"{words.size(values[-1])} in the last",
+            values,
         )
-        for site, values in zip(rows.index.tolist(), rows.to_numpy().tolist(), strict=True)
+        for site, values in zip(
+            rows.index.tolist(), rows.to_numpy().tolist(), strict=True
+        )
         if len(values) > 1
     }
 
 
 def _between(values: np.ndarray, zoom: Mapping[str, int], name: str) -> np.ndarray:
     most = np.iinfo(np.int64).max
-    drawn: np.ndarray = (values >= zoom.get(f"{name}_from", 0)) & (values <= zoom.get(f"{name}_to", most))
+    drawn: np.ndarray = (values >= zoom.get(f"{name}_from", 0)) & (
+        values <= zoom.get(f"{name}_to", most)
+    )
     return drawn
 
 
@@ -132,7 +159,11 @@ def _with(request: Request) -> Callable[[str, str], str]:
     plain = request.url.remove_query_params(["cursor", "done"])
 
     def address(name: str, value: str) -> str:
-        url = plain.include_query_params(**{name: value}) if value else plain.remove_query_params(name)
+        url = (
+            plain.include_query_params(**{name: value})
+            if value
+            else plain.remove_query_params(name)
+        )
         return f"{url.path}?{url.query}" if url.query else url.path
 
     return address
@@ -143,24 +174,37 @@ def table(desk: Viewer, request: Request) -> StreamingResponse:
     """All that are asked for, as the page sorts and filters them."""
     query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
     found = desk.views.catalogue()
-    rows, _ = found.page(sites.sites_wanted(desk, query), query.sort, len(found.sites), None)
+    rows, _ = found.page(
+        sites.sites_wanted(desk, query), query.sort, len(found.sites), None
+    )
     pinned = frozenset(desk.views.pins())
     headers = {"Content-Disposition": 'attachment; filename="sites.csv"'}
-    return StreamingResponse(_lines(found, rows, pinned), media_type="text/csv; charset=utf-8", headers=headers)
+    return StreamingResponse(
+        _lines(found, rows, pinned),
+        media_type="text/csv; charset=utf-8",
+        headers=headers,
+    )
 
 
 def _lines(found: Catalogue, rows: list[int], pinned: frozenset[str]) -> Iterator[str]:
     yield ",".join(COLUMNS) + "\r\n"
     for first in range(0, len(rows), PIECE):
         text = io.StringIO()
-        csv.writer(text).writerows(_line(found, row, pinned) for row in rows[first : first + PIECE])
+        csv.writer(text).writerows(
+            _line(found, row, pinned) for row in rows[first : first + PIECE]
+        )
         yield text.getvalue()
 
 
 def _line(found: Catalogue, row: int, pinned: frozenset[str]) -> list[object]:
     site, values = str(found.sites[row]), found.measures(row)
     numbers = [values[name] for name in COLUMNS[2:-1]]
-    return [_plain(site), _plain(" ".join(found.nodes_of(row))), *numbers, "yes" if site in pinned else "no"]
+    return [
+        _plain(site),
+        _plain(" ".join(found.nodes_of(row))),
+        *numbers,
+        "yes" if site in pinned else "no",
+    ]
 
 
 def _plain(text: str) -> str:

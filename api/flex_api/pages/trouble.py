@@ -1,7 +1,7 @@
 """What is wrong now, with the next step: said at the top of every page.
 
-In go the views of a desk, out come sentences, the most urgent first. Nothing is asked of a name server and no log is
-read: what a night or the page of DNS found out last is what is told.
+In go the views of a desk, out come sentences, the most urgent first. Nothing is asked of a name
+server and no log is read: what a night or the page of DNS found out last is what is told.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from flex_api.web.views import RUNS
 # After these the logs are looked at anew.
 JUDGED = (*RUNS, "ingest", "node.order", "node.put", "node.drop", "plan.settle")
 
-# Of a node that has been silent for weeks, the last line is in one of its latest readings; a sentence names few nodes.
+# Of a node that has been silent for weeks, the last line is in one of its latest readings; a
+# sentence names few nodes.
 LATEST, NAMED = 50, 5
 
 # Exit codes of runs that ended as they should, or wait for a person who is told of that otherwise.
@@ -39,7 +40,9 @@ WELL = (0, 22, 23, None)
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One thing a person should know; `step` leads on. What is not `urgent` waits for somebody without being wrong."""
+    """One thing a person should know; `step` leads on. What is not `urgent` waits for somebody
+    without being wrong.
+    """
 
     said: str
     step: str
@@ -49,8 +52,8 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """When the last line of all logs was written, by node in service when its own last line was, and what else is bad
-    about logs.
+    """When the last line of all logs was written, by node in service when its own last line was,
+    and what else is bad about logs.
     """
 
     last: datetime | None
@@ -64,14 +67,26 @@ def troubles(desk: Desk) -> tuple[Trouble, ...]:
 
 def _troubles(desk: Desk) -> Iterator[Trouble]:
     if frozen := freezing.frozen(desk.world()):
-        yield Trouble(_said_of_freeze(frozen), "Thaw it when changes may go on", "/settings#freeze")
-    if desk.house.watched and (trouble := desk.house.watched().trouble(datetime.now(UTC))):
         yield Trouble(
-            f"Nobody looks for dead nodes: {trouble}.", "See what flex serve says of the health watch", "/nodes"
+            _said_of_freeze(frozen),
+            "Thaw it when changes may go on",
+            "/settings#freeze",
+        )
+    if desk.house.watched and (
+        trouble := desk.house.watched().trouble(datetime.now(UTC))
+    ):
+        yield Trouble(
+            f"Nobody looks for dead nodes: {trouble}.",
+            "See what flex serve says of the health watch",
+            "/nodes",
         )
     for still in in_dns_still(desk):
         said = dead_text.told(dead.row(still))
-        yield Trouble(f"{said}.", "Mend what the last attempt says; flex nodes down tries at once", "/nodes")
+        yield Trouble(
+            f"{said}.",
+            "Mend what the last attempt says; flex nodes down tries at once",
+            "/nodes",
+        )
     heads = desk.views.headlines()
     for half in (one for one in heads if one.state == "applying"):
         yield Trouble(
@@ -81,13 +96,18 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
         )
     runs = desk.views.runs()
     if runs and (last := runs[0]).exit_code not in WELL:
-        yield Trouble(_said_of_run(last), "See what it said, mend that, run it again", "/history#runs")
+        yield Trouble(
+            _said_of_run(last),
+            "See what it said, mend that, run it again",
+            "/history#runs",
+        )
     yield from _of_settings(desk)
     yield from _legible(lambda: _of_logs(desk))
     yield from _of_dns(desk)
     if waiting := waits(heads, desk.views.base()[0]):
         yield Trouble(
-            f"A plan waits: {words.count(waiting.moves, 'move')}, made {words.ago(waiting.created, desk.now)}.",
+            f"A plan waits: {words.count(waiting.moves, 'move')}, made "
+            f"{words.ago(waiting.created, desk.now)}.",
             "Look it over",
             f"/plans/{waiting.id}",
             urgent=False,
@@ -95,25 +115,35 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
 
 
 def _of_settings(desk: Desk) -> Iterator[Trouble]:
-    """A process keeps the settings of its start, and what somebody has written since is easily taken for them."""
+    """A process keeps the settings of its start, and what somebody has written since is easily
+    taken for them.
+    """
     read, stale = config.read_from(desk.settings), config.stale(desk.settings)
     if read and stale:
         yield Trouble(
-            f"This server goes by the settings that it read {words.when(read.read)}; {_ended(stale)}",
-            "Run flex config check, then restart flex serve; the command line and nights go by the file already",
+            f"This server goes by the settings that it read {words.when(read.read)}; "
+            f"{_ended(stale)}",
+            "Run flex config check, then restart flex serve; the command line and "
+            "nights go by the file already",
             "/settings",
             urgent=False,
         )
 
 
 def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
-    """What there is to say; where a setting or a file cannot be used, that: every other part of a page needs it not."""
+    """What there is to say; where a setting or a file cannot be used, that: every other part of a
+    page needs it not.
+    """
     try:
         yield from tuple(found())
     except StoreError:
         raise
     except FlexError as error:
-        yield Trouble(_ended(str(error)), f"{error.advice[:1].upper()}{error.advice[1:]}", "/settings")
+        yield Trouble(
+            _ended(str(error)),
+            f"{error.advice[:1].upper()}{error.advice[1:]}",
+            "/settings",
+        )
 
 
 def _ended(sentence: str) -> str:
@@ -121,7 +151,9 @@ def _ended(sentence: str) -> str:
 
 
 def newest(desk: Desk) -> datetime | None:
-    """When the last line of all logs was written; None also where what says so cannot be read, which is told above."""
+    """When the last line of all logs was written; None also where what says so cannot be read,
+    which is told above.
+    """
     try:
         return hear_distributors(desk).last
     except StoreError:
@@ -133,11 +165,17 @@ def newest(desk: Desk) -> datetime | None:
 def waits(heads: tuple[Headline, ...], base: str) -> Headline | None:
     """The newest plan, where somebody has still to decide about it."""
     newest = heads[0] if heads else None
-    return newest if newest and newest.state == "proposed" and newest.base == base else None
+    return (
+        newest
+        if newest and newest.state == "proposed" and newest.base == base
+        else None
+    )
 
 
 def quality(desk: Desk) -> tuple[Period, Judged]:
-    """The logs, as the next plan would judge them: looked at anew after each run that read any, and every hour."""
+    """The logs, as the next plan would judge them: looked at anew after each run that read any, and
+    every hour.
+    """
     now = desk.house.clock()
     period = Period.days_before(now, desk.settings.profile.window.days)
     hour = now.replace(minute=0, second=0, microsecond=0)
@@ -156,7 +194,11 @@ def hear_distributors(desk: Desk) -> Heard:
     _, found = quality(desk)
     serving = {node.name for node in desk.world().nodes if node.state == "active"}
     ever = last_lines(desk)
-    lines = [(node.name, ever.get(node.name, 0)) for node in found.nodes if node.name in serving]
+    lines = [
+        (node.name, ever.get(node.name, 0))
+        for node in found.nodes
+        if node.name in serving
+    ]
     return Heard(
         last=present.moment(max((line for _, line in lines), default=0)),
         nodes=tuple((name, present.moment(line)) for name, line in lines),
@@ -173,18 +215,30 @@ def last_lines(desk: Desk) -> dict[str, int]:
     """By node when its last line was written, however long ago that is; 0 where none was ever read."""
     _, found = quality(desk)
     silent = [node.name for node in found.nodes if not node.last_line]
-    read = desk.views.of("last lines", JUDGED, lambda: {name: last_line(desk, node=name) for name in silent})
+    read = desk.views.of(
+        "last lines",
+        JUDGED,
+        lambda: {name: last_line(desk, node=name) for name in silent},
+    )
     return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
 
 
 def last_line(desk: Desk, source: str = "", node: str = "") -> int:
-    return max((one.last_time for one in desk.house.store.readings(LATEST, source=source, node=node)), default=0)
+    return max(
+        (
+            one.last_time
+            for one in desk.house.store.readings(LATEST, source=source, node=node)
+        ),
+        default=0,
+    )
 
 
 def latest_weeks(desk: Desk, weeks: int) -> Period:
     """The weeks before today; before the day after the last line, where the logs stopped coming."""
     now, last = desk.house.clock(), newest(desk)
-    return Period.days_before(min(now, last + timedelta(days=1)) if last else now, 7 * weeks)
+    return Period.days_before(
+        min(now, last + timedelta(days=1)) if last else now, 7 * weeks
+    )
 
 
 def _of_logs(desk: Desk) -> Iterator[Trouble]:
@@ -194,12 +248,19 @@ def _of_logs(desk: Desk) -> Iterator[Trouble]:
     if not known.nodes:
         yield Trouble("No log is read.", "See what was read", "/data")
     if never := [node for node, last in known.nodes if last is None]:
-        yield Trouble(f"No line of {_list_nodes(never)} was ever read.", "See that the logs arrive", "/data")
+        yield Trouble(
+            f"No line of {_list_nodes(never)} was ever read.",
+            "See that the logs arrive",
+            "/data",
+        )
     now = desk.house.clock()
-    late = sorted((last, node) for node, last in known.nodes if last and now - last > limit)
+    late = sorted(
+        (last, node) for node, last in known.nodes if last and now - last > limit
+    )
     if late:
         yield Trouble(
-            f"The newest line of {_list_nodes([node for _, node in late])} is {words.span(now - late[0][0])} old; "
+            f"The newest line of {_list_nodes([node for _, node in late])} is "
+            f"{words.span(now - late[0][0])} old; "
             f"{words.span(limit)} is the limit.",
             "See which logs stopped coming",
             "/data",
@@ -214,18 +275,26 @@ def _list_nodes(nodes: Sequence[str]) -> str:
 
 
 def last_check(desk: Desk) -> Check | None:
-    """What the name servers said of the partition in force when last asked; else when it was applied."""
+    """What the name servers said of the partition in force when last asked; else when it was
+    applied.
+    """
     base, plan = desk.views.base()
     kept = desk.store.last_check()
     if kept and kept.partition == base:
         return kept
-    return last_look.check(plan.settled or plan.created, base, plan.verdicts) if plan and plan.verdicts else None
+    return (
+        last_look.check(plan.settled or plan.created, base, plan.verdicts)
+        if plan and plan.verdicts
+        else None
+    )
 
 
 def _of_dns(desk: Desk) -> Iterator[Trouble]:
     known = last_check(desk)
     if known and known.wrong:
-        yield Trouble(said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now"))
+        yield Trouble(
+            said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now")
+        )
 
 
 def said_of_check(found: Check, now: datetime) -> str:
@@ -235,15 +304,23 @@ def said_of_check(found: Check, now: datetime) -> str:
     said = [f"{_list_nodes(silent)} did not answer"] if silent else []
     if other:
         lines = words.count(sum(one.differ for one in other), "line")
-        said.append(f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}")
+        said.append(
+            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}"
+        )
     if not said:
         agreeing = verify.servers(found.servers).agreeing
-        said = [f"{words.count(agreeing, 'name server')} agreed" if agreeing else "there was nothing to ask for"]
+        said = [
+            f"{words.count(agreeing, 'name server')} agreed"
+            if agreeing
+            else "there was nothing to ask for"
+        ]
     return f"DNS, {words.ago(found.asked, now)}: {'; '.join(said)}."
 
 
 def _said_of_freeze(found: Freeze) -> str:
-    until = f"until {words.when(found.until)}" if found.until else "until somebody thaws it"
+    until = (
+        f"until {words.when(found.until)}" if found.until else "until somebody thaws it"
+    )
     reason = f": {found.reason}" if found.reason else ""
     return f"All changes are frozen by {found.author or 'somebody'} {until}{reason}."
 

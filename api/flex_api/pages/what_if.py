@@ -1,6 +1,8 @@
-"""What if: other nodes, other visitors, another aim. A form whose answer is an address; nothing is stored.
+"""What if: other nodes, other visitors, another aim. A form whose answer is an address; nothing is
+stored.
 
-The answer takes as long as making a plan: it is worked out aside, and the page asks again until it is there.
+The answer takes as long as making a plan: it is worked out aside, and the page asks again until it
+is there.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Asked(Given):
 
 
 @router.get("/what-if", response_class=HTMLResponse)
-def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = "") -> Response:
+def what_if(
+    desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = ""
+) -> Response:
     """The form alone until something is asked."""
     wanted = from_query_form(Asked, request, "ask", "done")
     answer = _answer(desk, _supposition(wanted)) if ask else None
@@ -57,7 +61,9 @@ def what_if(desk: Operator, request: Request, ask: Annotated[str, Query(max_leng
         plannable=_plannable(wanted),
         bars=_bars(desk, answer) if answer else (),
         lines_of_nodes=_lines(answer) if answer else (),
-        curve=points_of(answer.frontier, desk.settings.solver.tolerance) if answer and answer.frontier else None,
+        curve=points_of(answer.frontier, desk.settings.solver.tolerance)
+        if answer and answer.frontier
+        else None,
         tolerance=desk.settings.solver.tolerance,
         nodes=[node.name for node in desk.world().nodes],
     )
@@ -74,7 +80,11 @@ def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
 
 def _plannable(wanted: Asked) -> bool:
     """Whether a plan can be made of it: of the cluster and the visitors as they are."""
-    free = {"max_moves": wanted.max_moves, "tolerance_percent": wanted.tolerance_percent, "frontier": wanted.frontier}
+    free = {
+        "max_moves": wanted.max_moves,
+        "tolerance_percent": wanted.tolerance_percent,
+        "frontier": wanted.frontier,
+    }
     return wanted == Asked(**free)
 
 
@@ -98,21 +108,36 @@ def _supposition(wanted: Asked) -> Supposed:
 
 def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
     tolerance = desk.settings.solver.tolerance
-    rows = [(title, _loads(answer.before, answer.after, name)) for title, name in RESOURCES]
+    rows = [
+        (title, _loads(answer.before, answer.after, name)) for title, name in RESOURCES
+    ]
     most = scale(row for _, each in rows for row in each)
-    drawn = [(title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each) for title, each in rows]
+    drawn = [
+        (title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each)
+        for title, each in rows
+    ]
     return [loads(title, each, tolerance, most) for title, each in drawn]
 
 
 def _lines(answer: WhatIfOutput) -> list[NodeLine]:
     """The table behind the bars."""
     both = (_loads(answer.before, answer.after, name) for _, name in RESOURCES)
-    return [NodeLine(row.node, row.sites, *loads) for row, *loads in zip(answer.after.nodes, *both, strict=True)]
+    return [
+        NodeLine(row.node, row.sites, *loads)
+        for row, *loads in zip(answer.after.nodes, *both, strict=True)
+    ]
 
 
 def _loads(before: BalanceOutput, after: BalanceOutput, name: str) -> tuple[Load, ...]:
-    was = {row.node: getattr(row, name) / (row.fair_units or 100.0) for row in before.nodes}
+    was = {
+        row.node: getattr(row, name) / (row.fair_units or 100.0) for row in before.nodes
+    }
     return tuple(
-        Load(row.node, was.get(row.node), getattr(row, name) / (row.fair_units or 100.0), closed=not row.fair_units)
+        Load(
+            row.node,
+            was.get(row.node),
+            getattr(row, name) / (row.fair_units or 100.0),
+            closed=not row.fair_units,
+        )
         for row in after.nodes
     )

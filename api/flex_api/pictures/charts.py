@@ -1,7 +1,9 @@
-"""Where everything in a picture stands. In go numbers; out come frozen geometries that the templates draw.
+"""Where everything in a picture stands. In go numbers; out come frozen geometries that the
+templates draw.
 
-Horizontal positions are per cent of the plot, so that one picture is as readable on a telephone as on paper: the plot
-stretches and its text does not. Vertical ones are pixels. Nothing here is markup, and no colour is chosen here.
+Horizontal positions are per cent of the plot, so that one picture is as readable on a telephone as
+on paper: the plot stretches and its text does not. Vertical ones are pixels. Nothing here is
+markup, and no colour is chosen here.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Between which values an axis lies, and how they are said: "bytes", "share", "number", or "names" of places. A
-    logarithmic one lies between powers of ten. For who zooms in, which takes more than where things stand.
+    """Between which values an axis lies, and how they are said: "bytes", "share", "number", or
+    "names" of places. A logarithmic one lies between powers of ten. For who zooms in, which takes
+    more than where things stand.
     """
 
     low: float
@@ -49,7 +52,9 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row: `value` solid, `before` as an outline. `text` says it in words; `note` says what a colour would."""
+    """One row: `value` solid, `before` as an outline. `text` says it in words; `note` says what a
+    colour would.
+    """
 
     label: str
     value: float
@@ -78,7 +83,9 @@ class Bars:
     @property
     def right(self) -> int:
         """Pixels that the longest text takes."""
-        longest = max((max(len(bar.text), len(bar.note)) for bar in self.bars), default=0)
+        longest = max(
+            (max(len(bar.text), len(bar.note)) for bar in self.bars), default=0
+        )
         return margins.beside(longest)
 
     @property
@@ -88,7 +95,9 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one node has of one resource, as a ratio of its fair share; of 100 for a closed node, which has none."""
+    """What one node has of one resource, as a ratio of its fair share; of 100 for a closed node,
+    which has none.
+    """
 
     node: str
     before: float | None
@@ -104,21 +113,26 @@ class Load:
 
 
 def scale(rows: Iterable[Load]) -> float:
-    """How far the axis reaches, as a ratio of a fair share: to the largest bar, and always past the band."""
+    """How far the axis reaches, as a ratio of a fair share: to the largest bar, and always past the
+    band.
+    """
     return max([1.25, *(max(row.after, row.before or 0.0) for row in rows)]) * 1.02
 
 
 def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Bars:
     """A bar for each node, on an axis that reaches to `most`, with the band around a fair share.
 
-    Of more than MOST_BARS nodes only those farthest from it are drawn; the description speaks of all.
+    Of more than MOST_BARS nodes only those farthest from it are drawn; the description speaks of
+    all.
     """
     drawn = worst(rows) if len(rows) > MOST_BARS else rows
     return Bars(
         title=title,
         desc=_said_of_loads(rows, tolerance),
         bars=tuple(_load_bar(row, tolerance, most) for row in drawn),
-        ticks=tuple(Tick(value / most * 100, f"{value * 100:.0f}") for value in steps(most, 4)),
+        ticks=tuple(
+            Tick(value / most * 100, f"{value * 100:.0f}") for value in steps(most, 4)
+        ),
         band=((1 - tolerance) / most * 100, (1 + tolerance) / most * 100),
         aim=100 / most,
     )
@@ -138,11 +152,17 @@ def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
 
 def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
     inside = sum(1 for row in rows if not row.outside(tolerance))
-    said = f"{inside} of {words.count(len(rows), 'node')} within {words.share(tolerance)} of the fair share"
+    said = (
+        f"{inside} of {words.count(len(rows), 'node')} within "
+        f"{words.share(tolerance)} of the fair share"
+    )
     if not rows:
         return said + "."
     farthest = max(rows, key=lambda row: abs(row.away))
-    return f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at {words.with_sign(farthest.away)}."
+    return (
+        f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at "
+        f"{words.with_sign(farthest.away)}."
+    )
 
 
 def worst(rows: Sequence[Load], most: int = WORST_BARS) -> tuple[Load, ...]:
@@ -153,7 +173,9 @@ def worst(rows: Sequence[Load], most: int = WORST_BARS) -> tuple[Load, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One bin or one night: `value` and `before` are pixels of height, `at` and `width` per cent of the plot."""
+    """One bin or one night: `value` and `before` are pixels of height, `at` and `width` per cent of
+    the plot.
+    """
 
     at: float
     width: float
@@ -177,7 +199,10 @@ BINS = tuple(edge / 100 for edge in range(80, 125, 5))
 
 def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
     """How many nodes are how far from their fair share, for clusters too large to draw each node."""
-    after, before = _bins(row.after for row in rows), _bins(row.before for row in rows if row.before is not None)
+    after, before = (
+        _bins(row.after for row in rows),
+        _bins(row.before for row in rows if row.before is not None),
+    )
     most, width = max([1, *after, *before]), 100 / (len(BINS) + 1)
     columns = tuple(
         Column(
@@ -189,7 +214,11 @@ def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
         )
         for at, count in enumerate(after)
     )
-    ticks = tuple(Tick((at + 1) * width, f"{edge * 100:.0f}") for at, edge in enumerate(BINS) if at % 2 == 0)
+    ticks = tuple(
+        Tick((at + 1) * width, f"{edge * 100:.0f}")
+        for at, edge in enumerate(BINS)
+        if at % 2 == 0
+    )
     return Columns(title, _said_of_loads(rows, tolerance), columns, ticks)
 
 
@@ -198,10 +227,20 @@ def counts(title: str, rows: Sequence[tuple[str, int]]) -> Columns:
     most, width = max([1, *(count for _, count in rows)]), 100 / max(len(rows), 1)
     every, total = max(len(rows) // 6, 1), sum(count for _, count in rows)
     columns = tuple(
-        Column(at * width, width, count / most * COLUMN_HEIGHT, None, f"{count:,}" if count and len(rows) <= 24 else "")
+        Column(
+            at * width,
+            width,
+            count / most * COLUMN_HEIGHT,
+            None,
+            f"{count:,}" if count and len(rows) <= 24 else "",
+        )
         for at, (_, count) in enumerate(rows)
     )
-    ticks = tuple(Tick((at + 0.5) * width, label) for at, (label, _) in enumerate(rows) if at % every == 0)
+    ticks = tuple(
+        Tick((at + 0.5) * width, label)
+        for at, (label, _) in enumerate(rows)
+        if at % every == 0
+    )
     return Columns(title, f"{total:,} in all, {most:,} at most.", columns, ticks)
 
 
@@ -213,13 +252,26 @@ def _bins(values: Iterable[float]) -> list[int]:
 
 
 def quantities(title: str, rows: Sequence[tuple[str, float, str]], strong: str) -> Bars:
-    """A bar for each (label, value, text), from zero; the row named `strong` is the one that counts."""
+    """A bar for each (label, value, text), from zero; the row named `strong` is the one that
+    counts.
+    """
     most = max((value for _, value, _ in rows), default=0.0) * 1.02 or 1.0
     bars = tuple(
-        Bar(shown.plain(label, LABEL), value / most * 100, None, text, muted=label != strong)
+        Bar(
+            shown.plain(label, LABEL),
+            value / most * 100,
+            None,
+            text,
+            muted=label != strong,
+        )
         for label, value, text in rows
     )
-    return Bars(title, "; ".join(f"{label}: {text}" for label, _, text in rows) + ".", bars, ticks=())
+    return Bars(
+        title,
+        "; ".join(f"{label}: {text}" for label, _, text in rows) + ".",
+        bars,
+        ticks=(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +285,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Both axes are logarithmic and in per cent of the plot; y counts downwards, as the screen does."""
+    """Both axes are logarithmic and in per cent of the plot; y counts downwards, as the screen
+    does.
+    """
 
     title: str
     desc: str
@@ -262,10 +316,15 @@ def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Sca
     across = _Log.around([spot.x for spot in seen] + [fair[0]])
     up = _Log.around([spot.y for spot in seen] + [fair[1]])
     grouped = len(seen) > MOST_POINTS
-    points = _group(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
+    points = (
+        _group(seen, across, up)
+        if grouped
+        else tuple(_point(spot, across, up) for spot in seen)
+    )
     return Scatter(
         title=title,
-        desc=f"{words.count(len(seen), 'site')}; working set to the right, access rate upwards, both logarithmic.",
+        desc=f"{words.count(len(seen), 'site')}; working set to the right, access "
+        "rate upwards, both logarithmic.",
         points=points,
         across=across.ticks(),
         up=tuple(Tick(100 - tick.at, tick.text) for tick in up.ticks()),
@@ -276,7 +335,13 @@ def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Sca
 
 
 def _point(spot: Spot, across: _Log, up: _Log) -> Point:
-    return Point(across(spot.x), 100 - up(spot.y), 3.0, shown.short(spot.name) if spot.marked else "", spot.marked)
+    return Point(
+        across(spot.x),
+        100 - up(spot.y),
+        3.0,
+        shown.short(spot.name) if spot.marked else "",
+        spot.marked,
+    )
 
 
 CELLS = 24
@@ -285,13 +350,21 @@ CELLS = 24
 def _group(spots: Sequence[Spot], across: _Log, up: _Log) -> tuple[Point, ...]:
     """One circle a cell of the plot; its area grows with the number of sites in it."""
     cells: Counter[tuple[int, int]] = Counter(
-        (min(int(across(spot.x) * CELLS / 100), CELLS - 1), min(int(up(spot.y) * CELLS / 100), CELLS - 1))
+        (
+            min(int(across(spot.x) * CELLS / 100), CELLS - 1),
+            min(int(up(spot.y) * CELLS / 100), CELLS - 1),
+        )
         for spot in spots
     )
     most = max(cells.values())
     step = 100 / CELLS
     return tuple(
-        Point((x + 0.5) * step, 100 - (y + 0.5) * step, 1.5 + 8 * math.sqrt(count / most), words.count(count, "site"))
+        Point(
+            (x + 0.5) * step,
+            100 - (y + 0.5) * step,
+            1.5 + 8 * math.sqrt(count / most),
+            words.count(count, "site"),
+        )
         for (x, y), count in sorted(cells.items())
     )
 
@@ -306,7 +379,10 @@ class _Log:
     @classmethod
     def around(cls, values: Sequence[float]) -> _Log:
         found = [value for value in values if value > 0] or [1.0]
-        low, high = math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
+        low, high = (
+            math.floor(math.log10(min(found))),
+            math.ceil(math.log10(max(found))),
+        )
         return cls(low, max(high, low + 1))
 
     def __call__(self, value: float) -> float:
@@ -315,12 +391,17 @@ class _Log:
     def ticks(self) -> tuple[Tick, ...]:
         every = 1 if self.high - self.low <= 6 else 3
         powers = range(self.low, self.high + 1, every)
-        return tuple(Tick(self(10.0**power), words.size(10.0**power).replace(".0 ", " ")) for power in powers)
+        return tuple(
+            Tick(self(10.0**power), words.size(10.0**power).replace(".0 ", " "))
+            for power in powers
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class NightMark:
-    """One night of the strip: `moves` is a height and `worst` a depth, in pixels. `day` is empty for want of room."""
+    """One night of the strip: `moves` is a height and `worst` a depth, in pixels. `day` is empty
+    for want of room.
+    """
 
     at: float
     moves: float
@@ -334,7 +415,9 @@ class NightMark:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Columns of moves above, a dot for the worst node below; a column is `half` to each side of its middle."""
+    """Columns of moves above, a dot for the worst node below; a column is `half` to each side of
+    its middle.
+    """
 
     title: str
     desc: str
@@ -357,13 +440,19 @@ class Night:
 SLOTS = 10
 
 
-def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 56) -> Strip:
-    """The last nights, oldest first. A few of them keep to the left, so that a column is as wide each night."""
+def strip(
+    title: str, nights: Sequence[Night], tolerance: float, height: int = 56
+) -> Strip:
+    """The last nights, oldest first. A few of them keep to the left, so that a column is as wide
+    each night.
+    """
     slots = max(len(nights), SLOTS)
     most = max([1, *(night.moves or 0 for night in nights)])
     farthest = max([tolerance * 1.5, *(night.worst for night in nights)])
     # What would run into each other on a telephone is left out.
-    said_days = {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
+    said_days = (
+        {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
+    )
     marks = tuple(
         NightMark(
             at=(number + 0.5) / slots * 100,
@@ -377,7 +466,10 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
         )
         for number, night in enumerate(nights)
     )
-    said = [f"{night.day}: {_moves_text(night)}, {words.share(night.worst)} off" for night in nights]
+    said = [
+        f"{night.day}: {_moves_text(night)}, {words.share(night.worst)} off"
+        for night in nights
+    ]
     return Strip(
         title,
         f"Oldest on the left. {'; '.join(said)}.",
@@ -389,12 +481,16 @@ def strip(title: str, nights: Sequence[Night], tolerance: float, height: int = 5
 
 
 def _moves_text(night: Night) -> str:
-    return "first placement" if night.moves is None else words.count(night.moves, "move")
+    return (
+        "first placement" if night.moves is None else words.count(night.moves, "move")
+    )
 
 
 def steps(most: float, wanted: int) -> tuple[float, ...]:
     """Round numbers from zero to `most`, about as many as wanted."""
     raw = most / wanted
     power = 10.0 ** math.floor(math.log10(raw))
-    size = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
+    size = next(
+        factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999
+    )
     return tuple(number * size for number in range(math.floor(most / size + 1e-9) + 1))

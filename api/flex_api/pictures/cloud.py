@@ -1,7 +1,8 @@
-"""Sites by working set and access rate, however many there are. In go columns of numbers, out comes a Scatter.
+"""Sites by working set and access rate, however many there are. In go columns of numbers, out comes
+a Scatter.
 
-A few sites are a point each, with their names; of many those that lie together are one circle, whose area says how many
-they are. Nothing is done site by site where there are many.
+A few sites are a point each, with their names; of many those that lie together are one circle,
+whose area says how many they are. Nothing is done site by site where there are many.
 """
 
 from __future__ import annotations
@@ -30,14 +31,19 @@ class Span:
     def around(cls, values: np.ndarray) -> Span:
         if not len(values):
             return cls(0, 1)
-        low, high = math.floor(math.log10(values.min())), math.ceil(math.log10(values.max()))
+        low, high = (
+            math.floor(math.log10(values.min())),
+            math.ceil(math.log10(values.max())),
+        )
         return cls(low, max(high, low + 1))
 
     def extent(self, name: str) -> Extent:
         return Extent(self.low, self.high, "bytes", name, log=True)
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        placed: np.ndarray = (np.log10(values) - self.low) / (self.high - self.low) * 100
+        placed: np.ndarray = (
+            (np.log10(values) - self.low) / (self.high - self.low) * 100
+        )
         return placed
 
     def at(self, value: float) -> float:
@@ -46,22 +52,41 @@ class Span:
     def ticks(self) -> tuple[Tick, ...]:
         every = 1 if self.high - self.low <= 6 else 2
         powers = range(self.low, self.high + 1, every)
-        return tuple(Tick(self.at(10.0**power), words.size(10.0**power).replace(".0 ", " ")) for power in powers)
+        return tuple(
+            Tick(self.at(10.0**power), words.size(10.0**power).replace(".0 ", " "))
+            for power in powers
+        )
 
 
-def cloud(title: str, names: np.ndarray, held: Ints, sent: Ints, share: tuple[float, float], marked: Ints) -> Scatter:
-    """`share` is what one mean node can take of either; `marked` are the rows that get a ring and a name."""
+def cloud(
+    title: str,
+    names: np.ndarray,
+    held: Ints,
+    sent: Ints,
+    share: tuple[float, float],
+    marked: Ints,
+) -> Scatter:
+    """`share` is what one mean node can take of either; `marked` are the rows that get a ring and a
+    name.
+    """
     seen = np.flatnonzero((held > 0) & (sent > 0))
     across = Span.around(np.append(held[seen], share[0] or 1.0))
     up = Span.around(np.append(sent[seen], share[1] or 1.0))
     x, y = across.place(held[seen]), 100 - up.place(sent[seen])
     grouped = len(seen) > FEW
     rings = np.flatnonzero(np.isin(seen, marked[:FEW]))
-    points = _circles(x, y) if grouped else [_point_with_name(names[row], x[at], y[at]) for at, row in enumerate(seen)]
-    ringed = [_point_with_name(names[seen[at]], x[at], y[at], ring=True) for at in rings]
+    points = (
+        _circles(x, y)
+        if grouped
+        else [_point_with_name(names[row], x[at], y[at]) for at, row in enumerate(seen)]
+    )
+    ringed = [
+        _point_with_name(names[seen[at]], x[at], y[at], ring=True) for at in rings
+    ]
     return Scatter(
         title=title,
-        desc=f"{words.count(len(seen), 'site')}; working set to the right, bytes sent upwards, both logarithmic.",
+        desc=f"{words.count(len(seen), 'site')}; working set to the right, bytes sent "
+        "upwards, both logarithmic.",
         points=(*points, *ringed),
         across=across.ticks(),
         up=tuple(Tick(100 - tick.at, tick.text) for tick in up.ticks()),
@@ -94,12 +119,27 @@ def _circles(x: np.ndarray, y: np.ndarray) -> list[Point]:
 
 
 def decades(held: Ints, sent: Ints) -> tuple[tuple[str, int, float, float], ...]:
-    """The table behind it: working sets of a size, how many sites have one, their shares of bytes and of sets."""
-    digits = np.where(held > 0, np.floor(np.log10(np.maximum(held, 1))).astype(np.int64) + 1, 0)
+    """The table behind it: working sets of a size, how many sites have one, their shares of bytes
+    and of sets.
+    """
+    digits = np.where(
+        held > 0, np.floor(np.log10(np.maximum(held, 1))).astype(np.int64) + 1, 0
+    )
     total_sent, total_held = max(int(sent.sum()), 1), max(int(held.sum()), 1)
     found = []
     for power in np.unique(digits).tolist():
         rows = digits == power
-        name = f"{words.size(10 ** (power - 1))} to {words.size(10**power)}" if power else "none"
-        found.append((name, int(rows.sum()), int(sent[rows].sum()) / total_sent, int(held[rows].sum()) / total_held))
+        name = (
+            f"{words.size(10 ** (power - 1))} to {words.size(10**power)}"
+            if power
+            else "none"
+        )
+        found.append(
+            (
+                name,
+                int(rows.sum()),
+                int(sent[rows].sum()) / total_sent,
+                int(held[rows].sum()) / total_held,
+            )
+        )
     return tuple(found)

@@ -1,4 +1,6 @@
-"""Curves as SVG: what the simulator found over numbers of nodes or sizes of memory. In go numbers, out comes markup."""
+"""Curves as SVG: what the simulator found over numbers of nodes or sizes of memory. In go numbers,
+out comes markup.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 170, 34, 34
-_COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#4d4d4d", "#00a6a6", "#a0522d")
+_COLORS = (
+    "#1b6ca8",
+    "#d1495b",
+    "#2e933c",
+    "#8e5ea2",
+    "#e08e0b",
+    "#4d4d4d",
+    "#00a6a6",
+    "#a0522d",
+)
 # Beyond so many lines, colours come again, dashed.
 _DASHES = ("", "6 3", "2 2")
 # Marks stand at round numbers, so many of them at most.
@@ -19,21 +30,30 @@ _ROUND, _MARKS = (1, 2, 2.5, 5, 10), 5
 
 def svg(title: str, lines: Mapping[str, Points]) -> str:
     """One curve a line, from zero up, named at the right in the order of their last values."""
-    across = _marks(max((x for points in lines.values() for x, _ in points), default=1.0))
-    upward = _marks(max((y for points in lines.values() for _, y in points), default=1.0))
+    across = _marks(
+        max((x for points in lines.values() for x, _ in points), default=1.0)
+    )
+    upward = _marks(
+        max((y for points in lines.values() for _, y in points), default=1.0)
+    )
     right, top = across[-1], upward[-1]
     parts = [_text(_LEFT, 18, title, "start", bold=True), *_grid(across, upward)]
-    for number, (name, points) in enumerate(sorted(lines.items(), key=lambda line: -line[1][-1][1])):
+    for number, (name, points) in enumerate(
+        sorted(lines.items(), key=lambda line: -line[1][-1][1])
+    ):
         again, nth = divmod(number, len(_COLORS))
         color, dashes = _COLORS[nth], _DASHES[again % len(_DASHES)]
         parts += _curve([(_x(x, right), _y(y, top)) for x, y in points], color, dashes)
         at = _TOP + 14 * (number + 1)
-        parts += _curve([(WIDTH - _RIGHT + 6, at - 4), (WIDTH - _RIGHT + 24, at - 4)], color, dashes)
+        parts += _curve(
+            [(WIDTH - _RIGHT + 6, at - 4), (WIDTH - _RIGHT + 24, at - 4)], color, dashes
+        )
         parts.append(_text(WIDTH - _RIGHT + 28, at, name, "start"))
     inner = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'font-family="sans-serif" font-size="11">\n<title>{escape(title)}</title>\n{inner}\n</svg>\n'
+        'font-family="sans-serif" '
+        f'font-size="11">\n<title>{escape(title)}</title>\n{inner}\n</svg>\n'
     )
 
 
@@ -41,7 +61,9 @@ def _marks(largest: float) -> list[float]:
     """Round numbers from 0 to the first that is no less than the largest."""
     wanted = (largest or 1.0) / _MARKS
     power = 10 ** floor(log10(wanted))
-    step = next(power * factor for factor in _ROUND if power * factor >= wanted * (1 - 1e-9))
+    step = next(
+        power * factor for factor in _ROUND if power * factor >= wanted * (1 - 1e-9)
+    )
     return [step * n for n in range(ceil((largest or 1.0) / step - 1e-9) + 1)]
 
 
@@ -49,16 +71,26 @@ def _grid(across: Sequence[float], upward: Sequence[float]) -> list[str]:
     parts = []
     for y in upward:
         at = _y(y, upward[-1])
-        parts.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>'
+        )
         parts.append(_text(_LEFT - 6, at + 4, f"{y:,.10g}", "end"))
-    return parts + [_text(_x(x, across[-1]), HEIGHT - _BOTTOM + 16, f"{x:,.10g}", "middle") for x in across]
+    return parts + [
+        _text(_x(x, across[-1]), HEIGHT - _BOTTOM + 16, f"{x:,.10g}", "middle")
+        for x in across
+    ]
 
 
 def _curve(points: Points, color: str, dashes: str) -> list[str]:
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points]
+    dots = [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points
+    ]
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return [f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashed}/>', *dots]
+    return [
+        f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashed}/>',
+        *dots,
+    ]
 
 
 def _text(x: float, y: float, words: str, anchor: str, *, bold: bool = False) -> str:

@@ -1,7 +1,8 @@
-"""Where everything stands in pictures of time and of predictions: lines with a band, sparks, heat maps, pairs of dots.
+"""Where everything stands in pictures of time and of predictions: lines with a band, sparks, heat
+maps, pairs of dots.
 
-In go numbers; out come frozen geometries that the templates draw, as in charts.py. Nothing here is markup, and no
-colour is chosen here.
+In go numbers; out come frozen geometries that the templates draw, as in charts.py. Nothing here is
+markup, and no colour is chosen here.
 """
 
 from __future__ import annotations
@@ -40,20 +41,26 @@ def course(title: str, values: Sequence[float]) -> Spark:
 def _points(values: Sequence[float], most: float) -> tuple[tuple[float, float], ...]:
     step = (SPARK_WIDTH - 6) / max(len(values) - 1, 1)
     return tuple(
-        (round(3 + at * step, 1), round(SPARK_HEIGHT * (1 - each / most), 1)) for at, each in enumerate(values)
+        (round(3 + at * step, 1), round(SPARK_HEIGHT * (1 - each / most), 1))
+        for at, each in enumerate(values)
     )
 
 
 def spark(title: str, values: Sequence[float], aim: float) -> Spark:
     """From zero up, oldest on the left."""
     most = max([aim * 2, *values]) * 1.1
-    said = f"{title}: {', '.join(words.share(value) for value in values)}; the aim is {words.share(aim)}."
+    said = (
+        f"{title}: {', '.join(words.share(value) for value in values)}; the aim is "
+        f"{words.share(aim)}."
+    )
     return Spark(said, _points(values, most), round(SPARK_HEIGHT * (1 - aim / most), 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One value of a line: `x` in per cent of the plot, `y` in per cent from above; `text` is what it says."""
+    """One value of a line: `x` in per cent of the plot, `y` in per cent from above; `text` is what
+    it says.
+    """
 
     x: float
     y: float
@@ -64,8 +71,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line; its `kind` names how it is drawn: "one" and "two" differ in dash and mark, not in colour alone, and
-    of "dots" nothing is joined.
+    """One line; its `kind` names how it is drawn: "one" and "two" differ in dash and mark, not in
+    colour alone, and of "dots" nothing is joined.
     """
 
     name: str
@@ -121,11 +128,21 @@ def lines(
     least: float = 0.01,
     places: str = "names",
 ) -> Lines:
-    """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name places across, which
-    are "names" or a "number".
+    """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name
+    places across, which are "names" or a "number".
     """
     every = [one for _, _, values in series for one in values]
-    most = max([*(one.value for one in every), *(level for level, _ in levels), (aim or 0) * 1.5, least]) * 1.06
+    most = (
+        max(
+            [
+                *(one.value for one in every),
+                *(level for level, _ in levels),
+                (aim or 0) * 1.5,
+                least,
+            ]
+        )
+        * 1.06
+    )
     first = min((one.at for one in every), default=0.0)
     last = max((one.at for one in every), default=1.0)
     width = (last - first) or 1.0
@@ -140,7 +157,14 @@ def lines(
         title=title,
         desc=desc,
         series=tuple(
-            Series(name, kind, tuple(Mark(x(one.at), y(one.value), one.text, one.strong) for one in values))
+            Series(
+                name,
+                kind,
+                tuple(
+                    Mark(x(one.at), y(one.value), one.text, one.strong)
+                    for one in values
+                ),
+            )
             for name, kind, values in series
         ),
         across=tuple(Tick(x(at), text) for at, text in labels),
@@ -192,7 +216,9 @@ def hour_of_week(hours: Hours) -> Hours:
 
 def week(title: str, hours: np.ndarray, unit: str) -> Heat:
     """A row a day, from the hours of a week."""
-    rows = [(day, hours[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)]
+    rows = [
+        (day, hours[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)
+    ]
     return heat(f"{title} in each hour of the week, UTC", rows, HOURS, unit)
 
 
@@ -201,7 +227,12 @@ def weeks_of(hours: Hours) -> Hours:
     return (hours + 3 * 24) // (7 * 24)
 
 
-def heat(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], unit: str) -> Heat:
+def heat(
+    title: str,
+    rows: Sequence[tuple[str, Sequence[float]]],
+    columns: Sequence[str],
+    unit: str,
+) -> Heat:
     """A cell for each number, darker for more; equal shades are equal numbers in every row.
 
     Of more rows than MOST_ROWS those with most are drawn.
@@ -210,7 +241,11 @@ def heat(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Seque
     drawn = [rows[at] for at in sorted(busiest)]
     most = max((value for _, values in drawn for value in values), default=0.0)
     said = max(
-        ((value, name, columns[at]) for name, values in drawn for at, value in enumerate(values)),
+        (
+            (value, name, columns[at])
+            for name, values in drawn
+            for at, value in enumerate(values)
+        ),
         default=(0.0, "", ""),
     )
     return Heat(
@@ -219,17 +254,27 @@ def heat(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Seque
         if most
         else "Nothing was asked for.",
         rows=tuple(
-            (name, tuple(Cell(_shade(value, most), f"{amount(value)} {unit}") for value in values))
+            (
+                name,
+                tuple(
+                    Cell(_shade(value, most), f"{amount(value)} {unit}")
+                    for value in values
+                ),
+            )
             for name, values in drawn
         ),
         columns=tuple(columns),
-        key=tuple((shade, amount(_from(shade, most))) for shade in range(SHADES + 1)) if most else (),
+        key=tuple((shade, amount(_from(shade, most))) for shade in range(SHADES + 1))
+        if most
+        else (),
         left_out=len(rows) - len(drawn),
     )
 
 
 def _shade(value: float, most: float) -> int:
-    return 0 if value <= 0 or not most else min(math.ceil(value / most * SHADES), SHADES)
+    return (
+        0 if value <= 0 or not most else min(math.ceil(value / most * SHADES), SHADES)
+    )
 
 
 def _from(shade: int, most: float) -> float:
@@ -242,12 +287,16 @@ def amount(value: float) -> str:
         if abs(value) >= size * 0.9995:
             part = value / size
             return f"{part:.1f}{letter}" if abs(part) < 9.95 else f"{part:.0f}{letter}"
-    return f"{value:.0f}" if abs(value) >= 9.95 or value == int(value) else f"{value:.1f}"
+    return (
+        f"{value:.0f}" if abs(value) >= 9.95 or value == int(value) else f"{value:.1f}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What was predicted and what was measured, in per cent of the plot, and how far they are apart."""
+    """What was predicted and what was measured, in per cent of the plot, and how far they are
+    apart.
+    """
 
     label: str
     predicted: float
@@ -274,11 +323,14 @@ class Pairs:
 
 
 def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> Pairs:
-    """A hollow dot predicted and a full one measured for each (name, predicted, measured), as ratios of a fair share.
+    """A hollow dot predicted and a full one measured for each (name, predicted, measured), as
+    ratios of a fair share.
 
     Of more than MOST_BARS those farthest apart are drawn.
     """
-    order = sorted(range(len(rows)), key=lambda at: -abs(rows[at][2] - rows[at][1]))[: charts.MOST_BARS]
+    order = sorted(range(len(rows)), key=lambda at: -abs(rows[at][2] - rows[at][1]))[
+        : charts.MOST_BARS
+    ]
     drawn = [rows[at] for at in sorted(order)]
     values = [value for _, one, other in drawn for value in (one, other)] or [1.0]
     low, high = max(min(values) - 0.05, 0.0), max(values) + 0.05
@@ -289,14 +341,21 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     worst = max(drawn, key=lambda row: abs(row[2] - row[1]), default=("", 0.0, 0.0))
     return Pairs(
         title=title,
-        desc=f"Farthest apart: {shown.short(worst[0])}, {words.with_sign(worst[2] - worst[1])} beside its prediction.",
+        desc=f"Farthest apart: {shown.short(worst[0])}, "
+        f"{words.with_sign(worst[2] - worst[1])} beside its prediction.",
         pairs=tuple(
             Pair(
-                shown.plain(name, charts.LABEL), x(one), x(other), words.with_sign(other - one), abs(other - one) > far
+                shown.plain(name, charts.LABEL),
+                x(one),
+                x(other),
+                words.with_sign(other - one),
+                abs(other - one) > far,
             )
             for name, one, other in drawn
         ),
-        ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)),
+        ticks=tuple(
+            Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""How much room the text beside a plot takes: pixels, in the steps that the stylesheet has classes for.
+"""How much room the text beside a plot takes: pixels, in the steps that the stylesheet has classes
+for.
 
 The policy of the pages allows no element a style of its own, so widths come by class.
 """

@@ -1,7 +1,8 @@
 """What the report of one night says: its sentences, its lists and the geometry of its pictures.
 
-In goes a ReportData; out comes the Content that a template puts into its places. Nothing is computed here that a person
-would want to argue with: balance, moves and forecasts come from the core. Nothing here is markup.
+In goes a ReportData; out comes the Content that a template puts into its places. Nothing is
+computed here that a person would want to argue with: balance, moves and forecasts come from the
+core. Nothing here is markup.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units
 
 LINE_CLASSES = {
     "counted": "answers that carry or confirm a file: what the profiles are made of",
-    "other_status": "other answers, such as redirects and errors: they count as traffic, not as files",
+    "other_status": "other answers, such as redirects and errors: they count as "
+    "traffic, not as files",
     "no_request": "no request for anything on a site",
     "malformed": "not a line of this format; the sites they name are not known",
 }
@@ -47,7 +49,9 @@ LINE_CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """`earlier` plans are the newest first, `first` those with no partition before; `lines` are log lines by class."""
+    """`earlier` plans are the newest first, `first` those with no partition before; `lines` are log
+    lines by class.
+    """
 
     cluster: str
     made: datetime
@@ -133,7 +137,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything the template puts into its places, beside the data themselves. `sections` are those there are."""
+    """Everything the template puts into its places, beside the data themselves. `sections` are
+    those there are.
+    """
 
     sections: tuple[tuple[str, str], ...]
     period: str
@@ -166,7 +172,9 @@ def content(data: ReportData) -> Content:
         zones=_zones(data.plan),
         forecasts=forecasts,
         nights=nights,
-        busiest=tuple(nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))),
+        busiest=tuple(
+            nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))
+        ),
         decades=_decades(items),
         lines=_lines(data.lines),
     )
@@ -191,10 +199,20 @@ def _sections(data: ReportData) -> Iterator[tuple[str, str]]:
 def verdict(data: ReportData) -> str:
     """How balanced the cluster will be, and how little had to move for it."""
     after = data.plan.after
-    worst = f"worst node {shown.short(after.worst_node)} is" if after.worst_node else "the worst node is"
-    away = f"{worst} {words.share(after.worst_ratio)} off its fair share (aim {words.share(data.tolerance)})"
+    worst = (
+        f"worst node {shown.short(after.worst_node)} is"
+        if after.worst_node
+        else "the worst node is"
+    )
+    away = (
+        f"{worst} {words.share(after.worst_ratio)} off its fair share (aim "
+        f"{words.share(data.tolerance)})"
+    )
     inside = after.worst_ratio <= data.tolerance + charts.ROUNDING
-    return f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. {_movement(data.plan)}"
+    return (
+        f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. "
+        f"{_movement(data.plan)}"
+    )
 
 
 def _movement(plan: PlanOutput) -> str:
@@ -226,19 +244,36 @@ def state(plan: PlanOutput) -> str:
 
 
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:
-    sites, of_all = len({move.site for move in plan.moves if move.target}), words.count(plan.sites, "site")
+    sites, of_all = (
+        len({move.site for move in plan.moves if move.target}),
+        words.count(plan.sites, "site"),
+    )
     if plan.before:
-        yield Tile(f"{sites:,}", f"of {of_all} {text.move(plan)}", text.least(plan) if plan.moves else "")
-        yield Tile(f"{plan.moves_from_scratch:,}", "would move in a partition from scratch")
+        yield Tile(
+            f"{sites:,}",
+            f"of {of_all} {text.move(plan)}",
+            text.least(plan) if plan.moves else "",
+        )
+        yield Tile(
+            f"{plan.moves_from_scratch:,}", "would move in a partition from scratch"
+        )
     else:
         yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")
     yield Tile(words.size(plan.cold_bytes), "to read cold on new nodes")
     misses = {row.policy: row.miss_ratio for row in plan.forecasts}
     if "after" in misses:
-        note = f"round robin: {words.share(misses['round robin'])}" if "round robin" in misses else ""
-        yield Tile(words.share(misses["after"]), "of requests from disk, predicted", note)
+        note = (
+            f"round robin: {words.share(misses['round robin'])}"
+            if "round robin" in misses
+            else ""
+        )
+        yield Tile(
+            words.share(misses["after"]), "of requests from disk, predicted", note
+        )
     else:
-        yield Tile("not predicted", "how many requests from disk", "no access was replayed")
+        yield Tile(
+            "not predicted", "how many requests from disk", "no access was replayed"
+        )
 
 
 def _notices(plan: PlanOutput) -> Iterator[Notice]:
@@ -249,7 +284,10 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
         yield Notice("Over a limit", _said_of_breach(breach))
     if plan.breaches and plan.state == "proposed":
         forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
-        yield Notice("Waits for a yes", f"to apply it all the same: flex apply {shown.short(plan.id)} {forced}")
+        yield Notice(
+            "Waits for a yes",
+            f"to apply it all the same: flex apply {shown.short(plan.id)} {forced}",
+        )
     for each in plan.verdicts:
         if not each.agrees:
             yield Notice("Disagrees", _said_of_verdict(each))
@@ -267,7 +305,10 @@ def _said_of_logs(rows: Sequence[QualityRow]) -> Iterator[Notice]:
 
 
 def _said_of_breach(breach: BreachRow) -> str:
-    limit, actual = _quantity(breach.rule, breach.limit), _quantity(breach.rule, breach.actual)
+    limit, actual = (
+        _quantity(breach.rule, breach.limit),
+        _quantity(breach.rule, breach.actual),
+    )
     return f"{breach.rule} allows {limit}, this plan needs {actual}"
 
 
@@ -275,25 +316,50 @@ def _quantity(rule: str, value: float) -> str:
     """The rules that count bytes and shares say so in their names; the others count sites."""
     if rule.endswith("working_set"):
         return words.size(value)
-    return words.share(value) if rule.endswith("ratio") else words.count(round(value), "site")
+    return (
+        words.share(value)
+        if rule.endswith("ratio")
+        else words.count(round(value), "site")
+    )
 
 
 def _said_of_verdict(row: VerdictRow) -> str:
-    where = f"{shown.short(row.server)}, {shown.short(row.zone)}" if row.zone else shown.short(row.server)
+    where = (
+        f"{shown.short(row.server)}, {shown.short(row.zone)}"
+        if row.zone
+        else shown.short(row.server)
+    )
     return f"{where}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
 
 
-def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]) -> Figures:
+def _figures(
+    data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]
+) -> Figures:
     rows = [(title, _loads(data, resource)) for title, resource in RESOURCES]
     most = charts.scale(row for _, of_resource in rows for row in of_resource)
     many = any(len(of_resource) > charts.MOST_BARS for _, of_resource in rows)
-    misses = [(row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in forecasts]
-    rates = [(row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}") for row in forecasts]
+    misses = [
+        (row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in forecasts
+    ]
+    rates = [
+        (row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}")
+        for row in forecasts
+    ]
     return Figures(
-        balance=tuple(charts.loads(title, each, data.tolerance, most) for title, each in rows),
-        spread=tuple(charts.distribution(title, each, data.tolerance) for title, each in rows) if many else (),
-        misses=charts.quantities("Share of requests read from disk", misses, strong="after"),
-        rates=charts.quantities("Requests a second the cluster can serve", rates, strong="after"),
+        balance=tuple(
+            charts.loads(title, each, data.tolerance, most) for title, each in rows
+        ),
+        spread=tuple(
+            charts.distribution(title, each, data.tolerance) for title, each in rows
+        )
+        if many
+        else (),
+        misses=charts.quantities(
+            "Share of requests read from disk", misses, strong="after"
+        ),
+        rates=charts.quantities(
+            "Requests a second the cluster can serve", rates, strong="after"
+        ),
         nights=charts.strip(
             "Moves and the worst node of the last nights",
             [_night(row, data.first) for row in nights],
@@ -304,25 +370,34 @@ def _figures(data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[Fo
 
 
 def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
-    """What was, what comes, and what the plan is compared with; a placement of another name comes last."""
+    """What was, what comes, and what the plan is compared with; a placement of another name comes
+    last.
+    """
     place = {policy: number for number, policy in enumerate(PLACEMENTS)}
-    return tuple(sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place))))
+    return tuple(
+        sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place)))
+    )
 
 
 def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
     before = _units(data.plan.before, resource)
     return tuple(
-        _load(row.node, before.get(row.node), getattr(row, resource), row.fair_units) for row in data.plan.after.nodes
+        _load(row.node, before.get(row.node), getattr(row, resource), row.fair_units)
+        for row in data.plan.after.nodes
     )
 
 
 def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
-    return {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+    return (
+        {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+    )
 
 
 def _load(node: str, before: float | None, after: float, fair: float) -> Load:
     scale = fair or 100.0
-    return Load(node, None if before is None else before / scale, after / scale, closed=not fair)
+    return Load(
+        node, None if before is None else before / scale, after / scale, closed=not fair
+    )
 
 
 def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
@@ -337,7 +412,10 @@ def _nights(data: ReportData) -> tuple[PlanRow, ...]:
     """The earlier nights and this one, oldest first."""
     plan = data.plan
     this = PlanRow(
-        **{name: getattr(plan, name) for name in ("id", "state", "created", "settled", "sites", "author")},
+        **{
+            name: getattr(plan, name)
+            for name in ("id", "state", "created", "settled", "sites", "author")
+        },
         moves=len(plan.moves),
         scratch_moves=plan.moves_from_scratch,
         worst_ratio=plan.after.worst_ratio,
@@ -356,17 +434,30 @@ def _scatter(data: ReportData) -> Scatter | None:
     moved = {move.site for move in data.plan.moves if move.source}
     rows = data.sites.items
     nodes = max(len(data.plan.after.nodes), 1)
-    share = sum(row.working_set_bytes for row in rows) / nodes, sum(row.access_bytes for row in rows) / nodes
-    spots = [Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved) for row in rows]
+    share = (
+        sum(row.working_set_bytes for row in rows) / nodes,
+        sum(row.access_bytes for row in rows) / nodes,
+    )
+    spots = [
+        Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved)
+        for row in rows
+    ]
     return charts.scatter("Sites by working set and access rate", spots, share)
 
 
 def _decades(rows: Sequence[SiteRow]) -> tuple[Decade, ...]:
-    """The table behind the scatter: how many sites of which size there are, and what they add up to."""
-    access, held = max(sum(row.access_bytes for row in rows), 1), max(sum(row.working_set_bytes for row in rows), 1)
+    """The table behind the scatter: how many sites of which size there are, and what they add up
+    to.
+    """
+    access, held = (
+        max(sum(row.access_bytes for row in rows), 1),
+        max(sum(row.working_set_bytes for row in rows), 1),
+    )
     found: dict[int, list[SiteRow]] = {}
     for row in rows:
-        found.setdefault(len(str(row.working_set_bytes)) if row.working_set_bytes else 0, []).append(row)
+        found.setdefault(
+            len(str(row.working_set_bytes)) if row.working_set_bytes else 0, []
+        ).append(row)
     return tuple(
         Decade(
             low=10 ** (digits - 1) if digits else 0,
@@ -385,7 +476,11 @@ def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
     for zone in plan.zones[:MOST_ZONES]:
         lines = tuple(zone.changes[:room])
         room -= len(lines)
-        found.append(ZoneLines(shown.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)))
+        found.append(
+            ZoneLines(
+                shown.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)
+            )
+        )
     return tuple(found)
 
 
@@ -394,6 +489,8 @@ def _lines(by_class: Mapping[str, int]) -> tuple[LineClass, ...]:
     if not total:
         return ()
     return tuple(
-        LineClass(kind.replace("_", " "), number, number / total, LINE_CLASSES.get(kind, ""))
+        LineClass(
+            kind.replace("_", " "), number, number / total, LINE_CLASSES.get(kind, "")
+        )
         for kind, number in by_class.items()
     )

@@ -1,7 +1,8 @@
-"""A report in other forms than a page: JSON for programs, Markdown for tickets and wikis. All say the same.
+"""A report in other forms than a page: JSON for programs, Markdown for tickets and wikis. All say
+the same.
 
-In goes a ReportData; out comes text. A new form is a function and a line in FORMATS. PDF is printed from the page
-(paper.py).
+In goes a ReportData; out comes text. A new form is a function and a line in FORMATS. PDF is printed
+from the page (paper.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from flex_api.told import nodes_given_up, stopped, words
 BUSIEST, MOVES = 100, 200
 MOVED = ("site", "from", "to", "to read", "why")
 
-MEDIA = {"html": "text/html", "json": "application/json", "md": "text/markdown", "pdf": "application/pdf"}
+MEDIA = {
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "pdf": "application/pdf",
+}
 
 
 def report_model(data: ReportData) -> ReportShown:
@@ -45,14 +51,31 @@ def as_json(data: ReportData) -> str:
 def markdown(data: ReportData) -> str:
     plan = data.plan
     parts = [
-        f"# {cell(data.cluster)}, plan {plan.id}\n\n{verdict(data)}\n\n{state(plan)}. Digest `{plan.digest}`.\n",
-        *(f"- {cell(note)}\n" for note in (*plan.notes, *(f"stopped: {stop}" for stop in stopped.lines(plan)))),
-        *_section("Balance", ("node", "access rate", "working set", "sites"), _loads(data)),
+        (
+            f"# {cell(data.cluster)}, plan {plan.id}\n\n{verdict(data)}\n\n{state(plan)}. "
+            f"Digest `{plan.digest}`.\n"
+        ),
+        *(
+            f"- {cell(note)}\n"
+            for note in (
+                *plan.notes,
+                *(f"stopped: {stop}" for stop in stopped.lines(plan)),
+            )
+        ),
+        *_section(
+            "Balance", ("node", "access rate", "working set", "sites"), _loads(data)
+        ),
         *_section("Moves", MOVED, _moves(plan.moves)),
         *_section("Left to later nights", MOVED, _moves(plan.put_off)),
-        *_section("Name servers", ("server", "zone", "checked", "says"), _verdicts(data)),
+        *_section(
+            "Name servers", ("server", "zone", "checked", "says"), _verdicts(data)
+        ),
         *_section("Logs", ("of", "state", "coverage", "last line"), _logs(data)),
-        *_section("Nights before", ("plan", "state", "moves", "worst node off by"), _earlier(data)),
+        *_section(
+            "Nights before",
+            ("plan", "state", "moves", "worst node off by"),
+            _earlier(data),
+        ),
     ]
     return "\n".join(parts)
 
@@ -67,14 +90,21 @@ def cell(said: str) -> str:
     return said.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def _section(name: str, heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+def _section(
+    name: str, heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]
+) -> Iterator[str]:
     if found := list(rows):
         yield f"\n## {name}\n\n{table(heads, found)}"
 
 
 def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
     for row in data.plan.after.nodes:
-        yield row.node, f"{row.access_units:.1f}", f"{row.working_set_units:.1f}", f"{row.sites:,}"
+        yield (
+            row.node,
+            f"{row.access_units:.1f}",
+            f"{row.working_set_units:.1f}",
+            f"{row.sites:,}",
+        )
 
 
 def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
@@ -97,7 +127,12 @@ def _verdicts(data: ReportData) -> Iterator[tuple[str, ...]]:
 
 def _logs(data: ReportData) -> Iterator[tuple[str, ...]]:
     for row in data.logs:
-        yield row.name, row.state, words.share(row.coverage_ratio), words.when(row.last_line) if row.last_line else ""
+        yield (
+            row.name,
+            row.state,
+            words.share(row.coverage_ratio),
+            words.when(row.last_line) if row.last_line else "",
+        )
 
 
 def _earlier(data: ReportData) -> Iterator[tuple[str, ...]]:
@@ -105,4 +140,8 @@ def _earlier(data: ReportData) -> Iterator[tuple[str, ...]]:
         yield row.id, row.state, f"{row.moves:,}", words.share(row.worst_ratio)
 
 
-FORMATS: dict[str, Callable[[ReportData], str]] = {"html": report.html, "json": as_json, "md": markdown}
+FORMATS: dict[str, Callable[[ReportData], str]] = {
+    "html": report.html,
+    "json": as_json,
+    "md": markdown,
+}

@@ -1,4 +1,6 @@
-"""Everything the report of a plan shows, brought together from the settings and the store. Nothing is decided here."""
+"""Everything the report of a plan shows, brought together from the settings and the store. Nothing
+is decided here.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from flex_api.settings.file import Settings
 
 def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> ReportData:
     """What is known of the plan now. `made` is when somebody asked."""
-    earlier = [one for one in store.plans(10 * NIGHTS) if one.id != plan.id and one.created <= plan.created]
+    earlier = [
+        one
+        for one in store.plans(10 * NIGHTS)
+        if one.id != plan.id and one.created <= plan.created
+    ]
     return ReportData(
         cluster=settings.cluster.name,
         made=made,
@@ -36,7 +42,9 @@ def _sites(store: Store, plan: Plan, made: datetime) -> SitesOutput | None:
         return None
     period, profiles, _ = found
     pins = campaigns.in_force(store.pins(), made)
-    return present.sites_output(profiles, store.placement_of(plan.id), pins, (period.start, period.end))
+    return present.sites_output(
+        profiles, store.placement_of(plan.id), pins, (period.start, period.end)
+    )
 
 
 def _lines(store: Store, plan: Plan) -> dict[str, int]:
@@ -49,13 +57,25 @@ def _lines(store: Store, plan: Plan) -> dict[str, int]:
 
 
 def _logs(settings: Settings, store: Store, plan: Plan) -> tuple[QualityRow, ...]:
-    """Every source, and every node that has several, as they were to be judged when the plan was made."""
-    found = trust.data_output(trust.judge(settings, store, plan.period, plan.created), plan.period)
+    """Every source, and every node that has several, as they were to be judged when the plan was
+    made.
+    """
+    found = trust.data_output(
+        trust.judge(settings, store, plan.period, plan.created), plan.period
+    )
     several = {row.node for row in found.sources if row.name != row.node}
     return (*(row for row in found.nodes if row.node in several), *found.sources)
 
 
 def _stages(store: Store, plan: Plan) -> tuple[StageRow, ...]:
-    """Those of the runs that made the plan, applied it, or finished it: a stage's outcome names what came out of it."""
-    found = [run for run in store.runs() if plan.id in (run.plan, *(stage.outcome for stage in run.stages))]
-    return tuple(stage for run in reversed(found) for stage in present.run_row(run).stages)
+    """Those of the runs that made the plan, applied it, or finished it: a stage's outcome names
+    what came out of it.
+    """
+    found = [
+        run
+        for run in store.runs()
+        if plan.id in (run.plan, *(stage.outcome for stage in run.stages))
+    ]
+    return tuple(
+        stage for run in reversed(found) for stage in present.run_row(run).stages
+    )

@@ -1,7 +1,7 @@
 """The report of one night as a single HTML file that opens anywhere, and the first page of the web.
 
-In goes a ReportData; out comes HTML with its styles and pictures inside: no script, nothing loaded from anywhere.
-What it says is in content.py, where things stand in a picture in charts.py.
+In goes a ReportData; out comes HTML with its styles and pictures inside: no script, nothing loaded
+from anywhere. What it says is in content.py, where things stand in a picture in charts.py.
 """
 
 from __future__ import annotations
@@ -26,16 +26,34 @@ from flex_api.told import nodes_given_up, shown, words
 __all__ = ["ReportData", "html", "page", "write"]
 
 # A page holds this many rows of a kind, and says how many more there are.
-MOST = {"moves": 200, "nodes": 300, "zones": 20, "notices": 12, "verdicts": 50, "wrong": 5, "foreign": 50, "story": 200}
+MOST = {
+    "moves": 200,
+    "nodes": 300,
+    "zones": 20,
+    "notices": 12,
+    "verdicts": 50,
+    "wrong": 5,
+    "foreign": 50,
+    "story": 200,
+}
 
 
 def html(data: ReportData) -> str:
     """The whole page as one text."""
-    return page("report.html", data=data, plan=data.plan, page=content(data), most=MOST, version=flex.__version__)
+    return page(
+        "report.html",
+        data=data,
+        plan=data.plan,
+        page=content(data),
+        most=MOST,
+        version=flex.__version__,
+    )
 
 
 def page(template: str, /, **values: object) -> str:
-    """A page from its template. Raises nothing a reader could mend: a name the template misses is a bug."""
+    """A page from its template. Raises nothing a reader could mend: a name the template misses is a
+    bug.
+    """
     return TEMPLATES.get_template(template).render(values)
 
 
@@ -44,7 +62,9 @@ def write(data: ReportData, path: Path) -> None:
 
 
 def put(report: str | bytes, path: Path) -> None:
-    """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then stays."""
+    """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then
+    stays.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, report.encode() if isinstance(report, str) else report)
@@ -58,8 +78,12 @@ def put(report: str | bytes, path: Path) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Written beside its place, on disk before it gets its name, so that nobody ever opens half a report."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+    """Written beside its place, on disk before it gets its name, so that nobody ever opens half a
+    report.
+    """
+    descriptor, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part"
+    )
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -102,9 +126,12 @@ def _environment() -> jinja2.Environment:
         "grouped": nodes_given_up.grouped,
         "path": partial(quote, safe=""),
     }
-    style = environment.get_template("style.css").render(step=margins.STEP, steps=margins.STEPS)
+    style = environment.get_template("style.css").render(
+        step=margins.STEP, steps=margins.STEPS
+    )
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    # The text between <style> and </style> of every page that brings its own, and what its policy allows it by.
+    # The text between <style> and </style> of every page that brings its own, and what its policy
+    # allows it by.
     environment.globals |= {"style": style, "style_digest": f"sha256-{digest}"}
     return environment
 

@@ -1,7 +1,7 @@
 """A report as PDF: printed by Chromium, where it is installed, from the HTML and nothing else.
 
-In goes a file, out comes another beside it; or text, and out come bytes. Chromium runs headless, without a network,
-in a folder of its own.
+In goes a file, out comes another beside it; or text, and out come bytes. Chromium runs headless,
+without a network, in a folder of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ def print_pdf(page: Path, to: Path) -> Path:
     """Whole or not at all. Raises NotPrinted."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise _not_printed(to, "there is no Chromium on this machine", "install chromium, or print the HTML file")
+        raise _not_printed(
+            to,
+            "there is no Chromium on this machine",
+            "install chromium, or print the HTML file",
+        )
     with tempfile.TemporaryDirectory(prefix="flex-print-", dir=to.parent) as folder:
         made = Path(folder) / "report.pdf"
         try:
@@ -31,7 +35,9 @@ def print_pdf(page: Path, to: Path) -> Path:
             made.chmod(0o644)
             made.replace(to)
         except (OSError, subprocess.SubprocessError) as error:
-            raise _not_printed(to, str(error)[:300], "print the HTML file by hand") from error
+            raise _not_printed(
+                to, str(error)[:300], "print the HTML file by hand"
+            ) from error
     return to
 
 
@@ -43,18 +49,29 @@ def pdf(page: str) -> bytes:
         try:
             return print_pdf(written, Path(folder) / "report.pdf").read_bytes()
         except NotPrinted as error:
-            kept, advice = "nothing was changed", f"{error.advice}; or ask for it as HTML"
-            raise NotPrinted("printing the report", error.answer, kept=kept, advice=advice) from error
+            kept, advice = (
+                "nothing was changed",
+                f"{error.advice}; or ask for it as HTML",
+            )
+            raise NotPrinted(
+                "printing the report", error.answer, kept=kept, advice=advice
+            ) from error
 
 
 def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
     # Its sandbox cannot be set up by root; the page is our own and runs no script.
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     return [
-        browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", "--host-resolver-rules=MAP * ~NOTFOUND",
+        browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", ("--host-resolver-rules=MAP * "
+                                                                          "~NOTFOUND"),
         f"--user-data-dir={folder}/profile", *alone, f"--print-to-pdf={made}", page.resolve().as_uri(),
     ]  # fmt: skip
 
 
 def _not_printed(to: Path, answer: str, advice: str) -> NotPrinted:
-    return NotPrinted(f"printing the report {to}", answer, kept="the report as HTML is written", advice=advice)
+    return NotPrinted(
+        f"printing the report {to}",
+        answer,
+        kept="the report as HTML is written",
+        advice=advice,
+    )

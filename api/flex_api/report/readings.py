@@ -1,4 +1,6 @@
-"""What was read of logs, as the published output models. Nothing is computed here but sums and rates."""
+"""What was read of logs, as the published output models. Nothing is computed here but sums and
+rates.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from flex_logs_ingest.reading.read_logs import FileReport
 
 
 def ingest_output(
-    files: Sequence[FileReport], invalid: Invalid | None = None, shipped_from: Path | None = None
+    files: Sequence[FileReport],
+    invalid: Invalid | None = None,
+    shipped_from: Path | None = None,
 ) -> IngestOutput:
     names = sorted({file.source for file in files})
     bad: Counter[str] = Counter()
@@ -34,11 +38,16 @@ def ingest_output(
         bad.update(dict(file.reasons))
     return IngestOutput(
         files=[_file(file) for file in files],
-        sources=[_rate(name, [file for file in files if file.source == name]) for name in names],
+        sources=[
+            _rate(name, [file for file in files if file.source == name])
+            for name in names
+        ],
         new_bytes=sum(file.new_bytes for file in files),
         lines=reporting.lines(files),
         bad_lines=dict(bad),
-        invalid=InvalidRow(path=str(invalid.path), written=invalid.written, left_out=invalid.left_out)
+        invalid=InvalidRow(
+            path=str(invalid.path), written=invalid.written, left_out=invalid.left_out
+        )
         if invalid
         else None,
         parcels=_parcels(shipped_from) if shipped_from else None,
@@ -61,7 +70,10 @@ def _file(file: FileReport) -> LogRow:
 
 def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
     seconds = sum(file.seconds for file in files)
-    new_bytes, lines = sum(file.new_bytes for file in files), sum(reporting.lines(files).values())
+    new_bytes, lines = (
+        sum(file.new_bytes for file in files),
+        sum(reporting.lines(files).values()),
+    )
     return RateRow(
         source=name,
         files=len(files),
@@ -75,7 +87,9 @@ def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
 
 def _parcels(directory: Path) -> ParcelsRow:
     number, size = ingest_only.waiting(directory)
-    return ParcelsRow(directory=str(ingest_only.out(directory)), parcels=number, bytes=size)
+    return ParcelsRow(
+        directory=str(ingest_only.out(directory)), parcels=number, bytes=size
+    )
 
 
 def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOutput:
@@ -95,5 +109,10 @@ def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOu
         ],
         taken=sum(arrival.outcome == "taken" for arrival in taken),
         lines=sum(arrival.lines for arrival in taken if arrival.outcome == "taken"),
-        missing=[MissingRow(source=hole.source, log=hole.path, before_byte=hole.until or None) for hole in missing],
+        missing=[
+            MissingRow(
+                source=hole.source, log=hole.path, before_byte=hole.until or None
+            )
+            for hole in missing
+        ],
     )

@@ -1,4 +1,6 @@
-"""Who changed what. Entries are added and never changed; each carries the hash of the one before it."""
+"""Who changed what. Entries are added and never changed; each carries the hash of the one before
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,22 @@ router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
 class AuditQuery(TimedQuery):
     sort: Literal["-number", "number", "-time", "time"] = "-number"
     actor: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
-    action: Annotated[str, Query(max_length=100, pattern=CLEAN, description="`pin` stands for `pin.put` too")] = ""
-    subject: Annotated[str, Query(max_length=1000, pattern=CLEAN, description="what was changed")] = ""
+    action: Annotated[
+        str,
+        Query(
+            max_length=100, pattern=CLEAN, description="`pin` stands for `pin.put` too"
+        ),
+    ] = ""
+    subject: Annotated[
+        str, Query(max_length=1000, pattern=CLEAN, description="what was changed")
+    ] = ""
 
 
 @router.get("", response_model=AuditPage)
 def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
-    """Every change, the latest first. Entries are numbered as they were made, so that by time is by number."""
+    """Every change, the latest first. Entries are numbered as they were made, so that by time is by
+    number.
+    """
     order = Order.parse(query.sort)
     at = decode(query.cursor, order, (int, str))[0] if query.cursor else None
     found = desk.store.found_entries(
@@ -40,18 +51,36 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
         until=query.until,
     )
     rows = found[: query.limit]
-    following = encode(order, [rows[-1].number, ""]) if len(found) > query.limit else None
-    return page_response(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following)
+    following = (
+        encode(order, [rows[-1].number, ""]) if len(found) > query.limit else None
+    )
+    return page_response(
+        desk.request,
+        AuditPage(items=list(map(audit_row, rows)), next=following),
+        following,
+    )
 
 
 @router.get("/verification", response_model=AuditVerified)
 def verification(
     desk: Reader,
-    last: Annotated[str, Query(max_length=64, pattern=r"^[0-9a-f]*$", description="a hash that was noted before")] = "",
+    last: Annotated[
+        str,
+        Query(
+            max_length=64,
+            pattern=r"^[0-9a-f]*$",
+            description="a hash that was noted before",
+        ),
+    ] = "",
 ) -> Response:
     """Whether no entry was altered or taken out, and all is as they say. Reads all of it."""
     try:
         head, wrong = auditing.verify_record(desk.store, last), ""
     except NotWhole as error:
         head, wrong = desk.store.audit_head(), error.answer
-    return reply(desk.request, AuditVerified(holds=not wrong, wrong=wrong, entries=head.number, last=head.hash))
+    return reply(
+        desk.request,
+        AuditVerified(
+            holds=not wrong, wrong=wrong, entries=head.number, last=head.hash
+        ),
+    )

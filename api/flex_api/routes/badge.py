@@ -1,4 +1,6 @@
-"""A badge for a wiki or a dashboard: how the cluster is, in four words. Whoever may read may have it."""
+"""A badge for a wiki or a dashboard: how the cluster is, in four words. Whoever may read may have
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,29 @@ LETTER = 7
 def badge(desk: Viewer) -> Response:
     said, colour = _state(desk)
     left, right = _width(desk.settings.cluster.name), _width(said)
-    return Response(_draw(desk.settings.cluster.name, said, colour, left, right), media_type="image/svg+xml")
+    return Response(
+        _draw(desk.settings.cluster.name, said, colour, left, right),
+        media_type="image/svg+xml",
+    )
 
 
 def _state(desk: Desk) -> tuple[str, str]:
     """The first of these that is so."""
-    runs, plans, (_, in_force) = desk.views.runs(), desk.views.headlines(), desk.views.base()
+    runs, plans, (_, in_force) = (
+        desk.views.runs(),
+        desk.views.headlines(),
+        desk.views.base(),
+    )
     if freezing.frozen(desk.world()):
         return "frozen", WAITS
     if runs and runs[0].exit_code not in (0, 22, None):
         return f"last run: exit {runs[0].exit_code}", WRONG
-    if plans and plans[0].state == "proposed" and plans[0].moves and desk.settings.cluster.mode == "review":
+    if (
+        plans
+        and plans[0].state == "proposed"
+        and plans[0].moves
+        and desk.settings.cluster.mode == "review"
+    ):
         return "waits for a yes", WAITS
     if in_force is None:
         return "no partition yet", WAITS

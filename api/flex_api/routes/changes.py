@@ -1,4 +1,6 @@
-"""What changes the partition: plans made, approved and applied, and the way back. What takes long is a job."""
+"""What changes the partition: plans made, approved and applied, and the way back. What takes long
+is a job.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from flex_api.night import applying, approving, nightly
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.rest import ApplyGiven, ApprovalGiven, JobShown, PlanGiven, RollbackGiven
+from flex_api.schemas.rest import (
+    ApplyGiven,
+    ApprovalGiven,
+    JobShown,
+    PlanGiven,
+    RollbackGiven,
+)
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import reply
 from flex_api.web.session import Approver, Desk, Operator
@@ -26,8 +34,8 @@ router = APIRouter(prefix="/api/v1", tags=["plans"])
 
 @router.post("/plans", status_code=202, response_model=JobShown)
 def make(desk: Operator, given: PlanGiven) -> Response:
-    """Make a plan from the logs read so far, if asked for with another aim or fewer moves than the settings say.
-    DNS is read, never written. The job's result is the plan.
+    """Make a plan from the logs read so far, if asked for with another aim or fewer moves than the
+    settings say. DNS is read, never written. The job's result is the plan.
     """
     author = desk.caller.name
     wanted = Supposition(tolerance=given.tolerance_ratio, max_moves=given.max_moves)
@@ -38,7 +46,13 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             applying.refuse_half_applied(world, "making a plan")
             nightly.learn(world, given.force)
             follow.say("looking for a better partition")
-            made = nightly.propose(world, given.force, author=author, wanted=wanted, take_back=given.take_back)
+            made = nightly.propose(
+                world,
+                given.force,
+                author=author,
+                wanted=wanted,
+                take_back=given.take_back,
+            )
             chosen = made.plan
             held.concerns(chosen)
         return f"/api/v1/plans/{chosen.id}"
@@ -51,18 +65,30 @@ def approval(
     desk: Approver,
     plan: str,
     given: ApprovalGiven,
-    if_match: Annotated[str | None, Header(description="the digest of the plan that was looked at, in quotes")] = None,
+    if_match: Annotated[
+        str | None,
+        Header(description="the digest of the plan that was looked at, in quotes"),
+    ] = None,
 ) -> Response:
-    """A yes or a no to a plan as it is. Under four eyes a yes names the rules that may be gone over, too."""
+    """A yes or a no to a plan as it is. Under four eyes a yes names the rules that may be gone
+    over, too.
+    """
     desk = desk.because(given.reason)
-    said = Approval(given.decision, desk.caller.name, desk.now, given.reason, given.force)
+    said = Approval(
+        given.decision, desk.caller.name, desk.now, given.reason, given.force
+    )
     decide = approving.approve if given.decision == "approve" else approving.reject
     with desk.store.together():
         if if_match:
             waiting = desk.store.plan(plan)
             _refuse_other(f"the approval of {waiting.id}", waiting.digest, if_match)
         chosen = decide(desk.world(), plan, said)
-    return reply(desk.request, present.plan_output(chosen), 201, Location=f"/api/v1/plans/{chosen.id}")
+    return reply(
+        desk.request,
+        present.plan_output(chosen),
+        201,
+        Location=f"/api/v1/plans/{chosen.id}",
+    )
 
 
 @router.post("/plans/{plan}/apply", status_code=202, response_model=JobShown)
@@ -70,9 +96,13 @@ def apply(
     desk: Approver,
     plan: str,
     given: ApplyGiven,
-    if_match: Annotated[str | None, Header(description="the plan's digest, in quotes")] = None,
+    if_match: Annotated[
+        str | None, Header(description="the plan's digest, in quotes")
+    ] = None,
 ) -> Response:
-    """Push a plan to the name servers and check what they answer. It is applied as it was shown, or refused."""
+    """Push a plan to the name servers and check what they answer. It is applied as it was shown, or
+    refused.
+    """
     desk = desk.because(given.reason)
     chosen = desk.store.plan(plan)
     _refuse_unmet(chosen.id, chosen.digest, if_match)
@@ -81,12 +111,22 @@ def apply(
     def work(world: World, follow: Follow) -> str:
         with lease(world, "apply") as held:
             held.concerns(chosen)
-            # What was begun is finished first: from here on DNS is changed, and nobody ends that in the middle.
+            # What was begun is finished first: from here on DNS is changed, and nobody ends that in
+            # the middle.
             follow.past_return()
             step = Steps(world, held.run)
-            step.through(lambda: applying.finish_where_allowed(world, given.force, step.enter), lambda _: "done")
             step.through(
-                lambda: applying.apply(world, chosen.id, force=given.force, checksum=chosen.digest, enters=step.enter),
+                lambda: applying.finish_where_allowed(world, given.force, step.enter),
+                lambda _: "done",
+            )
+            step.through(
+                lambda: applying.apply(
+                    world,
+                    chosen.id,
+                    force=given.force,
+                    checksum=chosen.digest,
+                    enters=step.enter,
+                ),
                 lambda done: done.state,
             )
         return f"/api/v1/plans/{chosen.id}"
@@ -96,8 +136,8 @@ def apply(
 
 @router.post("/rollbacks", status_code=202, response_model=JobShown)
 def rollback(desk: Operator, given: RollbackGiven) -> Response:
-    """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and applied like any
-    other.
+    """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and
+    applied like any other.
     """
     author = desk.caller.name
     to = nightly.earlier(desk.store, given.to)
@@ -113,7 +153,9 @@ def rollback(desk: Operator, given: RollbackGiven) -> Response:
 
 
 def _start(desk: Desk, kind: str, work: Work) -> Response:
-    job = desk.house.workers.start(desk.world(), kind, desk.caller.name, work, desk.request.state.request_id)
+    job = desk.house.workers.start(
+        desk.world(), kind, desk.caller.name, work, desk.request.state.request_id
+    )
     return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 

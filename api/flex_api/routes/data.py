@@ -11,7 +11,15 @@ from flex_api.jobs import Follow
 from flex_api.known import present
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.rest import CLEAN, IngestGiven, IngestRow, IngestsPage, JobShown, RunsPage, TimedQuery
+from flex_api.schemas.rest import (
+    CLEAN,
+    IngestGiven,
+    IngestRow,
+    IngestsPage,
+    JobShown,
+    RunsPage,
+    TimedQuery,
+)
 from flex_api.told import words
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
@@ -29,7 +37,9 @@ class IngestsQuery(TimedQuery):
 
 @router.get("/ingests", response_model=IngestsPage)
 def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
-    """What each reading of a log counted, and what it could not; `since` and `until` go by when it was read."""
+    """What each reading of a log counted, and what it could not; `since` and `until` go by when it
+    was read.
+    """
     order = Order.parse(query.sort)
     after = None
     if query.cursor:
@@ -45,8 +55,16 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
         until=query.until,
     )
     rows = found[: query.limit]
-    following = encode(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
-    return page_response(desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following)
+    following = (
+        encode(order, [rows[-1].read_at, rows[-1].id])
+        if len(found) > query.limit
+        else None
+    )
+    return page_response(
+        desk.request,
+        IngestsPage(items=list(map(_row, rows)), next=following),
+        following,
+    )
 
 
 def _row(read: Segment) -> IngestRow:
@@ -75,28 +93,41 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
         files = nightly.ingest(world)
         lines = sum(number for file in files for _, number in file.lines)
         world.store.note("ingest", "", None, {"files": len(files), "lines": lines})
-        world.say(f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}")
+        world.say(
+            f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}"
+        )
         return "/api/v1/ingests"
 
-    job = desk.house.workers.start(desk.world(), "ingest", desk.caller.name, work, desk.request.state.request_id)
+    job = desk.house.workers.start(
+        desk.world(), "ingest", desk.caller.name, work, desk.request.state.request_id
+    )
     return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
 class RunsQuery(TimedQuery):
     sort: Literal["-started", "started"] = "-started"
-    failed: Annotated[bool | None, Query(description="ended with another exit code than 0")] = None
+    failed: Annotated[
+        bool | None, Query(description="ended with another exit code than 0")
+    ] = None
     live: Annotated[bool | None, Query(description="still at work, or not")] = None
     exit_code: Annotated[int | None, Query(ge=0, le=255)] = None
-    plan: Annotated[str, Query(max_length=100, pattern=CLEAN, description="of this plan")] = ""
+    plan: Annotated[
+        str, Query(max_length=100, pattern=CLEAN, description="of this plan")
+    ] = ""
 
 
 @router.get("/runs", response_model=RunsPage)
 def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
-    """The latest thousand runs: every step that changed something, with its stages and its exit code.
+    """The latest thousand runs: every step that changed something, with its stages and its exit
+    code.
 
     `since` and `until` go by when it began.
     """
-    rows = [run for run in desk.views.runs() if query.holds(run.started) and _asked_for(run, query)]
+    rows = [
+        run
+        for run in desk.views.runs()
+        if query.holds(run.started) and _asked_for(run, query)
+    ]
     found = page(
         rows,
         {"started": lambda run: run.started.isoformat(timespec="microseconds")},
@@ -106,7 +137,9 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     items = [present.run_row(run) for run in found.items]
-    return page_response(desk.request, RunsPage(items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, RunsPage(items=items, next=found.next), found.next
+    )
 
 
 def _asked_for(run: Run, query: RunsQuery) -> bool:

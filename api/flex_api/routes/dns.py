@@ -19,7 +19,9 @@ router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 
 @router.get("/drift", response_model=DriftShown)
 def drift(desk: Reader) -> Response:
-    """Ask every name server for every name of the partition in force; what differs is named, server by server."""
+    """Ask every name server for every name of the partition in force; what differs is named, server
+    by server.
+    """
     found = present.verify_output(verifying.verify(desk.world()))
     shown = DriftShown(
         partition=found.partition,
@@ -34,13 +36,19 @@ def drift(desk: Reader) -> Response:
 
 class RecordsQuery(ListQuery):
     sort: Literal["name", "-name"] = "name"
-    zone: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")] = ""
-    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the name")] = ""
+    zone: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")
+    ] = ""
+    name: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="part of the name")
+    ] = ""
 
 
 @router.get("/records", response_model=RecordsPage)
 def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Response:
-    """What the name servers say now of the names of the partition in force. They are asked for each page."""
+    """What the name servers say now of the names of the partition in force. They are asked for each
+    page.
+    """
     found = page(
         [row for row in _records(desk, query.zone) if query.name in row.name],
         {"name": lambda row: row.name},
@@ -49,16 +57,30 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
         limit=query.limit,
         cursor=query.cursor,
     )
-    return page_response(desk.request, RecordsPage(items=list(found.items), next=found.next), found.next)
+    return page_response(
+        desk.request, RecordsPage(items=list(found.items), next=found.next), found.next
+    )
 
 
 def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
     world = desk.world()
     _, placement = world.store.placement()
-    wanted = records.records(records.on_known_nodes(placement, world.nodes), world.nodes, world.settings.dns.ttl)
-    for zone, of_zone in records.in_zones(wanted, world.settings.dns.every_zone).items():
+    wanted = records.records(
+        records.on_known_nodes(placement, world.nodes),
+        world.nodes,
+        world.settings.dns.ttl,
+    )
+    for zone, of_zone in records.in_zones(
+        wanted, world.settings.dns.every_zone
+    ).items():
         names = sorted(set(of_zone["name"]))
         if names and only in ("", zone, zone.rstrip(".")):
             said = records.by_name(world.target.read(zone, names).records)
             for (name, kind), (ttl, values) in said.items():
-                yield RecordRow(zone=zone, name=name, type=kind, ttl_seconds=ttl, values=list(values))
+                yield RecordRow(
+                    zone=zone,
+                    name=name,
+                    type=kind,
+                    ttl_seconds=ttl,
+                    values=list(values),
+                )

@@ -1,4 +1,6 @@
-"""The description of the API: for programs as OpenAPI, for people as a page of our own that loads nothing."""
+"""The description of the API: for programs as OpenAPI, for people as a page of our own that loads
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,12 @@ async def docs(request: Request) -> str:
     groups: dict[str, list[Operation]] = {}
     for tag, operation in _operations(document):
         groups.setdefault(tag, []).append(operation)
-    return page("docs.html", groups=groups, version=document["info"]["version"], about=document["info"]["description"])
+    return page(
+        "docs.html",
+        groups=groups,
+        version=document["info"]["version"],
+        about=document["info"]["description"],
+    )
 
 
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
@@ -57,18 +64,33 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
                     about=told.get("description", ""),
                     parameters=tuple(map(_parameter, told.get("parameters", []))),
                     body=tuple(_fields(document, told)),
-                    answers=tuple((status, answer["description"]) for status, answer in told["responses"].items()),
+                    answers=tuple(
+                        (status, answer["description"])
+                        for status, answer in told["responses"].items()
+                    ),
                     example=_example(method, path, told),
                 ),
             )
 
 
 def _parameter(one: dict[str, Any]) -> tuple[str, str, str, str]:
-    return one["name"], one["in"], _type(one["schema"]), one.get("description", one["schema"].get("description", ""))
+    return (
+        one["name"],
+        one["in"],
+        _type(one["schema"]),
+        one.get("description", one["schema"].get("description", "")),
+    )
 
 
-def _fields(document: dict[str, Any], told: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    content = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+def _fields(
+    document: dict[str, Any], told: dict[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    content = (
+        told.get("requestBody", {})
+        .get("content", {})
+        .get("application/json", {})
+        .get("schema", {})
+    )
     name = content.get("$ref", "").rpartition("/")[2]
     schema = document["components"]["schemas"].get(name, {})
     for field, about in schema.get("properties", {}).items():

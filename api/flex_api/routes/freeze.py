@@ -34,7 +34,9 @@ def put(desk: Operator, given: FreezeGiven, condition: TheCondition) -> Response
 
 @router.delete("", status_code=204)
 def thaw(
-    desk: Operator, condition: TheCondition, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = ""
+    desk: Operator,
+    condition: TheCondition,
+    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
 ) -> Response:
     """End it."""
     desk = desk.because(reason)
@@ -46,7 +48,8 @@ def thaw(
 
 def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
     found = freezing.frozen(desk.world())
-    # That nothing is frozen can be read, and changed from there; for who wants a new freeze there is none yet.
+    # That nothing is frozen can be read, and changed from there; for who wants a new freeze there
+    # is none yet.
     is_new = found is None and not condition.if_match and bool(condition.if_none_match)
     condition.refuse_unmet("the freeze", None if is_new else _freeze_model(found))
 
@@ -54,4 +57,10 @@ def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
 def _freeze_model(found: Freeze | None) -> FreezeShown:
     if found is None:
         return FreezeShown(frozen=False)
-    return FreezeShown(frozen=True, since=found.since, until=found.until, reason=found.reason, author=found.author)
+    return FreezeShown(
+        frozen=True,
+        since=found.since,
+        until=found.until,
+        reason=found.reason,
+        author=found.author,
+    )

@@ -14,12 +14,16 @@ from flex_api.web.query_names import refuse_unknown
 from flex_api.web.session import TheHouse
 
 
-async def as_probed(verbose: Annotated[str, Query(description="makes no difference")] = "") -> str:
+async def as_probed(
+    verbose: Annotated[str, Query(description="makes no difference")] = "",
+) -> str:
     """Probes are often written with it; every part is named in any case."""
     return verbose
 
 
-router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown), Depends(as_probed)])
+router = APIRouter(
+    tags=["health"], dependencies=[Depends(refuse_unknown), Depends(as_probed)]
+)
 
 OK = "ok"
 
@@ -47,7 +51,9 @@ async def livez() -> Alive:
 
 @router.get("/readyz", responses={503: {"model": Ready}})
 def readyz(response: Response, house: TheHouse) -> Ready:
-    """Whether the store answers, and the health watch looks where there is one; 503 when one of them does not."""
+    """Whether the store answers, and the health watch looks where there is one; 503 when one of
+    them does not.
+    """
     parts = {"store": _store(house.store)}
     if house.watched:
         parts["watch"] = house.watched().trouble(datetime.now(UTC)) or OK

@@ -30,7 +30,9 @@ LOOK, QUIET = 0.25, 60
 
 
 class JobsQuery(TimedQuery):
-    sort: Literal["-created", "created", "kind", "-kind", "state", "-state"] = "-created"
+    sort: Literal["-created", "created", "kind", "-kind", "state", "-state"] = (
+        "-created"
+    )
     state: Annotated[JobState | None, Query()] = None
     kind: Annotated[str, Query(max_length=50, pattern=CLEAN)] = ""
     author: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
@@ -50,13 +52,21 @@ def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
     ]
     found = page(
         rows,
-        {"created": lambda job: job.created.isoformat(), "kind": lambda job: job.kind, "state": lambda job: job.state},
+        {
+            "created": lambda job: job.created.isoformat(),
+            "kind": lambda job: job.kind,
+            "state": lambda job: job.state,
+        },
         lambda job: job.id,
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
     )
-    return page_response(desk.request, JobsPage(items=list(map(job_model, found.items)), next=found.next), found.next)
+    return page_response(
+        desk.request,
+        JobsPage(items=list(map(job_model, found.items)), next=found.next),
+        found.next,
+    )
 
 
 @router.get("/{job}", response_model=JobShown)
@@ -68,7 +78,9 @@ def job(desk: Viewer, job: str) -> Response:
 @router.delete("/{job}", status_code=202, response_model=JobShown)
 def cancel(desk: Operator, job: str) -> Response:
     """End it at the next safe point. Once DNS is being changed it goes on to its end."""
-    return reply(desk.request, job_model(working.cancel(desk.store, job, desk.caller.name)), 202)
+    return reply(
+        desk.request, job_model(working.cancel(desk.store, job, desk.caller.name)), 202
+    )
 
 
 @router.get(
@@ -77,7 +89,9 @@ def cancel(desk: Operator, job: str) -> Response:
     responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
 )
 def events(desk: Viewer, job: str) -> StreamingResponse:
-    """Its progress as server-sent events: `progress` with the job each time it changes, `end` with the last."""
+    """Its progress as server-sent events: `progress` with the job each time it changes, `end` with
+    the last.
+    """
     working.find(desk.store, job)
     return StreamingResponse(_tell(desk, job), media_type=EVENTS)
 

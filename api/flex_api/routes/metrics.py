@@ -24,7 +24,9 @@ def metrics(desk: Viewer) -> Response:
     found = desk.views.catalogue()
     _, in_force = desk.views.base()
     world, headlines = desk.world(), desk.views.headlines()
-    last_lines, coverage = desk.views.of("logs", READ, lambda: of_logs(desk.settings, desk.store, desk.now))
+    last_lines, coverage = desk.views.of(
+        "logs", READ, lambda: of_logs(desk.settings, desk.store, desk.now)
+    )
     known = Known(
         now=desk.now,
         runs=desk.views.runs(),
@@ -43,5 +45,10 @@ def metrics(desk: Viewer) -> Response:
         expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )
-    more = [*routed.series(distributors(desk)), *(of_watch(desk.house.watched()) if desk.house.watched else ())]
-    return Response(text(known, more) + desk.house.timing.text(), media_type=CONTENT_TYPE)
+    more = [
+        *routed.series(distributors(desk)),
+        *(of_watch(desk.house.watched()) if desk.house.watched else ()),
+    ]
+    return Response(
+        text(known, more) + desk.house.timing.text(), media_type=CONTENT_TYPE
+    )

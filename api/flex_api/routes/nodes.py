@@ -37,7 +37,15 @@ from flex_api.schemas.rest import (
 from flex_api.schemas.supposed import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, nothing, page_response, reply
 from flex_api.web.paging import page
-from flex_api.web.session import DRY_IN_TURN, Admin, Approver, Desk, Operator, Reader, Viewer
+from flex_api.web.session import (
+    DRY_IN_TURN,
+    Admin,
+    Approver,
+    Desk,
+    Operator,
+    Reader,
+    Viewer,
+)
 from flex_api.web.views import Carried
 from flex_api.wiring import World
 from flex_api.wishes import previewing, tonight
@@ -48,12 +56,23 @@ Sort = Literal[
     "node", "-node", "sites", "-sites", "ram_bytes", "-ram_bytes", "capacity_ratio", "-capacity_ratio",
     "access_units", "-access_units", "working_set_units", "-working_set_units",
 ]  # fmt: skip
-FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "working_set_units")
+FIELDS = (
+    "node",
+    "sites",
+    "ram_bytes",
+    "capacity_ratio",
+    "access_units",
+    "working_set_units",
+)
 # What a row of a node is made from.
 CHANGED = ("node.order", "node.put", "node.drop", "plan.settle")
-DryRun = Annotated[bool, Query(description="check it and say what the next plan would do; change nothing")]
+DryRun = Annotated[
+    bool,
+    Query(description="check it and say what the next plan would do; change nothing"),
+]
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
-# Seconds that who turns sites to a node or away from it waits to hear how many. A guess: longer looks like a failure.
+# Seconds that who turns sites to a node or away from it waits to hear how many. A guess: longer
+# looks like a failure.
 PATIENCE = 2.0
 
 
@@ -64,16 +83,31 @@ class NodesQuery(ListQuery):
 
 @router.get("", response_model=NodesPage)
 def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
-    """Every node, in the state that somebody put it into, with its load under the partition in force."""
+    """Every node, in the state that somebody put it into, with its load under the partition in
+    force.
+    """
     rows = [row for row in _every(desk) if query.state in (None, row.state)]
     fields = {name: attrgetter(name) for name in FIELDS}
-    found = page(rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor)
+    found = page(
+        rows,
+        fields,
+        lambda row: row.node,
+        sort=query.sort,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
     still = [dead.row(one) for one in in_dns_still(desk)]
-    return page_response(desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next)
+    return page_response(
+        desk.request,
+        NodesPage(items=list(found.items), next=found.next, dead=still),
+        found.next,
+    )
 
 
 def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
-    """The dead nodes that are. What was tried is no change that views would see: it is asked for each time."""
+    """The dead nodes that are. What was tried is no change that views would see: it is asked for
+    each time.
+    """
     known = desk.world().nodes
     if all(node.state != "down" for node in known):
         return ()
@@ -93,7 +127,12 @@ def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     node = _check(given.node, given.addresses, given.ram_bytes, given.capacity_ratio)
     if dry_run:
         notes = noding.add(desk.world(), node, dry_run=True)
-        return _try(desk, present.node_row(node, None, 0, None, None), notes, _look_at(desk, node))
+        return _try(
+            desk,
+            present.node_row(node, None, 0, None, None),
+            notes,
+            _look_at(desk, node),
+        )
     carried = desk.views.nodes_view()
     with desk.store.together():
         notes = noding.add(desk.world(), node)
@@ -113,14 +152,22 @@ def node(desk: Viewer, node: str) -> Response:
 
 @router.get("/{node}/turn", response_model=NodeTurn)
 def turn(desk: Reader, node: str) -> Response:
-    """How many sites come to it, or leave it where it is drained, with the next plan and later, and by which rules."""
+    """How many sites come to it, or leave it where it is drained, with the next plan and later, and
+    by which rules.
+    """
     here = desk.world()
     noding.find(here, node)
     return reply(desk.request, NodeTurn(node=node, turn=tonight.told(here, node)))
 
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
-def change(desk: Admin, node: str, given: NodeChange, condition: TheCondition, dry_run: DryRun = False) -> Response:
+def change(
+    desk: Admin,
+    node: str,
+    given: NodeChange,
+    condition: TheCondition,
+    dry_run: DryRun = False,
+) -> Response:
     """Other memory, capacity or addresses, from the next plan on."""
     desk = desk.because(given.reason)
     carried = desk.views.nodes_view()
@@ -130,15 +177,22 @@ def change(desk: Admin, node: str, given: NodeChange, condition: TheCondition, d
         return _try(desk, _row(desk, carried, node), notes, _look_at(desk, wanted))
     with desk.store.together():
         notes = noding.put(desk.world(), _change(desk, carried, node, given, condition))
-        return reply(desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes))
+        return reply(
+            desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes)
+        )
 
 
-def _change(desk: Desk, carried: Carried, node: str, given: NodeChange, condition: Condition) -> Node:
+def _change(
+    desk: Desk, carried: Carried, node: str, given: NodeChange, condition: Condition
+) -> Node:
     """As it is to be. Raises Overtaken where it is not as who asks saw it."""
     old = noding.find(desk.world(), node)
     condition.refuse_unmet(f"the node {node}", _row(desk, carried, node))
     wanted = _check(
-        node, given.addresses or old.addresses, given.ram_bytes or old.ram, given.capacity_ratio or old.capacity
+        node,
+        given.addresses or old.addresses,
+        given.ram_bytes or old.ram,
+        given.capacity_ratio or old.capacity,
     )
     return replace(wanted, state=old.state)
 
@@ -149,7 +203,13 @@ def _change(desk: Desk, carried: Carried, node: str, given: NodeChange, conditio
     responses={200: {"model": NodeChanged, "description": "of a dry run"}},
     dependencies=[DRY_IN_TURN],
 )
-def remove(desk: Admin, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
+def remove(
+    desk: Admin,
+    node: str,
+    condition: TheCondition,
+    reason: Why = "",
+    dry_run: DryRun = False,
+) -> Response:
     """Forget a node that serves nothing any more."""
     desk = desk.because(reason)
     carried = desk.views.nodes_view()
@@ -164,15 +224,29 @@ def remove(desk: Admin, node: str, condition: TheCondition, reason: Why = "", dr
 
 
 @router.put("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
-def drain(desk: Operator, node: str, given: DrainGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
+def drain(
+    desk: Operator,
+    node: str,
+    given: DrainGiven,
+    condition: TheCondition,
+    dry_run: DryRun = False,
+) -> Response:
     """Take its sites off it with the next plans, until the deadline where there is one."""
     desk = desk.because(given.reason)
-    wanted = NodeOrder(node, "draining", desk.now, given.deadline, given.reason, desk.caller.name)
+    wanted = NodeOrder(
+        node, "draining", desk.now, given.deadline, given.reason, desk.caller.name
+    )
     return _order(desk, wanted, condition, dry_run=dry_run)
 
 
 @router.delete("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
-def undrain(desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
+def undrain(
+    desk: Operator,
+    node: str,
+    condition: TheCondition,
+    reason: Why = "",
+    dry_run: DryRun = False,
+) -> Response:
     """Give it sites again from the next plan on."""
     return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
 
@@ -184,8 +258,15 @@ def undrain(desk: Operator, node: str, condition: TheCondition, reason: Why = ""
     responses={200: {"model": NodeChanged, "description": "of a dry run"}},
     dependencies=[DRY_IN_TURN],
 )
-def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
-    """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or the node.
+def down(
+    desk: Approver,
+    node: str,
+    given: DownGiven,
+    condition: TheCondition,
+    dry_run: DryRun = False,
+) -> Response:
+    """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or
+    the node.
 
     A node that does not answer is not read first: `If-Match` may be left out.
     """
@@ -193,10 +274,15 @@ def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, d
     here = desk.world()
     dead = noding.find(here, node)
     if condition.is_given:
-        condition.refuse_overtaken(f"the node {node}", _row(desk, desk.views.nodes_view(), node))
+        condition.refuse_overtaken(
+            f"the node {node}", _row(desk, desk.views.nodes_view(), node)
+        )
     noding.refuse_last(here, node)
     if dry_run:
-        notes, row = noding.stopped_by(here, node, "down"), _row(desk, desk.views.nodes_view(), node)
+        notes, row = (
+            noding.stopped_by(here, node, "down"),
+            _row(desk, desk.views.nodes_view(), node),
+        )
         return _try(desk, row, notes, lambda: previewing.of_failure(here, dead))
     wanted = NodeOrder(node, "down", desk.now, None, given.reason, desk.caller.name)
 
@@ -206,14 +292,24 @@ def down(desk: Approver, node: str, given: DownGiven, condition: TheCondition, d
             taken = failover.take_down_as(held, world, wanted)
         if taken.left:
             raise _left_error(node, taken)
-        return f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
+        return (
+            f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
+        )
 
-    job = desk.house.workers.start(here, "down", desk.caller.name, work, desk.request.state.request_id)
+    job = desk.house.workers.start(
+        here, "down", desk.caller.name, work, desk.request.state.request_id
+    )
     return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
 
 
 @router.delete("/{node}/down", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
-def up(desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False) -> Response:
+def up(
+    desk: Operator,
+    node: str,
+    condition: TheCondition,
+    reason: Why = "",
+    dry_run: DryRun = False,
+) -> Response:
     """Give a node that was down sites again from the next plan on."""
     return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
 
@@ -228,34 +324,54 @@ def _left_error(node: str, taken: Taken) -> Unverified:
     )
 
 
-def _active(desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool) -> Response:
+def _active(
+    desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool
+) -> Response:
     wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
     return _order(desk, wanted, condition, dry_run=dry_run)
 
 
-def _order(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
+def _order(
+    desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool
+) -> Response:
     carried = desk.views.nodes_view()
     with desk.store.together():
-        old, row = noding.find(desk.world(), wanted.node), _row(desk, carried, wanted.node)
+        old, row = (
+            noding.find(desk.world(), wanted.node),
+            _row(desk, carried, wanted.node),
+        )
         condition.refuse_unmet(f"the node {wanted.node}", row)
         notes = noding.order(desk.world(), wanted, dry_run=dry_run)
         made = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
     if dry_run:
-        return _try(desk, row, notes, _look_at(desk, noding.in_state(old, wanted.state)))
+        return _try(
+            desk, row, notes, _look_at(desk, noding.in_state(old, wanted.state))
+        )
     turned = made.node.state != old.state
-    return reply(desk.request, made.model_copy(update={"turn": turn_of(desk, wanted.node) if turned else []}))
+    return reply(
+        desk.request,
+        made.model_copy(update={"turn": turn_of(desk, wanted.node) if turned else []}),
+    )
 
 
-def turn_of(desk: Desk, node: str, *, patience: float | None = PATIENCE) -> list[str] | None:
+def turn_of(
+    desk: Desk, node: str, *, patience: float | None = PATIENCE
+) -> list[str] | None:
     """None while it is being worked out: nobody waits long for what was ordered already."""
     here = desk.world()
-    return desk.house.later.ask(f"turn of {node}", lambda: tonight.told(here, node), patience=patience)
+    return desk.house.later.ask(
+        f"turn of {node}", lambda: tonight.told(here, node), patience=patience
+    )
 
 
-def _try(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]) -> Response:
+def _try(
+    desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]
+) -> Response:
     """The node as it is, and what would be done were it otherwise."""
     preview, why = previewing.look_if_possible(look)
-    return reply(desk.request, NodeChanged(node=row, notes=[*notes, *why], preview=preview))
+    return reply(
+        desk.request, NodeChanged(node=row, notes=[*notes, *why], preview=preview)
+    )
 
 
 def _look_at(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
@@ -289,11 +405,15 @@ def _row(desk: Desk, carried: Carried, name: str) -> NodeRow:
 
 
 def _in_words(error: ValueError) -> str:
-    """What each field has against its value; the framework's own account of itself says nothing to who asked."""
+    """What each field has against its value; the framework's own account of itself says nothing to
+    who asked.
+    """
     if not isinstance(error, ValidationError):
         return str(error)
     return "; ".join(
-        f"{one['loc'][0]}: {one['msg'].removeprefix('Value error, ')}" if one["loc"] else one["msg"]
+        f"{one['loc'][0]}: {one['msg'].removeprefix('Value error, ')}"
+        if one["loc"]
+        else one["msg"]
         for one in error.errors()
     )
 

@@ -13,7 +13,15 @@ from flex_api import hosted
 from flex_api.known import present
 from flex_api.routes.plans import the_id
 from flex_api.routes.sites import find_row
-from flex_api.schemas.rest import CLEAN, ListQuery, PlacementPage, PlacementRow, PlansPage, RoutingShown, TimedQuery
+from flex_api.schemas.rest import (
+    CLEAN,
+    ListQuery,
+    PlacementPage,
+    PlacementRow,
+    PlansPage,
+    RoutingShown,
+    TimedQuery,
+)
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page, page_in_order
@@ -22,20 +30,27 @@ from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1", tags=["partitions"])
 
-UNROUTED = "By DNS alone: each replica gets the share of visitors that resolvers send it ([routing] on = false)."
+UNROUTED = (
+    "By DNS alone: each replica gets the share of visitors that resolvers "
+    "send it ([routing] on = false)."
+)
 ROUTED = "By content: HAProxy on its nodes sends each request to the replica that has it in memory."
 ALONE = "It has one node, which gets every request."
 
 
 class PartitionsQuery(TimedQuery):
-    sort: Literal["-settled", "settled", "-moves", "moves", "-worst_ratio", "worst_ratio"] = "-settled"
+    sort: Literal[
+        "-settled", "settled", "-moves", "moves", "-worst_ratio", "worst_ratio"
+    ] = "-settled"
     max_worst_ratio: Annotated[float | None, Query(ge=0, le=1e6)] = None
     min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
 
 
 @router.get("/partitions", response_model=PlansPage)
 def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Response:
-    """Every partition that came into force, the latest first; `since` and `until` go by when it did."""
+    """Every partition that came into force, the latest first; `since` and `until` go by when it
+    did.
+    """
     most = query.max_worst_ratio
     rows = [
         one
@@ -49,7 +64,9 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
     found = page(
         rows,
         {
-            "settled": lambda one: one.settled and one.settled.isoformat(timespec="microseconds"),
+            "settled": lambda one: (
+                one.settled and one.settled.isoformat(timespec="microseconds")
+            ),
             "moves": lambda one: one.moves,
             "worst_ratio": lambda one: one.worst,
         },
@@ -59,7 +76,9 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
         cursor=query.cursor,
     )
     items = [present.plan_row(one) for one in found.items]
-    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, PlansPage(items=items, next=found.next), found.next
+    )
 
 
 @router.get("/partitions/current", response_model=PlanOutput)
@@ -92,14 +111,18 @@ class PlacementQuery(ListQuery):
 
 
 @router.get("/partitions/{partition}/placement", response_model=PlacementPage)
-def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Query()]) -> Response:
+def placement(
+    desk: Viewer, partition: str, query: Annotated[PlacementQuery, Query()]
+) -> Response:
     """Which node has which site, a row for each replica; `current` is the partition in force."""
     name = desk.store.in_force() if partition == "current" else partition
     if not name:
         raise _none_in_force()
     plan = the_id(desk, name)
     found = page_in_order(
-        desk.views.few(f"placed {plan}", PLANS, lambda: _sites_with_nodes(desk.store, plan), len),
+        desk.views.few(
+            f"placed {plan}", PLANS, lambda: _sites_with_nodes(desk.store, plan), len
+        ),
         " ".join,
         sort=query.sort,
         limit=query.limit,
@@ -107,18 +130,27 @@ def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Que
         wanted=lambda row: query.node in ("", row[1]),
     )
     rows = [PlacementRow(site=site, node=node) for site, node in found.items]
-    return page_response(desk.request, PlacementPage(partition=plan, items=rows, next=found.next), found.next)
+    return page_response(
+        desk.request,
+        PlacementPage(partition=plan, items=rows, next=found.next),
+        found.next,
+    )
 
 
 def _sites_with_nodes(store: Store, plan: str) -> list[tuple[str, str]]:
     """Sites with their nodes. Of nodes there are few: each name is there once."""
     frame = store.placement_of(plan)
-    return sorted(zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True), key=" ".join)
+    return sorted(
+        zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True),
+        key=" ".join,
+    )
 
 
 @router.get("/routing/{site}", response_model=RoutingShown, tags=["routing"])
 def routing(desk: Viewer, site: str) -> Response:
-    """Where visitors of a site are sent, and by what: by DNS, or by HAProxy where that is switched on."""
+    """Where visitors of a site are sent, and by what: by DNS, or by HAProxy where that is switched
+    on.
+    """
     return reply(desk.request, _routing(desk, site))
 
 

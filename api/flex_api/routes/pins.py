@@ -10,9 +10,23 @@ from fastapi import APIRouter, Path, Query, Response
 from flex.errors import Unknown
 from flex.model.domain import Pin
 from flex_api import hosted
-from flex_api.schemas.rest import CLEAN, ListQuery, PinGiven, PinShown, PinsPage, PinTried
+from flex_api.schemas.rest import (
+    CLEAN,
+    ListQuery,
+    PinGiven,
+    PinShown,
+    PinsPage,
+    PinTried,
+)
 from flex_api.schemas.supposed import PreviewRow
-from flex_api.web.answers import Condition, TheCondition, etag, nothing, page_response, reply
+from flex_api.web.answers import (
+    Condition,
+    TheCondition,
+    etag,
+    nothing,
+    page_response,
+    reply,
+)
 from flex_api.web.paging import page
 from flex_api.web.session import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.wiring import World
@@ -23,18 +37,33 @@ router = APIRouter(prefix="/api/v1", tags=["pins"])
 
 CAMPAIGN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 CampaignName = Annotated[str, Path(min_length=1, max_length=100, pattern=CAMPAIGN)]
-DryRun = Annotated[bool, Query(description="check it and say what the next plan would do; change nothing")]
+DryRun = Annotated[
+    bool,
+    Query(description="check it and say what the next plan would do; change nothing"),
+]
 # Any, below: plain JSON of the API's description.
 MADE: dict[int | str, dict[str, Any]] = {201: {"model": PinShown}}
-TRIED: dict[int | str, dict[str, Any]] = {200: {"model": PinTried, "description": "of a dry run"}}
+TRIED: dict[int | str, dict[str, Any]] = {
+    200: {"model": PinTried, "description": "of a dry run"}
+}
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
 
 
 class PinsQuery(ListQuery):
-    sort: Literal["site", "-site", "until", "-until", "since", "-since", "author", "-author"] = "site"
-    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those that name this node")] = ""
+    sort: Literal[
+        "site", "-site", "until", "-until", "since", "-since", "author", "-author"
+    ] = "site"
+    node: Annotated[
+        str,
+        Query(
+            max_length=255, pattern=CLEAN, description="only those that name this node"
+        ),
+    ] = ""
     author: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
-    site: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those for this site")] = ""
+    site: Annotated[
+        str,
+        Query(max_length=255, pattern=CLEAN, description="only those for this site"),
+    ] = ""
     holds: Annotated[bool | None, Query(description="in force now, or not")] = None
 
 
@@ -64,7 +93,9 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     items = [pin_model(desk, pin) for pin in found.items]
-    return page_response(desk.request, PinsPage(items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, PinsPage(items=items, next=found.next), found.next
+    )
 
 
 @router.get("/sites/{site}/pin", response_model=PinShown)
@@ -76,12 +107,27 @@ def pin(desk: Viewer, site: str) -> Response:
 @router.get("/sites/{site}/campaigns/{campaign}", response_model=PinShown)
 def campaign(desk: Viewer, site: str, campaign: CampaignName) -> Response:
     """A wish on top of the one that stands; its ETag is what a change of it needs."""
-    return reply(desk.request, pin_model(desk, _pin_of(desk, hosted.site_name(site), campaign)))
+    return reply(
+        desk.request, pin_model(desk, _pin_of(desk, hosted.site_name(site), campaign))
+    )
 
 
-@router.put("/sites/{site}/pin", response_model=PinShown | PinTried, responses=MADE, dependencies=[DRY_IN_TURN])
-def put_pin(desk: Operator, site: str, given: PinGiven, condition: TheCondition, dry_run: DryRun = False) -> Response:
-    """Wish something for a site from the next plan on. What cannot be kept is refused, naming the conflict."""
+@router.put(
+    "/sites/{site}/pin",
+    response_model=PinShown | PinTried,
+    responses=MADE,
+    dependencies=[DRY_IN_TURN],
+)
+def put_pin(
+    desk: Operator,
+    site: str,
+    given: PinGiven,
+    condition: TheCondition,
+    dry_run: DryRun = False,
+) -> Response:
+    """Wish something for a site from the next plan on. What cannot be kept is refused, naming the
+    conflict.
+    """
     return _put(desk, site, "", given, condition, dry_run)
 
 
@@ -99,19 +145,32 @@ def put_campaign(
     condition: TheCondition,
     dry_run: DryRun = False,
 ) -> Response:
-    """Wish something for a while: what it says takes the place of what the standing wish says, until its end."""
+    """Wish something for a while: what it says takes the place of what the standing wish says,
+    until its end.
+    """
     return _put(desk, site, campaign, given, condition, dry_run)
 
 
-@router.delete("/sites/{site}/pin", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN])
+@router.delete(
+    "/sites/{site}/pin", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN]
+)
 def delete_pin(
-    desk: Operator, site: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False
+    desk: Operator,
+    site: str,
+    condition: TheCondition,
+    reason: Why = "",
+    dry_run: DryRun = False,
 ) -> Response:
     """Take the wish that stands back."""
     return _drop(desk.because(reason), site, "", condition, dry_run)
 
 
-@router.delete("/sites/{site}/campaigns/{campaign}", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN])
+@router.delete(
+    "/sites/{site}/campaigns/{campaign}",
+    status_code=204,
+    responses=TRIED,
+    dependencies=[DRY_IN_TURN],
+)
 def delete_campaign(
     desk: Operator,
     site: str,
@@ -124,12 +183,20 @@ def delete_campaign(
     return _drop(desk.because(reason), site, campaign, condition, dry_run)
 
 
-def _put(desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condition, dry_run: bool) -> Response:
+def _put(
+    desk: Desk,
+    site: str,
+    campaign: str,
+    given: PinGiven,
+    condition: Condition,
+    dry_run: bool,
+) -> Response:
     desk = desk.because(given.reason)
     name = hosted.site_name(site)
     wanted = Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(given))
     condition.refuse_unmet(_name_of(name, campaign), _current(desk, name, campaign))
-    # Whether it can be kept takes a while to find out, and nobody should have to wait for that to write.
+    # Whether it can be kept takes a while to find out, and nobody should have to wait for that to
+    # write.
     pinning.pin(desk.world(), wanted, dry_run=True)
     if dry_run:
         return _try(desk, wanted, previewing.of_pin)
@@ -142,10 +209,15 @@ def _put(desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condi
 
 def _try(desk: Desk, pin: Pin, look: Callable[[World, Pin], PreviewRow]) -> Response:
     preview, notes = previewing.look_if_possible(lambda: look(desk.world(), pin))
-    return reply(desk.request, PinTried(**pin_model(desk, pin).model_dump(), preview=preview, notes=notes))
+    return reply(
+        desk.request,
+        PinTried(**pin_model(desk, pin).model_dump(), preview=preview, notes=notes),
+    )
 
 
-def _drop(desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool) -> Response:
+def _drop(
+    desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool
+) -> Response:
     name = hosted.site_name(site)
     if dry_run:
         pinned = _pin_of(desk, name, campaign)

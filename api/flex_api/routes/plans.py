@@ -26,7 +26,14 @@ from flex_api.web.answers import (
     reply,
     text_response,
 )
-from flex_api.web.paging import Fields, Order, page, page_in_order, page_of_ordered, sort_rows
+from flex_api.web.paging import (
+    Fields,
+    Order,
+    page,
+    page_in_order,
+    page_of_ordered,
+    sort_rows,
+)
 from flex_api.web.session import Desk, Operator, Viewer
 from flex_api.web.views import PLANS
 
@@ -41,13 +48,26 @@ Sort = Literal[
 
 class PlansQuery(TimedQuery):
     sort: Sort = "-created"
-    state: Annotated[Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()] = None
+    state: Annotated[
+        Literal["proposed", "applying", "applied", "discarded", "failed"] | None,
+        Query(),
+    ] = None
     min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
     base: Annotated[
-        str | None, Query(max_length=100, pattern=CLEAN, description="made from this partition; empty: from none")
+        str | None,
+        Query(
+            max_length=100,
+            pattern=CLEAN,
+            description="made from this partition; empty: from none",
+        ),
     ] = None
     author: Annotated[
-        str | None, Query(max_length=255, pattern=CLEAN, description="who asked for it; empty: no person")
+        str | None,
+        Query(
+            max_length=255,
+            pattern=CLEAN,
+            description="who asked for it; empty: no person",
+        ),
     ] = None
 
 
@@ -79,14 +99,20 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
     )
     in_force = desk.views.base()[0]
     items = [present.plan_row(one, in_force) for one in found.items]
-    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, PlansPage(items=items, next=found.next), found.next
+    )
 
 
 @router.get(
-    "/{plan}", response_model=PlanOutput, responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}}}}}
+    "/{plan}",
+    response_model=PlanOutput,
+    responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}}}}},
 )
 def plan(desk: Viewer, plan: str) -> Response:
-    """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where that is accepted."""
+    """One plan whole, by its id or an unambiguous beginning of it; as Markdown for a ticket, where
+    that is accepted.
+    """
     output = _output(desk, the_plan(desk, plan))
     if accepted_form(desk.request, MEDIA, "json") == "md":
         return text_response(desk.request, _markdown(output), MARKDOWN)
@@ -107,7 +133,11 @@ def the_plan(desk: Desk, plan: str) -> Plan:
 def the_id(desk: Desk, plan: str) -> str:
     """Of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
     every = [one.id for one in desk.views.headlines()]
-    found = [plan] if plan in every else [one for one in every if plan and one.startswith(plan)]
+    found = (
+        [plan]
+        if plan in every
+        else [one for one in every if plan and one.startswith(plan)]
+    )
     return found[0] if len(found) == 1 else desk.store.plan(plan).id
 
 
@@ -122,9 +152,23 @@ MOVED: Fields[Move] = {
 
 class MovesQuery(ListQuery):
     sort: Literal[
-        "site", "-site", "-cold_bytes", "cold_bytes", "source", "-source", "target", "-target", "reason", "-reason"
+        "site",
+        "-site",
+        "-cold_bytes",
+        "cold_bytes",
+        "source",
+        "-source",
+        "target",
+        "-target",
+        "reason",
+        "-reason",
     ] = "site"
-    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those from or to this node")] = ""
+    node: Annotated[
+        str,
+        Query(
+            max_length=255, pattern=CLEAN, description="only those from or to this node"
+        ),
+    ] = ""
 
 
 @router.get("/{plan}/moves", response_model=MovesPage)
@@ -132,7 +176,12 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
     """What moves where, each with its reason."""
     plan = the_id(desk, plan)
     found = page_of_ordered(
-        desk.views.few(f"moves {plan} {query.sort}", PLANS, lambda: _moves(desk, plan, query.sort), len),
+        desk.views.few(
+            f"moves {plan} {query.sort}",
+            PLANS,
+            lambda: _moves(desk, plan, query.sort),
+            len,
+        ),
         MOVED,
         _told_apart,
         sort=query.sort,
@@ -141,7 +190,9 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
         wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
     items = [present.move_row(move) for move in found.items]
-    return page_response(desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next
+    )
 
 
 def _moves(desk: Desk, plan: str, sort: str) -> tuple[Move, ...]:
@@ -154,17 +205,28 @@ def _told_apart(move: Move) -> str:
 
 class DnsDiffQuery(ListQuery):
     sort: Literal["name", "-name", "zone", "-zone"] = "name"
-    zone: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")] = ""
-    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the name")] = ""
+    zone: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")
+    ] = ""
+    name: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="part of the name")
+    ] = ""
     foreign: Annotated[bool | None, Query(description="somebody else's, or not")] = None
 
 
 @router.get("/{plan}/dns-diff", response_model=DnsDiffPage)
-def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -> Response:
+def dns_diff(
+    desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]
+) -> Response:
     """What the zones would say otherwise, name by name, and which names are left alone."""
     plan, by = the_id(desk, plan), Order.parse(query.sort).field
     found = page_in_order(
-        desk.views.few(f"records {plan} {by}", PLANS, lambda: changes_by_name.named(desk.views.plan(plan), by), len),
+        desk.views.few(
+            f"records {plan} {by}",
+            PLANS,
+            lambda: changes_by_name.named(desk.views.plan(plan), by),
+            len,
+        ),
         lambda one: one.key(by),
         sort=query.sort,
         limit=query.limit,
@@ -172,7 +234,9 @@ def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -
         wanted=partial(_asked_for, query),
     )
     items = list(map(changes_by_name.row, found.items))
-    return page_response(desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next
+    )
 
 
 def _asked_for(query: DnsDiffQuery, one: Named) -> bool:
@@ -201,12 +265,19 @@ def discard(
 def _markdown(plan: PlanOutput) -> str:
     """For a ticket: what, why, and how much."""
     rows = [
-        (move.site, move.source or "", move.target or "", words.size(move.cold_bytes), move.reason)
+        (
+            move.site,
+            move.source or "",
+            move.target or "",
+            words.size(move.cold_bytes),
+            move.reason,
+        )
         for move in plan.moves
     ]
     worst = f"{plan.after.worst_node} off by {plan.after.worst_ratio:.1%}"
     return (
         f"# Plan {plan.id}\n\n{plan.state}; {len(plan.moves)} moves of {plan.sites} sites, "
-        f"{words.size(plan.cold_bytes)} to read anew; worst node {worst}. Digest `{plan.digest}`.\n\n"
+        f"{words.size(plan.cold_bytes)} to read anew; worst node {worst}. Digest "
+        f"`{plan.digest}`.\n\n"
         f"{table(('site', 'from', 'to', 'cold', 'reason'), rows)}"
     )

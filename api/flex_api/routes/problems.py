@@ -1,4 +1,6 @@
-"""Errors as RFC 9457 problem details: what the API answers when it did not do as asked, and a page for each kind."""
+"""Errors as RFC 9457 problem details: what the API answers when it did not do as asked, and a page
+for each kind.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
 MOST_FAULTS = 20
-# What comes without the frame of a page: for that the store is asked, which is broken or not to be asked so often.
+# What comes without the frame of a page: for that the store is asked, which is broken or not to be
+# asked so often.
 UNFRAMED = ("internal", "store", "rate-limited", "unauthenticated")
 # What a browser has no page for.
 FOR_PROGRAMS = ("/api/", "/metrics", "/badge.svg")
@@ -60,9 +63,15 @@ def problem_page(slug: str) -> str:
 
 
 def of_error(request: Request, error: FlexError) -> Response:
-    if error.slug == "unauthenticated" and request.method == "GET" and not request.url.path.startswith(FOR_PROGRAMS):
+    if (
+        error.slug == "unauthenticated"
+        and request.method == "GET"
+        and not request.url.path.startswith(FOR_PROGRAMS)
+    ):
         return RedirectResponse(_sign_in(request), 303)
-    answer = _answer(request, problem(request.url.path, request.state.request_id, error))
+    answer = _answer(
+        request, problem(request.url.path, request.state.request_id, error)
+    )
     if error.slug == "unauthenticated":
         answer.headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany):
@@ -71,7 +80,9 @@ def of_error(request: Request, error: FlexError) -> Response:
 
 
 def slug_of(error: FlexError) -> str:
-    """Who asks is not to blame for the server's settings, whose error is one of bad input on the command line."""
+    """Who asks is not to blame for the server's settings, whose error is one of bad input on the
+    command line.
+    """
     return "settings" if isinstance(error, BadSetting) else error.slug
 
 
@@ -84,7 +95,9 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
             limit=stop.limit,
             actual=stop.actual,
             # Where the command line forces a rule, a request does so in its body.
-            override=OVERRIDE.format(rule=stop.rule) if f"--force {stop.rule}" in stop.way_past else stop.override,
+            override=OVERRIDE.format(rule=stop.rule)
+            if f"--force {stop.rule}" in stop.way_past
+            else stop.override,
         )
         for stop in error.stops
     ]
@@ -109,13 +122,30 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
 def of_bad_request(request: Request, error: RequestValidationError) -> Response:
     """All that is wrong with what was asked, and the first of it in words."""
     faults = [
-        Fault(pointer="/" + "/".join(str(part) for part in one["loc"]), detail=one["msg"]) for one in error.errors()
+        Fault(
+            pointer="/" + "/".join(str(part) for part in one["loc"]), detail=one["msg"]
+        )
+        for one in error.errors()
     ]
     first = error.errors()[0]
     if unread := _unread(error):
-        return _answer(request, _plain(request, unread, f"{KINDS[unread].title}: {first['msg']}", NOTHING, DESCRIBED))
+        return _answer(
+            request,
+            _plain(
+                request,
+                unread,
+                f"{KINDS[unread].title}: {first['msg']}",
+                NOTHING,
+                DESCRIBED,
+            ),
+        )
     where = " ".join(str(part) for part in first["loc"])
-    refused = BadInput("the request", f"{where}: {first['msg']}", kept=NOTHING, advice="correct it and ask again")
+    refused = BadInput(
+        "the request",
+        f"{where}: {first['msg']}",
+        kept=NOTHING,
+        advice="correct it and ask again",
+    )
     told = problem(request.url.path, request.state.request_id, refused)
     return _answer(request, told.model_copy(update={"errors": faults[:MOST_FAULTS]}))
 
@@ -128,13 +158,22 @@ def _unread(error: RequestValidationError) -> str:
 
 
 def of_status(request: Request, error: HTTPException) -> Response:
-    """What the framework refuses by itself: an address or a method that is not there, a body it cannot read."""
+    """What the framework refuses by itself: an address or a method that is not there, a body it
+    cannot read.
+    """
     if isinstance(error.__cause__, FlexError):
         return of_error(request, error.__cause__)
     slug = SLUG_OF_STATUS.get(error.status_code, "internal")
     path = request.url.path
     answer = _answer(
-        request, _plain(request, slug, f"{request.method} {path}: {KINDS[slug].title.lower()}", NOTHING, DESCRIBED)
+        request,
+        _plain(
+            request,
+            slug,
+            f"{request.method} {path}: {KINDS[slug].title.lower()}",
+            NOTHING,
+            DESCRIBED,
+        ),
     )
     answer.headers.update(error.headers or {})
     if error.status_code == 405:
@@ -143,12 +182,17 @@ def of_status(request: Request, error: HTTPException) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """All that can be done at this address: the framework names those of the first route that it finds."""
+    """All that can be done at this address: the framework names those of the first route that it
+    finds.
+    """
     routes = request.app.routes
     found = {
         method
         for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] == Match.FULL for route in routes)
+        if any(
+            route.matches({**request.scope, "method": method})[0] == Match.FULL
+            for route in routes
+        )
     }
     return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
@@ -156,10 +200,14 @@ def _methods(request: Request) -> list[str]:
 def of_fault(request: Request, _error: BaseException) -> Response:
     """A bug. What it was stands in the log, not in the answer."""
     kind = KINDS["internal"]
-    return _answer(request, _plain(request, "internal", kind.title, kind.effect, REPORT))
+    return _answer(
+        request, _plain(request, "internal", kind.title, kind.effect, REPORT)
+    )
 
 
-def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: str) -> Problem:
+def _plain(
+    request: Request, slug: str, detail: str, unchanged: str, next_step: str
+) -> Problem:
     kind = KINDS[slug]
     return Problem(
         type=f"/problems/{slug}",
@@ -175,21 +223,31 @@ def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: 
 
 
 def _answer(request: Request, told: Problem) -> Response:
-    """A page for a browser that wanted one, JSON for everybody else; members that say nothing are left out."""
+    """A page for a browser that wanted one, JSON for everybody else; members that say nothing are
+    left out.
+    """
     if _is_for_people(request):
-        back, caller = getattr(request.state, "back", "/"), getattr(request.state, "caller", None)
+        back, caller = (
+            getattr(request.state, "back", "/"),
+            getattr(request.state, "caller", None),
+        )
         if caller is not None and told.code not in UNFRAMED:
             # What the frame is made of may be what cannot be had.
             with suppress(FlexError):
                 framed: Response = request.app.state.refused(request, told, back)
                 return framed
-        return HTMLResponse(request.app.state.unframed(request, told, back), told.status)
+        return HTMLResponse(
+            request.app.state.unframed(request, told, back), told.status
+        )
     return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
 
 
 def _is_for_people(request: Request) -> bool:
     # A script of our pages takes anything, and puts it into the page.
-    wanted = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
+    wanted = (
+        "text/html" in request.headers.get("accept", "")
+        or "hx-request" in request.headers
+    )
     return wanted and not request.url.path.startswith(FOR_PROGRAMS)
 
 
@@ -205,5 +263,11 @@ def describe(error: BaseException, path: str, request_id: str = "") -> str:
         return problem(path, request_id, error).model_dump_json(exclude_defaults=True)
     kind = KINDS["internal"]
     return json.dumps(
-        {"type": "/problems/internal", "title": kind.title, "status": 500, "code": "internal", "next_step": REPORT}
+        {
+            "type": "/problems/internal",
+            "title": kind.title,
+            "status": 500,
+            "code": "internal",
+            "next_step": REPORT,
+        }
     )

@@ -37,19 +37,29 @@ Form = Annotated[Literal["html", "json", "md", "pdf"] | None, Query(alias="forma
 
 
 PRINTED_IN_TURN = in_turn(
-    lambda request: request.query_params.get("format") == "pdf" or PDF in request.headers.get("accept", "")
+    lambda request: (
+        request.query_params.get("format") == "pdf"
+        or PDF in request.headers.get("accept", "")
+    )
 )
 
 
 class ReportsQuery(TimedQuery):
     sort: Literal["-created", "created"] = "-created"
-    state: Annotated[Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()] = None
+    state: Annotated[
+        Literal["proposed", "applying", "applied", "discarded", "failed"] | None,
+        Query(),
+    ] = None
 
 
 @router.get("", response_model=ReportsPage)
 def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
     """There is one of every plan; `since` and `until` go by when that was made."""
-    rows = [one for one in desk.views.headlines() if query.state in (None, one.state) and query.holds(one.created)]
+    rows = [
+        one
+        for one in desk.views.headlines()
+        if query.state in (None, one.state) and query.holds(one.created)
+    ]
     found = page(
         rows,
         {"created": lambda one: one.created.isoformat(timespec="microseconds")},
@@ -58,25 +68,43 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [ReportRow(plan=one.id, created=one.created, formats=list(MEDIA)) for one in found.items]
-    return page_response(desk.request, ReportsPage(items=items, next=found.next), found.next)
+    items = [
+        ReportRow(plan=one.id, created=one.created, formats=list(MEDIA))
+        for one in found.items
+    ]
+    return page_response(
+        desk.request, ReportsPage(items=items, next=found.next), found.next
+    )
 
 
-@router.get("/latest", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
+@router.get(
+    "/latest",
+    response_model=ReportShown,
+    responses=FORMS,
+    dependencies=[PRINTED_IN_TURN],
+)
 def latest(desk: Viewer, form: Form = None) -> Response:
     """Of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
     newest = desk.views.headlines()
     if not newest:
         raise NoData(
-            "the latest report", "there is no plan", kept="nothing was changed", advice="POST /api/v1/plans makes one"
+            "the latest report",
+            "there is no plan",
+            kept="nothing was changed",
+            advice="POST /api/v1/plans makes one",
         )
     return _report(desk, newest[0].id, form)
 
 
-@router.get("/{plan}", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
+@router.get(
+    "/{plan}",
+    response_model=ReportShown,
+    responses=FORMS,
+    dependencies=[PRINTED_IN_TURN],
+)
 def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
-    """Of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere, or what `format` or `Accept`
-    ask for.
+    """Of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere, or what
+    `format` or `Accept` ask for.
     """
     return _report(desk, _of_day(desk, day) if (day := _day(plan)) else plan, form)
 
@@ -106,7 +134,9 @@ def _report(desk: Desk, plan: str, form: str | None) -> Response:
     data = gather(desk.settings, desk.store, the_plan(desk, plan), desk.now)
     # It says when it was made, and a printer when it printed; but for that the same is the same.
     same = _text(replace(data, made=data.plan.created), wanted).encode()
-    return made_response(desk.request, f"W/{etag_of(same)}", lambda: _bytes(data, wanted), MEDIA[wanted])
+    return made_response(
+        desk.request, f"W/{etag_of(same)}", lambda: _bytes(data, wanted), MEDIA[wanted]
+    )
 
 
 def _text(data: ReportData, form: str) -> str:

@@ -1,4 +1,6 @@
-"""How replicated sites are routed, and each node's files for its HAProxy, for nodes that fetch them."""
+"""How replicated sites are routed, and each node's files for its HAProxy, for nodes that fetch
+them.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,30 @@ MOST = 100
 class RoutingQuery(ListQuery):
     sort: Literal["site", "-site"] = "site"
     plan: Annotated[
-        str, Query(max_length=200, pattern=CLEAN, description="by this plan, which is about to be applied")
+        str,
+        Query(
+            max_length=200,
+            pattern=CLEAN,
+            description="by this plan, which is about to be applied",
+        ),
     ] = ""
-    live: Annotated[bool, Query(description="ask the nodes' HAProxies what they do now")] = False
-    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")] = ""
-    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those on this node")] = ""
+    live: Annotated[
+        bool, Query(description="ask the nodes' HAProxies what they do now")
+    ] = False
+    name: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")
+    ] = ""
+    node: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="only those on this node")
+    ] = ""
     policy: Annotated[str, Query(max_length=50, pattern=CLEAN)] = ""
 
 
 @router.get("", response_model=RoutingPage)
 def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
-    """Every site on several nodes, its members, by what its requests are spread; each node's version of its files."""
+    """Every site on several nodes, its members, by what its requests are spread; each node's
+    version of its files.
+    """
     settings, made = desk.settings, routing_of(desk, query.plan)
     heard = distributors(desk) if query.live else []
     found = page_in_order(
@@ -53,7 +68,11 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         items=[pool_row(pool) for pool in found.items],
         left_out=left_out(made.routed.left_out)[:MOST],
         misnamed=wrong_names(desk),
-        nodes=routed.as_versions(made.versions, routed.versions_delivered(settings, list(made.versions)), heard),
+        nodes=routed.as_versions(
+            made.versions,
+            routed.versions_delivered(settings, list(made.versions)),
+            heard,
+        ),
         live=[row for row in routed.as_live(heard) if row.site in shown],
         next=found.next,
     )
@@ -67,7 +86,8 @@ def _asked_for(pool: Pool, query: RoutingQuery) -> bool:
 
 @router.get("/nodes/{node}", response_model=NodeFiles)
 def node(desk: NodeOrViewer, node: str) -> Response:
-    """What the node's HAProxy is to do. A node asks with the ETag it has, and hears nothing while nothing changes.
+    """What the node's HAProxy is to do. A node asks with the ETag it has, and hears nothing while
+    nothing changes.
 
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """

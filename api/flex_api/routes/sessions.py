@@ -1,6 +1,7 @@
 """Sessions of browsers: a token is shown once, and a cookie stands for it until it ends.
 
-The cookie is a token of its own, kept as a hash like all of them; no script can read it and no other site can send it.
+The cookie is a token of its own, kept as a hash like all of them; no script can read it and no
+other site can send it.
 """
 
 from __future__ import annotations
@@ -28,13 +29,20 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/login", response_class=HTMLResponse)
 async def form(
-    following: Annotated[str, Query(alias="next", max_length=2000, description="the page to go on to")] = "/",
+    following: Annotated[
+        str, Query(alias="next", max_length=2000, description="the page to go on to")
+    ] = "/",
 ) -> str:
     return _form(local(following))
 
 
 def _form(following: str, *, wrong: bool = False) -> str:
-    return page("login.html", wrong=wrong, hours=int(SESSION.total_seconds() // 3600), following=following)
+    return page(
+        "login.html",
+        wrong=wrong,
+        hours=int(SESSION.total_seconds() // 3600),
+        following=following,
+    )
 
 
 @router.post("/login")
@@ -42,37 +50,64 @@ async def login(request: Request, house: TheHouse) -> Response:
     """A form of our own page, or of nobody's: a foreign page must not sign anybody in."""
     _refuse_foreign(request)
     fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-    given, following = fields.get("token", [""])[0].strip(), local(fields.get("next", ["/"])[0])
+    given, following = (
+        fields.get("token", [""])[0].strip(),
+        local(fields.get("next", ["/"])[0]),
+    )
     try:
-        token, secret = await run_in_threadpool(_open, house, given, request.state.request_id)
+        token, secret = await run_in_threadpool(
+            _open, house, given, request.state.request_id
+        )
     except FlexError:
         return HTMLResponse(_form(following, wrong=True), 401)
     answer = RedirectResponse(following, 303)
-    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
-    age = int((token.expires - token.created).total_seconds()) if token.expires else None
-    answer.set_cookie(COOKIE, secret, max_age=age, httponly=True, samesite="strict", secure=secure)
+    secure = (
+        request.url.scheme == "https"
+        or request.headers.get("x-forwarded-proto") == "https"
+    )
+    age = (
+        int((token.expires - token.created).total_seconds()) if token.expires else None
+    )
+    answer.set_cookie(
+        COOKIE, secret, max_age=age, httponly=True, samesite="strict", secure=secure
+    )
     return answer
 
 
 @router.post("/logout")
 async def logout(request: Request, house: TheHouse) -> Response:
     _refuse_foreign(request)
-    await run_in_threadpool(_close, house, cookie(request.headers.get("cookie", "")), request.state.request_id)
+    await run_in_threadpool(
+        _close,
+        house,
+        cookie(request.headers.get("cookie", "")),
+        request.state.request_id,
+    )
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE)
     return answer
 
 
 def _open(house: House, secret: str, request_id: str) -> tuple[Token, str]:
-    """A session that ends no later than its token. Raises Unauthenticated for a token that opens nothing."""
+    """A session that ends no later than its token. Raises Unauthenticated for a token that opens
+    nothing.
+    """
     now = datetime.now(UTC)
-    caller = house.gate.caller(Asked("GET", "", {"authorization": f"Bearer {secret}"}), now)
+    caller = house.gate.caller(
+        Asked("GET", "", {"authorization": f"Bearer {secret}"}), now
+    )
     assert caller is not None, "a token was given"
     store = house.store.in_the_name_of(Author(caller.name, "", request_id))
     name = caller.name.removeprefix("token:")
     parent = store.token(caller.token)
-    ends = min(now + SESSION, parent.expires) if parent and parent.expires else now + SESSION
-    return access.create(store, caller, name, caller.role, now, ends, parent=caller.token)
+    ends = (
+        min(now + SESSION, parent.expires)
+        if parent and parent.expires
+        else now + SESSION
+    )
+    return access.create(
+        store, caller, name, caller.role, now, ends, parent=caller.token
+    )
 
 
 def _close(house: House, secret: str, request_id: str) -> None:

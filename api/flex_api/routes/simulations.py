@@ -1,4 +1,6 @@
-"""Simulations: the cluster's own accesses, or a twin's, through a model of a cluster. Nothing is stored."""
+"""Simulations: the cluster's own accesses, or a twin's, through a model of a cluster. Nothing is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,31 @@ class Simulation(Given):
     """Every policy on every number of nodes with every memory."""
 
     twin: Annotated[
-        str, Field(pattern=_one_of(tuple(PUBLISHED)), description="a made-up trace; none is our own logs")
+        str,
+        Field(
+            pattern=_one_of(tuple(PUBLISHED)),
+            description="a made-up trace; none is our own logs",
+        ),
     ] = ""
-    policies: Annotated[tuple[Policy, ...], Field(min_length=1, max_length=8)] = comparing.USUAL
-    nodes: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1, max_length=2)] = (4,)
-    ram_mib: Annotated[tuple[Annotated[int, Field(ge=0, le=2**20)], ...], Field(min_length=1, max_length=2)] = (64,)
+    policies: Annotated[tuple[Policy, ...], Field(min_length=1, max_length=8)] = (
+        comparing.USUAL
+    )
+    nodes: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=64)], ...],
+        Field(min_length=1, max_length=2),
+    ] = (4,)
+    ram_mib: Annotated[
+        tuple[Annotated[int, Field(ge=0, le=2**20)], ...],
+        Field(min_length=1, max_length=2),
+    ] = (64,)
     model: Annotated[str, Field(pattern=_one_of(tuple(MODELS)), min_length=1)] = "flex"
-    cache: Annotated[str, Field(pattern=_one_of(tuple(CACHES)), description="none is the model's")] = ""
+    cache: Annotated[
+        str, Field(pattern=_one_of(tuple(CACHES)), description="none is the model's")
+    ] = ""
     disks: Annotated[int, Field(ge=1, le=64)] = 1
-    accesses: Annotated[int, Field(ge=1, le=500_000, description="at most so many")] = MOST
+    accesses: Annotated[int, Field(ge=1, le=500_000, description="at most so many")] = (
+        MOST
+    )
 
 
 @router.post("", response_model=SimulateOutput)
@@ -52,7 +70,9 @@ def simulation(desk: Operator, given: Simulation) -> Response:
     """Policies side by side: requests a second, misses, idle time and delays, per node and in all."""
     trace, rate = _trace(desk, given)
     clusters = [
-        comparing.cluster_of(given.model, nodes, mib, cache=given.cache, disks=given.disks, rate=rate)
+        comparing.cluster_of(
+            given.model, nodes, mib, cache=given.cache, disks=given.disks, rate=rate
+        )
         for nodes, mib in product(given.nodes, given.ram_mib)
     ]
     found = comparing.compare_policies(trace, clusters, given.policies)
@@ -69,13 +89,22 @@ def simulation(desk: Operator, given: Simulation) -> Response:
 
 
 def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
-    """And which share of the targets it holds. Raises Unknown where no access of the period was kept."""
+    """And which share of the targets it holds. Raises Unknown where no access of the period was
+    kept.
+    """
     if given.twin:
         return traces.first(simulating.of_twin(given.twin), given.accesses), 1.0
-    return simulating.of_own_logs(desk.store, desk.settings.ingest.directory, period_to_replay(desk), given.accesses)
+    return simulating.of_own_logs(
+        desk.store,
+        desk.settings.ingest.directory,
+        period_to_replay(desk),
+        given.accesses,
+    )
 
 
 def period_to_replay(desk: Desk) -> Period:
     """The latest days that sites were measured in; those before now where there are none."""
     measured = desk.views.catalogue().period
-    return measured or Period.days_before(desk.house.clock(), desk.settings.profile.window.days)
+    return measured or Period.days_before(
+        desk.house.clock(), desk.settings.profile.window.days
+    )

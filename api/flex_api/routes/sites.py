@@ -14,7 +14,14 @@ from flex.wishes.pins import unknown_site
 from flex_api import hosted
 from flex_api.known import present
 from flex_api.known.catalogue import Catalogue, Wanted
-from flex_api.schemas.rest import CLEAN, ListQuery, Moment, ProfilePage, ProfileRow, SitesPage
+from flex_api.schemas.rest import (
+    CLEAN,
+    ListQuery,
+    Moment,
+    ProfilePage,
+    ProfileRow,
+    SitesPage,
+)
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
@@ -33,10 +40,18 @@ Sort = Literal[
 
 class SitesQuery(ListQuery):
     sort: Sort = "-access_bytes"
-    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")] = ""
-    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="only those on this node")] = ""
-    replicated: Annotated[bool | None, Query(description="on more than one node")] = None
-    pinned: Annotated[bool | None, Query(description="somebody wished something of it")] = None
+    name: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")
+    ] = ""
+    node: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="only those on this node")
+    ] = ""
+    replicated: Annotated[bool | None, Query(description="on more than one node")] = (
+        None
+    )
+    pinned: Annotated[
+        bool | None, Query(description="somebody wished something of it")
+    ] = None
     min_access_bytes: Annotated[int, Query(ge=0, le=2**62)] = 0
 
 
@@ -52,11 +67,18 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     following = None
     if more:
         last = rows[-1]
-        following = encode(Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])])
+        following = encode(
+            Order.parse(query.sort),
+            [found.value(last, query.sort), str(found.sites[last])],
+        )
     items = [_row(desk, found, row) for row in rows]
-    start, end = (found.period.start, found.period.end) if found.period else (None, None)
+    start, end = (
+        (found.period.start, found.period.end) if found.period else (None, None)
+    )
     return page_response(
-        desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following), following
+        desk.request,
+        SitesPage(period_start=start, period_end=end, items=items, next=following),
+        following,
     )
 
 
@@ -76,7 +98,9 @@ def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
 def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
     pins = campaigns.in_force(desk.views.wishes().get(site, ()), desk.now)
-    return present.site_row(site, found.measures(row), found.nodes_of(row), pins[0] if pins else None)
+    return present.site_row(
+        site, found.measures(row), found.nodes_of(row), pins[0] if pins else None
+    )
 
 
 @router.get("/{site}", response_model=SiteRow)
@@ -91,25 +115,38 @@ def find_row(found: Catalogue, site: str) -> int:
     row = found.row_of(hosted.site_name(site))
     if row is None:
         near = bisect_left(found.sites, site)
-        raise unknown_site(site, [str(one) for one in found.sites[max(near - 50, 0) : near + 50]], len(found.sites))
+        raise unknown_site(
+            site,
+            [str(one) for one in found.sites[max(near - 50, 0) : near + 50]],
+            len(found.sites),
+        )
     return row
 
 
 class ProfileQuery(ListQuery):
     sort: Literal["start", "-start"] = "start"
-    after: Annotated[Moment | None, Query(description="only periods that end after this moment")] = None
-    before: Annotated[Moment | None, Query(description="only periods that begin before this moment")] = None
+    after: Annotated[
+        Moment | None, Query(description="only periods that end after this moment")
+    ] = None
+    before: Annotated[
+        Moment | None, Query(description="only periods that begin before this moment")
+    ] = None
 
 
 @router.get("/{site}/profile", response_model=ProfilePage)
-def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) -> Response:
+def profile(
+    desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]
+) -> Response:
     """What it asked in each period that profiles were made of; a period is one or more whole days."""
     name = hosted.site_name(site)
     find_row(desk.views.catalogue(), site)
     rows = [
         _period(one, values)
-        for one, values in desk.views.few(f"history {name}", SITES, lambda: desk.store.history(name), len)
-        if (query.after is None or one.end > query.after) and (query.before is None or one.start < query.before)
+        for one, values in desk.views.few(
+            f"history {name}", SITES, lambda: desk.store.history(name), len
+        )
+        if (query.after is None or one.end > query.after)
+        and (query.before is None or one.start < query.before)
     ]
     found = page(
         rows,
@@ -119,15 +156,26 @@ def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) ->
         limit=query.limit,
         cursor=query.cursor,
     )
-    return page_response(desk.request, ProfilePage(site=name, items=list(found.items), next=found.next), found.next)
+    return page_response(
+        desk.request,
+        ProfilePage(site=name, items=list(found.items), next=found.next),
+        found.next,
+    )
 
 
 def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
     others = {name: value for name, value in measured.items() if name != "working_set"}
-    return ProfileRow(start=period.start, end=period.end, working_set_bytes=measured["working_set"], **others)
+    return ProfileRow(
+        start=period.start,
+        end=period.end,
+        working_set_bytes=measured["working_set"],
+        **others,
+    )
 
 
 @router.get("/{site}/explanation", response_model=ExplainOutput)
 def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
-    return reply(desk.request, explaining.explain_site(desk.world(), hosted.site_name(site)))
+    return reply(
+        desk.request, explaining.explain_site(desk.world(), hosted.site_name(site))
+    )

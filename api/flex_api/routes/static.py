@@ -1,4 +1,5 @@
-"""The stylesheet and the scripts of the pages, from this package alone. Their addresses name their content.
+"""The stylesheet and the scripts of the pages, from this package alone. Their addresses name their
+content.
 
 What is behind an address never changes, so a browser asks for it once.
 """
@@ -18,7 +19,14 @@ from flex_api.report import page as report
 router = APIRouter(include_in_schema=False)
 
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-SERVED = ("flex.css", "flex.js", "htmx.min.js", "charts.js", "echarts.common.min.js", "flex.svg")
+SERVED = (
+    "flex.css",
+    "flex.js",
+    "htmx.min.js",
+    "charts.js",
+    "echarts.common.min.js",
+    "flex.svg",
+)
 FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -26,10 +34,15 @@ FOREVER = "public, max-age=31536000, immutable"
 async def static(digest: str, name: str) -> Response:
     if name not in SERVED or digest != _digest(name):
         raise Unknown(
-            f"the file {name!r:.100}", "there is none of that content", kept="nothing", advice="reload the page"
+            f"the file {name!r:.100}",
+            "there is none of that content",
+            kept="nothing",
+            advice="reload the page",
         )
     media_type = TYPES[name.rpartition(".")[2]]
-    return Response(content(name), media_type=media_type, headers={"Cache-Control": FOREVER})
+    return Response(
+        content(name), media_type=media_type, headers={"Cache-Control": FOREVER}
+    )
 
 
 @router.get("/favicon.ico")

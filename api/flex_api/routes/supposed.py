@@ -1,4 +1,6 @@
-"""What would be: other nodes, other visitors, more moves; and two partitions side by side. Nothing is stored."""
+"""What would be: other nodes, other visitors, more moves; and two partitions side by side. Nothing
+is stored.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ router = APIRouter(prefix="/api/v1", tags=["what-if"])
 @router.post("/whatif", response_model=WhatIfOutput)
 def what_if(desk: Operator, given: Supposed) -> Response:
     """What FLEX would do if nodes, memory or visitors were others. Asks no name server."""
-    return reply(desk.request, supposing.what_if(desk.world(), supposition(given), with_frontier=given.frontier))
+    return reply(
+        desk.request,
+        supposing.what_if(
+            desk.world(), supposition(given), with_frontier=given.frontier
+        ),
+    )
 
 
 def supposition(given: Supposed) -> Supposition:
@@ -58,15 +65,29 @@ def current_frontier(desk: Reader) -> Response:
 
 class DifferenceQuery(ListQuery):
     sort: Literal["site", "-site"] = "site"
-    to: Annotated[str, Query(max_length=100, pattern=CLEAN, description="another; the one in force, if left out")] = (
-        "current"
-    )
-    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")] = ""
-    node: Annotated[str, Query(max_length=255, pattern=CLEAN, description="on this node in one of the two")] = ""
+    to: Annotated[
+        str,
+        Query(
+            max_length=100,
+            pattern=CLEAN,
+            description="another; the one in force, if left out",
+        ),
+    ] = "current"
+    name: Annotated[
+        str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")
+    ] = ""
+    node: Annotated[
+        str,
+        Query(
+            max_length=255, pattern=CLEAN, description="on this node in one of the two"
+        ),
+    ] = ""
 
 
 @router.get("/partitions/{partition}/difference", response_model=DifferencePage)
-def difference(desk: Reader, partition: str, query: Annotated[DifferenceQuery, Query()]) -> Response:
+def difference(
+    desk: Reader, partition: str, query: Annotated[DifferenceQuery, Query()]
+) -> Response:
     """What differs between two partitions, site by site."""
     found = _difference(desk, partition, query.to)
     rows = page_in_order(
@@ -77,15 +98,24 @@ def difference(desk: Reader, partition: str, query: Annotated[DifferenceQuery, Q
         cursor=query.cursor,
         wanted=lambda name: query.name in name,
     )
-    output = DifferencePage(**found.fields(), items=found.rows_of(rows.items), next=rows.next)
+    output = DifferencePage(
+        **found.fields(), items=found.rows_of(rows.items), next=rows.next
+    )
     return page_response(desk.request, output, rows.next)
 
 
 def _difference(desk: Desk, one: str, other: str) -> Difference:
     """Who asks for one page asks for the next one, too."""
-    ids = [desk.store.in_force() if name == "current" else name for name in (one, other)]
+    ids = [
+        desk.store.in_force() if name == "current" else name for name in (one, other)
+    ]
     first, second = (the_id(desk, name) for name in ids)
-    return desk.views.few(f"difference {first} {second}", PLANS, lambda: _difference_of(desk, first, second), _rows)
+    return desk.views.few(
+        f"difference {first} {second}",
+        PLANS,
+        lambda: _difference_of(desk, first, second),
+        _rows,
+    )
 
 
 def _rows(made: Difference) -> int:
@@ -94,4 +124,6 @@ def _rows(made: Difference) -> int:
 
 def _difference_of(desk: Desk, one: str, other: str) -> Difference:
     first, second = (differing.head(desk.store, name) for name in (one, other))
-    return differing.difference(first, second, (desk.views.placement(one), desk.views.placement(other)))
+    return differing.difference(
+        first, second, (desk.views.placement(one), desk.views.placement(other))
+    )

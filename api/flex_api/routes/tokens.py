@@ -19,7 +19,16 @@ router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 
 
 class TokensQuery(ListQuery):
-    sort: Literal["name", "-name", "-created", "created", "-last_used", "last_used", "role", "-role"] = "name"
+    sort: Literal[
+        "name",
+        "-name",
+        "-created",
+        "created",
+        "-last_used",
+        "last_used",
+        "role",
+        "-role",
+    ] = "name"
     role: Annotated[Role | None, Query()] = None
     revoked: Annotated[bool | None, Query()] = None
 
@@ -30,7 +39,9 @@ def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
     rows = [
         token
         for token in desk.store.tokens()
-        if not token.parent and query.role in (None, token.role) and query.revoked in (None, token.revoked is not None)
+        if not token.parent
+        and query.role in (None, token.role)
+        and query.revoked in (None, token.revoked is not None)
     ]
     found = page(
         rows,
@@ -45,16 +56,28 @@ def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    return page_response(desk.request, TokensPage(items=list(map(token_row, found.items)), next=found.next), found.next)
+    return page_response(
+        desk.request,
+        TokensPage(items=list(map(token_row, found.items)), next=found.next),
+        found.next,
+    )
 
 
 @router.post("", status_code=201, response_model=TokenMade)
 def create(desk: Admin, given: TokenGiven) -> Response:
-    """A new token. Its secret is in this answer and nowhere else; no role above one's own can be given."""
+    """A new token. Its secret is in this answer and nowhere else; no role above one's own can be
+    given.
+    """
     desk = desk.because(given.reason)
-    token, secret = access.create(desk.store, desk.caller, given.name, given.role, desk.now, given.expires)
+    token, secret = access.create(
+        desk.store, desk.caller, given.name, given.role, desk.now, given.expires
+    )
     made = TokenMade(**token_row(token).model_dump(), secret=secret)
-    headers = {"Location": f"/api/v1/tokens/{token.id}", SHOWN_ONCE: "yes", "Cache_Control": "no-store"}
+    headers = {
+        "Location": f"/api/v1/tokens/{token.id}",
+        SHOWN_ONCE: "yes",
+        "Cache_Control": "no-store",
+    }
     return reply(desk.request, made, 201, **headers)
 
 
@@ -65,7 +88,11 @@ def token(desk: Admin, token: str) -> Response:
 
 
 @router.delete("/{token}", status_code=204)
-def revoke(desk: Admin, token: str, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "") -> Response:
+def revoke(
+    desk: Admin,
+    token: str,
+    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+) -> Response:
     """It opens nothing any more, nor do sessions that were opened with it."""
     desk = desk.because(reason)
     access.revoke(desk.store, desk.caller, token, desk.now)

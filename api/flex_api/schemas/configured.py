@@ -6,8 +6,8 @@ from flex_api.schemas.output import Output, Part
 
 
 class ServerPart(Part):
-    """What the configuration of one primary needs. `asked` are its zones that it named the name servers of; of the
-    others the usual names are denied.
+    """What the configuration of one primary needs. `asked` are its zones that it named the name
+    servers of; of the others the usual names are denied.
     """
 
     server: str

@@ -1,4 +1,6 @@
-"""What the verbs of tokens and of the audit log print with -o json, and how the core's values become that."""
+"""What the verbs of tokens and of the audit log print with -o json, and how the core's values
+become that.
+"""
 
 from __future__ import annotations
 

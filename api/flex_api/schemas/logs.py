@@ -80,7 +80,8 @@ class ArrivalRow(Part):
 class MissingRow(Part):
     """Some of the log before this byte was read where it is, and the parcel of it has not arrived.
 
-    Without a byte it is known only that a parcel was made before that of this log, and has not arrived.
+    Without a byte it is known only that a parcel was made before that of this log, and has not
+    arrived.
     """
 
     source: str
@@ -108,7 +109,9 @@ class FindingRow(Part):
 
 
 class QualityRow(Part):
-    """Of one source, or of all sources of a node. `hours_silent` are spans of hours that should have had answers."""
+    """Of one source, or of all sources of a node. `hours_silent` are spans of hours that should
+    have had answers.
+    """
 
     name: str
     node: str

@@ -24,12 +24,22 @@ class PinOutput(Output):
     reason: str
     dry_run: bool
     since: datetime | None = None
-    weight: float = Field(1.0, description="it counts as so many times as large as it is")
+    weight: float = Field(
+        1.0, description="it counts as so many times as large as it is"
+    )
     sla: str = Field("", description="the class of [solver.classes] that it is in")
-    excluded: bool = Field(False, description="FLEX leaves it alone: its records stay, and it is in no partition")
+    excluded: bool = Field(
+        False,
+        description="FLEX leaves it alone: its records stay, and it is in no partition",
+    )
     author: str = ""
-    campaign: str = Field("", description="it is on top of the standing wish, which has none, for its time")
-    preview: PreviewRow | None = Field(None, description="with --dry-run: what the next plan would do then")
+    campaign: str = Field(
+        "",
+        description="it is on top of the standing wish, which has none, for its time",
+    )
+    preview: PreviewRow | None = Field(
+        None, description="with --dry-run: what the next plan would do then"
+    )
     notes: list[str] = Field([], description="with --dry-run: why there is no preview")
 
 
@@ -42,9 +52,15 @@ class NodeRow(Part):
     sites: int
     access_units: float | None
     working_set_units: float | None
-    from_settings: bool = Field(True, description="whether nobody added or changed it with `flex nodes`")
-    since: datetime | None = Field(None, description="when somebody put it into this state")
-    deadline: datetime | None = Field(None, description="when a draining node should be empty")
+    from_settings: bool = Field(
+        True, description="whether nobody added or changed it with `flex nodes`"
+    )
+    since: datetime | None = Field(
+        None, description="when somebody put it into this state"
+    )
+    deadline: datetime | None = Field(
+        None, description="when a draining node should be empty"
+    )
     reason: str = ""
     author: str = ""
 
@@ -61,7 +77,9 @@ class DeadRow(Part):
     sites: int = Field(description="of the partition in force, on this node")
     attempts: int = Field(description="that failed since it was last out of DNS")
     last_attempt: datetime | None
-    next_attempt: datetime | None = Field(description="when the health watch tries again; a night does at any time")
+    next_attempt: datetime | None = Field(
+        description="when the health watch tries again; a night does at any time"
+    )
     error: str = Field(description="what the last attempt came to")
 
 
@@ -78,13 +96,19 @@ class NodesOutput(Output):
     items: list[NodeRow]
     notes: list[str] = Field([])
     dead: list[DeadRow] = Field([], description="nodes that are down and still in DNS")
-    left: list[LeftRow] = Field([], description="names that still lead to the node that was taken out of DNS")
-    preview: PreviewRow | None = Field(None, description="with --dry-run: what the next plan would do then")
+    left: list[LeftRow] = Field(
+        [], description="names that still lead to the node that was taken out of DNS"
+    )
+    preview: PreviewRow | None = Field(
+        None, description="with --dry-run: what the next plan would do then"
+    )
 
 
 class HoldRow(Part):
     zone: str
-    controller: str = Field(description="who may change it; empty where nobody has it yet")
+    controller: str = Field(
+        description="who may change it; empty where nobody has it yet"
+    )
     ours: bool
 
 

@@ -11,7 +11,8 @@ SCHEMA_VERSION = 1
 
 
 class Part(BaseModel):
-    # There are many outputs, and hardly any verb shows more than one: each is made ready when it is first used.
+    # There are many outputs, and hardly any verb shows more than one: each is made ready when it is
+    # first used.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
@@ -26,9 +27,16 @@ class StopRow(Part):
     limit: str
     actual: str
     said: str
-    override: str = Field(description="the command, or what somebody has to do, to get past it")
-    sites: list[str] = Field([], description="what would move without it; where several rules are named, without all")
-    until: datetime | None = Field(None, description="when time alone lifts it, for the first of the sites")
+    override: str = Field(
+        description="the command, or what somebody has to do, to get past it"
+    )
+    sites: list[str] = Field(
+        [],
+        description="what would move without it; where several rules are named, without all",
+    )
+    until: datetime | None = Field(
+        None, description="when time alone lifts it, for the first of the sites"
+    )
 
 
 class ErrorOutput(Output):
@@ -38,4 +46,6 @@ class ErrorOutput(Output):
     answer: str
     unchanged: str
     next_step: str
-    stops: list[StopRow] = Field([], description="the rules it went by, where somebody may go over them")
+    stops: list[StopRow] = Field(
+        [], description="the rules it went by, where somebody may go over them"
+    )

@@ -1,4 +1,6 @@
-"""Lists that a verb prints whole and the API answers a page at a time: changes in DNS, differences, routed sites."""
+"""Lists that a verb prints whole and the API answers a page at a time: changes in DNS, differences,
+routed sites.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,18 @@ from flex_api.schemas.supposed import DiffRow
 
 
 class DnsChangeRow(Part):
-    """Addresses of a name, or its marker, as they are and as they would be; or a name that is somebody else's."""
+    """Addresses of a name, or its marker, as they are and as they would be; or a name that is
+    somebody else's.
+    """
 
     zone: str
     name: str
     type: str = Field(description="empty where the name is somebody else's")
     before: list[str]
     after: list[str]
-    changes: list[str] = Field(description="in the words of a plan: what goes, what comes")
+    changes: list[str] = Field(
+        description="in the words of a plan: what goes, what comes"
+    )
     foreign: bool = Field(description="it is somebody else's, and left alone")
 
 
@@ -39,7 +45,13 @@ class DifferencePage(PageOf):
 class RoutingPage(PageOf):
     on: bool
     items: list[RoutedRow]
-    left_out: list[LeftOut] = Field(description="sites on several nodes that are not routed by content; the first 100")
-    misnamed: list[str] = Field(description="what [routing] says of sites and nodes that are not there")
+    left_out: list[LeftOut] = Field(
+        description="sites on several nodes that are not routed by content; the first 100"
+    )
+    misnamed: list[str] = Field(
+        description="what [routing] says of sites and nodes that are not there"
+    )
     nodes: list[NodeVersion]
-    live: list[LiveRow] = Field(description="when asked for: what the nodes' HAProxies say of the sites of this page")
+    live: list[LiveRow] = Field(
+        description="when asked for: what the nodes' HAProxies say of the sites of this page"
+    )

@@ -15,7 +15,9 @@ class LoadRow(Part):
     working_set_units: float
     fair_units: float = 100.0
     sites: int
-    others_units: dict[str, float] = Field({}, description="of the dimensions that the settings name besides")
+    others_units: dict[str, float] = Field(
+        {}, description="of the dimensions that the settings name besides"
+    )
 
 
 class BalanceOutput(Part):
@@ -38,9 +40,15 @@ class ForecastNode(Part):
     requests: int
     miss_ratio: float
     disk_bytes: int
-    operations_per_second: float = Field(description="how many it can serve in these proportions")
-    utilisation_ratio: float = Field(description="of its time, at the mean of the period")
-    busiest_utilisation_ratio: float = Field(description="of its busiest hour; over one is more than it can serve")
+    operations_per_second: float = Field(
+        description="how many it can serve in these proportions"
+    )
+    utilisation_ratio: float = Field(
+        description="of its time, at the mean of the period"
+    )
+    busiest_utilisation_ratio: float = Field(
+        description="of its busiest hour; over one is more than it can serve"
+    )
 
 
 class ForecastRow(Part):
@@ -59,7 +67,9 @@ class ForecastRow(Part):
 class OutlookRow(Part):
     method: str
     nights: int = Field(description="how many were looked at")
-    error_ratios: dict[str, float] = Field(description="by method: how far off the last nights would have been")
+    error_ratios: dict[str, float] = Field(
+        description="by method: how far off the last nights would have been"
+    )
 
 
 class MeasuredNode(Part):
@@ -73,10 +83,14 @@ class ServedNode(Part):
 
     node: str
     predicted_ratio: float
-    came_ratio: float = Field(description="by the same model, with the traffic that came")
+    came_ratio: float = Field(
+        description="by the same model, with the traffic that came"
+    )
     logged_ratio: float | None = Field(None, description="by the nodes' own logs")
     predicted_miss_ratio: float
-    miss_ratio: float = Field(description="by the same model, with the traffic that came")
+    miss_ratio: float = Field(
+        description="by the same model, with the traffic that came"
+    )
 
 
 class MeasuredSite(Part):
@@ -87,13 +101,23 @@ class MeasuredSite(Part):
 
 class MeasuredRow(Part):
     plan: str = Field(description="the plan whose prediction it was")
-    error_ratio: float = Field(description="the median distance of what was predicted and what then was")
-    traffic_ratio: float | None = Field(None, description="of that of requests: traffic was another than expected")
-    model_ratio: float | None = Field(None, description="of that of requests: other nodes answered than expected")
-    site_error_ratio: float | None = Field(None, description="the part of all bytes that sites were off by")
+    error_ratio: float = Field(
+        description="the median distance of what was predicted and what then was"
+    )
+    traffic_ratio: float | None = Field(
+        None, description="of that of requests: traffic was another than expected"
+    )
+    model_ratio: float | None = Field(
+        None, description="of that of requests: other nodes answered than expected"
+    )
+    site_error_ratio: float | None = Field(
+        None, description="the part of all bytes that sites were off by"
+    )
     nodes: list[MeasuredNode]
     served: list[ServedNode] = Field([], description="requests and misses of each node")
-    sites: list[MeasuredSite] = Field([], description="those whose bytes were farthest off")
+    sites: list[MeasuredSite] = Field(
+        [], description="those whose bytes were farthest off"
+    )
 
 
 class EditRow(Part):
@@ -112,7 +136,10 @@ class VerdictRow(Part):
     error: str
     lag_seconds: float = 0.0
     zone: str = ""
-    next_step: str = Field("", description="what to run where a server does not agree, as far as that is known")
+    next_step: str = Field(
+        "",
+        description="what to run where a server does not agree, as far as that is known",
+    )
 
 
 class BehindRow(Part):

@@ -1,4 +1,5 @@
-"""What the REST API takes and answers besides what the verbs print: pages of lists, wishes, jobs, tokens, the log.
+"""What the REST API takes and answers besides what the verbs print: pages of lists, wishes, jobs,
+tokens, the log.
 
 Units are in the names, moments are in UTC. A field that a body does not know is an error.
 """
@@ -9,7 +10,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+)
 
 from flex.model.access import Role
 from flex.model.jobs import JobState
@@ -43,7 +51,9 @@ def _moment_in_range(moment: datetime) -> datetime:
 CLEAN = r"^[^\x00-\x1f\x7f]*$"
 Moment = Annotated[AwareDatetime, AfterValidator(_moment_in_range)]
 Text = Annotated[str, Field(max_length=1000, pattern=CLEAN)]
-Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")]
+Name = Annotated[
+    str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")
+]
 Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
 
 
@@ -55,7 +65,9 @@ class Given(BaseModel):
 
 class ListQuery(Given):
     limit: Annotated[int, Field(ge=1, le=1000, description="rows of a page")] = 50
-    cursor: Annotated[str | None, Field(max_length=4000, description="`next` of the page before")] = None
+    cursor: Annotated[
+        str | None, Field(max_length=4000, description="`next` of the page before")
+    ] = None
 
 
 class TimedQuery(ListQuery):
@@ -68,11 +80,15 @@ class TimedQuery(ListQuery):
         """What has no time is in no span of it."""
         if moment is None:
             return self.since is None and self.until is None
-        return (self.since is None or moment >= self.since) and (self.until is None or moment < self.until)
+        return (self.since is None or moment >= self.since) and (
+            self.until is None or moment < self.until
+        )
 
 
 class PageOf(Part):
-    next: str | None = Field(description="the cursor of the next page; none on the last")
+    next: str | None = Field(
+        description="the cursor of the next page; none on the last"
+    )
 
 
 class SitesPage(PageOf):
@@ -105,10 +121,25 @@ class PinGiven(Given):
     together: Names = ()
     apart: Names = ()
     min_replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
-    max_replicas: Annotated[int, Field(ge=0, le=10_000, description="0 is as many as it takes")] = 0
-    weight: Annotated[float, Field(ge=0.1, le=100, description="count it as so many times as large as it is")] = 1.0
-    sla: Annotated[str, Field(max_length=255, pattern=CLEAN, description="a class of [solver.classes]")] = ""
-    excluded: Annotated[bool, Field(description="leave it alone: its records stay, and it is in no partition")] = False
+    max_replicas: Annotated[
+        int, Field(ge=0, le=10_000, description="0 is as many as it takes")
+    ] = 0
+    weight: Annotated[
+        float,
+        Field(
+            ge=0.1, le=100, description="count it as so many times as large as it is"
+        ),
+    ] = 1.0
+    sla: Annotated[
+        str,
+        Field(max_length=255, pattern=CLEAN, description="a class of [solver.classes]"),
+    ] = ""
+    excluded: Annotated[
+        bool,
+        Field(
+            description="leave it alone: its records stay, and it is in no partition"
+        ),
+    ] = False
     since: Moment | None = None
     until: Moment | None = None
     reason: Text = ""
@@ -116,7 +147,9 @@ class PinGiven(Given):
 
 class PinShown(Part):
     site: str
-    campaign: str = Field(description="it is on top of the standing wish, which has none, for its time")
+    campaign: str = Field(
+        description="it is on top of the standing wish, which has none, for its time"
+    )
     nodes: list[str]
     not_on: list[str]
     together: list[str]
@@ -136,7 +169,9 @@ class PinShown(Part):
 class PinTried(PinShown):
     """The answer of a dry run."""
 
-    preview: PreviewRow | None = Field(description="what the next plan would do then; none where no plan can be made")
+    preview: PreviewRow | None = Field(
+        description="what the next plan would do then; none where no plan can be made"
+    )
     notes: list[str] = Field(description="why there is none")
 
 
@@ -146,7 +181,9 @@ class PinsPage(PageOf):
 
 class NodesPage(PageOf):
     items: list[NodeRow]
-    dead: list[DeadRow] = Field([], description="nodes that are down and still in DNS; on every page")
+    dead: list[DeadRow] = Field(
+        [], description="nodes that are down and still in DNS; on every page"
+    )
 
 
 class NodeGiven(Given):
@@ -160,7 +197,10 @@ class NodeGiven(Given):
             description="as a node that is read has it; `name` is taken, too",
         ),
     ]
-    addresses: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(min_length=1, max_length=64)]
+    addresses: Annotated[
+        tuple[Annotated[str, Field(max_length=64)], ...],
+        Field(min_length=1, max_length=64),
+    ]
     ram_bytes: Annotated[int, Field(ge=2**20, le=2**60)]
     capacity_ratio: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
     reason: Text = ""
@@ -170,7 +210,11 @@ class NodeChange(Given):
     """What is left out stays as it is."""
 
     addresses: (
-        Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(min_length=1, max_length=64)] | None
+        Annotated[
+            tuple[Annotated[str, Field(max_length=64)], ...],
+            Field(min_length=1, max_length=64),
+        ]
+        | None
     ) = None
     ram_bytes: Annotated[int, Field(ge=2**20, le=2**60)] | None = None
     capacity_ratio: Annotated[float, Field(ge=0.001, le=1000)] | None = None
@@ -188,11 +232,17 @@ class DownGiven(Given):
 
 class NodeChanged(Part):
     node: NodeRow
-    notes: list[str] = Field(description="what follows from it, such as pins that are suspended")
-    preview: PreviewRow | None = Field(
-        None, description="of a dry run: what the next plan would do then; none where no plan can be made"
+    notes: list[str] = Field(
+        description="what follows from it, such as pins that are suspended"
     )
-    turn: list[str] | None = Field([], description=f"{TURN}; null where that takes longer: `/nodes/{{node}}/turn`")
+    preview: PreviewRow | None = Field(
+        None,
+        description="of a dry run: what the next plan would do then; none where no "
+        "plan can be made",
+    )
+    turn: list[str] | None = Field(
+        [], description=f"{TURN}; null where that takes longer: `/nodes/{{node}}/turn`"
+    )
 
 
 class PlansPage(PageOf):
@@ -216,12 +266,20 @@ class PlacementPage(PageOf):
 
 class PlanGiven(Given):
     force: Annotated[
-        tuple[Text, ...], Field(max_length=50, description="rules for logs that this plan may be made in spite of")
+        tuple[Text, ...],
+        Field(
+            max_length=50,
+            description="rules for logs that this plan may be made in spite of",
+        ),
     ] = ()
     tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
     take_back: Annotated[
-        tuple[Name, ...], Field(max_length=1000, description="sites that get again what FLEX said, whoever changed it")
+        tuple[Name, ...],
+        Field(
+            max_length=1000,
+            description="sites that get again what FLEX said, whoever changed it",
+        ),
     ] = ()
     reason: Text = ""
 
@@ -232,31 +290,56 @@ Factor = Annotated[float, Field(ge=0.000001, le=1e6)]
 class Supposed(Given):
     """What is left out stays as it is."""
 
-    more_nodes: Annotated[int, Field(ge=0, le=1000, description="so many nodes more, each like the others")] = 0
+    more_nodes: Annotated[
+        int,
+        Field(ge=0, le=1000, description="so many nodes more, each like the others"),
+    ] = 0
     without_nodes: Names = ()
-    ram_factor: Annotated[float, Field(ge=0.001, le=1000, description="memory of every node, times this")] = 1.0
-    growth_ratio: Annotated[float, Field(ge=-0.99, le=1000, description="all sites larger by this share")] = 0.0
-    site_factors: Annotated[Mapping[Name, Factor], Field(max_length=1000, description="of single sites")] = Field({})
+    ram_factor: Annotated[
+        float, Field(ge=0.001, le=1000, description="memory of every node, times this")
+    ] = 1.0
+    growth_ratio: Annotated[
+        float, Field(ge=-0.99, le=1000, description="all sites larger by this share")
+    ] = 0.0
+    site_factors: Annotated[
+        Mapping[Name, Factor], Field(max_length=1000, description="of single sites")
+    ] = Field({})
     tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
-    frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
+    frontier: Annotated[
+        bool, Field(description="and what more moves would buy then")
+    ] = False
 
 
 class ApprovalGiven(Given):
     decision: Literal["approve", "reject"]
     force: Annotated[
-        tuple[Text, ...], Field(max_length=50, description="rules that it may be applied in spite of; for four eyes")
+        tuple[Text, ...],
+        Field(
+            max_length=50,
+            description="rules that it may be applied in spite of; for four eyes",
+        ),
     ] = ()
     reason: Text = ""
 
 
 class ApplyGiven(Given):
-    force: Annotated[tuple[Text, ...], Field(max_length=50, description="rules that it is applied in spite of")] = ()
+    force: Annotated[
+        tuple[Text, ...],
+        Field(max_length=50, description="rules that it is applied in spite of"),
+    ] = ()
     reason: Text = ""
 
 
 class RollbackGiven(Given):
-    to: Annotated[str, Field(max_length=100, pattern=CLEAN, description="a partition; the one before, if empty")] = ""
+    to: Annotated[
+        str,
+        Field(
+            max_length=100,
+            pattern=CLEAN,
+            description="a partition; the one before, if empty",
+        ),
+    ] = ""
     reason: Text = ""
 
 
@@ -284,7 +367,9 @@ class JobShown(Part):
     created: datetime
     ended: datetime | None
     result: str = Field(description="the address of what came of it")
-    problem: dict[str, object] | None = Field(description="why it failed, as the API would have answered")
+    problem: dict[str, object] | None = Field(
+        description="why it failed, as the API would have answered"
+    )
     cancelled_by: str
 
 
@@ -321,18 +406,28 @@ class RunsPage(PageOf):
 
 class DriftShown(Part):
     partition: str
-    drift: int | None = Field(description="differences over all servers; none known where no server answered")
-    not_checked: dict[str, int] = Field(description="sites on nodes that are known no more, by node")
+    drift: int | None = Field(
+        description="differences over all servers; none known where no server answered"
+    )
+    not_checked: dict[str, int] = Field(
+        description="sites on nodes that are known no more, by node"
+    )
     items: list[VerdictRow]
-    behind: list[BehindRow] = Field([], description="servers with an older serial than another, and what to do")
-    other_names: list[OtherNameRow] = Field([], description="other names of sites that do not move with them")
+    behind: list[BehindRow] = Field(
+        [], description="servers with an older serial than another, and what to do"
+    )
+    other_names: list[OtherNameRow] = Field(
+        [], description="other names of sites that do not move with them"
+    )
 
 
 class RoutingShown(Part):
     site: str
     replicated: bool
     targets: list[str]
-    routed: bool = Field(description="whether HAProxy on its nodes shares its requests out by content")
+    routed: bool = Field(
+        description="whether HAProxy on its nodes shares its requests out by content"
+    )
     policy: str = Field(description="by which policy; empty where it is not routed")
     note: str
 
@@ -349,7 +444,9 @@ class AuditVerified(Part):
 
 
 class TokenGiven(Given):
-    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._@-]+$")]
+    name: Annotated[
+        str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._@-]+$")
+    ]
     role: Role = "viewer"
     expires: Moment | None = None
     reason: Text = ""
@@ -380,7 +477,9 @@ class ReportShown(Part):
     verdict: str
     plan: PlanOutput
     earlier: list[PlanRow]
-    busiest: list[SiteRow] = Field(description="the busiest sites; the list of sites has them all")
+    busiest: list[SiteRow] = Field(
+        description="the busiest sites; the list of sites has them all"
+    )
     lines: dict[str, int] = Field(description="log lines by class")
     stages: list[StageRow] = Field(description="of the run that made the plan")
     logs: list[QualityRow]

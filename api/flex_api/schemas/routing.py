@@ -15,7 +15,9 @@ class MemberRow(Part):
     node: str
     address: str
     server: str
-    leaving: bool = Field(False, description="resolvers may still send visitors to it; it passes them on")
+    leaving: bool = Field(
+        False, description="resolvers may still send visitors to it; it passes them on"
+    )
 
 
 class RoutedRow(Part):
@@ -32,7 +34,9 @@ class RoutedRow(Part):
 
 
 class LiveMember(Part):
-    """As the distributor of this machine sees it. `targets` are those that it has, alone or beside others."""
+    """As the distributor of this machine sees it. `targets` are those that it has, alone or beside
+    others.
+    """
 
     node: str
     status: str
@@ -43,7 +47,9 @@ class LiveMember(Part):
 
 
 class TargetRow(Part):
-    """Who has a target: its path, or HAProxy's number of it. `overloaded` counts how often these had too much to do."""
+    """Who has a target: its path, or HAProxy's number of it. `overloaded` counts how often these
+    had too much to do.
+    """
 
     target: str
     nodes: list[str]
@@ -51,8 +57,9 @@ class TargetRow(Part):
 
 
 class LiveRow(Part):
-    """As one distributor sees it. `targets` are remembered; `shared` of them are with several members. `overloaded`
-    counts requests for a target whose members had too much to do; `waiting` requests are at the door.
+    """As one distributor sees it. `targets` are remembered; `shared` of them are with several
+    members. `overloaded` counts requests for a target whose members had too much to do; `waiting`
+    requests are at the door.
     """
 
     distributor: str
@@ -66,7 +73,9 @@ class LiveRow(Part):
 
 
 class NodeVersion(Part):
-    """Which version of its files a node is to have, has in its folder, and goes by; "" where that is not known."""
+    """Which version of its files a node is to have, has in its folder, and goes by; "" where that
+    is not known.
+    """
 
     node: str
     wanted: str
@@ -85,14 +94,22 @@ class LeftOut(Part):
 class RouteOutput(Output):
     on: bool
     items: list[RoutedRow]
-    left_out: list[LeftOut] = Field([], description="sites on several nodes that are not routed by content")
-    misnamed: list[str] = Field([], description="what [routing] says of sites and nodes that are not there")
+    left_out: list[LeftOut] = Field(
+        [], description="sites on several nodes that are not routed by content"
+    )
+    misnamed: list[str] = Field(
+        [], description="what [routing] says of sites and nodes that are not there"
+    )
     nodes: list[NodeVersion]
-    live: list[LiveRow] = Field([], description="when asked for: what the nodes' HAProxies say")
+    live: list[LiveRow] = Field(
+        [], description="when asked for: what the nodes' HAProxies say"
+    )
 
 
 def left_out(reasons: Mapping[str, str]) -> list[LeftOut]:
-    return [LeftOut(site=site, reason=reason) for site, reason in sorted(reasons.items())]
+    return [
+        LeftOut(site=site, reason=reason) for site, reason in sorted(reasons.items())
+    ]
 
 
 def pool_row(pool: Pool) -> RoutedRow:
@@ -106,7 +123,12 @@ def pool_row(pool: Pool) -> RoutedRow:
         hold_seconds=limits.hold,
         admitted=limits.most_under_way(len(pool.members)) if limits.admission else 0,
         members=[
-            MemberRow(node=each.node, address=each.address, server=f"s{each.bit}", leaving=each.leaving)
+            MemberRow(
+                node=each.node,
+                address=each.address,
+                server=f"s{each.bit}",
+                leaving=each.leaving,
+            )
             for each in pool.members
         ],
     )
@@ -138,15 +160,21 @@ class RouteApplyOutput(Output):
     version: str
     changed: bool
     checked_by: str
-    told: Literal["", "nothing", "commands", "reload"] = Field("", description="what its HAProxy was told")
+    told: Literal["", "nothing", "commands", "reload"] = Field(
+        "", description="what its HAProxy was told"
+    )
 
 
 class RouteConfigOutput(Output):
-    """`files` by name. `directory` is empty where they were only shown, and `checked_by` where nothing checked them."""
+    """`files` by name. `directory` is empty where they were only shown, and `checked_by` where
+    nothing checked them.
+    """
 
     node: str
     directory: str
     changed: bool
     checked_by: str
     files: dict[str, str]
-    told: Literal["", "nothing", "commands", "reload"] = Field("", description="with --tell: what its HAProxy was told")
+    told: Literal["", "nothing", "commands", "reload"] = Field(
+        "", description="with --tell: what its HAProxy was told"
+    )

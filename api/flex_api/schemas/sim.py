@@ -1,4 +1,5 @@
-"""What the verbs of the simulator print with -o json. Times are seconds, sizes bytes, ratios shares of one.
+"""What the verbs of the simulator print with -o json. Times are seconds, sizes bytes, ratios shares
+of one.
 
 Where nothing takes time there is no rate, and nobody is idle: null.
 """

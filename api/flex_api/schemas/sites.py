@@ -1,4 +1,6 @@
-"""Sites as the verbs print them with -o json: what was measured, where they are, what people wish for them now."""
+"""Sites as the verbs print them with -o json: what was measured, where they are, what people wish
+for them now.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class SiteRow(Part):
     not_on: list[str] = Field([])
     together: list[str] = Field([])
     apart: list[str] = Field([])
-    weight: float = Field(1.0, description="it counts as so many times as large as it is")
+    weight: float = Field(
+        1.0, description="it counts as so many times as large as it is"
+    )
     sla: str = Field("", description="the class of [solver.classes] that it is in")
     excluded: bool = Field(False, description="FLEX leaves it alone")
     pin_since: datetime | None = None

@@ -1,4 +1,6 @@
-"""What what-if, the frontier and the comparison of two partitions print with -o json, and the API answers."""
+"""What what-if, the frontier and the comparison of two partitions print with -o json, and the API
+answers.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,16 @@ class WhatIfOutput(Output):
     moves_at_least: int
     proven_least: bool
     forecasts: list[ForecastRow]
-    requests_per_second: float = Field(description="on the mean; forecasts say how many could be served")
+    requests_per_second: float = Field(
+        description="on the mean; forecasts say how many could be served"
+    )
     frontier: list[PointRow]
     notes: list[str]
 
 
 class PreviewRow(Part):
-    """What the next plan would do with what somebody only asks about, found by a short search; the limits of a night
-    are not looked at.
+    """What the next plan would do with what somebody only asks about, found by a short search; the
+    limits of a night are not looked at.
     """
 
     moves: int
@@ -41,7 +45,9 @@ class PreviewRow(Part):
     worst_node: str
     worst_resource: str
     worst_ratio_without: float
-    items: list[MoveRow] = Field(description="those that there would not be anyhow; at most 1,000")
+    items: list[MoveRow] = Field(
+        description="those that there would not be anyhow; at most 1,000"
+    )
     notes: list[str]
 
 
@@ -50,9 +56,12 @@ class FrontierOutput(Output):
     tolerance_ratio: float
     trigger_ratio: float
     in_force_worst_ratio: float
-    in_force_keeps_wishes: bool = Field(description="where it does not, the first of the items does")
+    in_force_keeps_wishes: bool = Field(
+        description="where it does not, the first of the items does"
+    )
     items: list[PointRow] = Field(
-        description="each with more moves and less imbalance than the one before; all keep every wish"
+        description="each with more moves and less imbalance than the one before; "
+        "all keep every wish"
     )
     plan: str = Field(description="the plan that waits, if there is one")
     plan_moves: int | None

@@ -1,4 +1,5 @@
-"""What `-o json` prints and the API answers: one model a verb, published as JSON Schema under docs/schemas.
+"""What `-o json` prints and the API answers: one model a verb, published as JSON Schema under
+docs/schemas.
 
 A field is added freely; changing or removing one raises SCHEMA_VERSION. Units are in the names.
 """
@@ -11,7 +12,12 @@ from typing import Literal
 from pydantic import Field
 
 from flex_api.schemas.configured import ConfigServersOutput
-from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokensOutput
+from flex_api.schemas.desk import (
+    AuditOutput,
+    AuditVerifyOutput,
+    TokenOutput,
+    TokensOutput,
+)
 from flex_api.schemas.logs import (
     ArrivalRow,
     BadLineRow,
@@ -27,7 +33,15 @@ from flex_api.schemas.logs import (
     RateRow,
     UnreadRow,
 )
-from flex_api.schemas.night import ApprovalRow, FreezeOutput, HoldersOutput, LeftRow, NodeRow, NodesOutput, PinOutput
+from flex_api.schemas.night import (
+    ApprovalRow,
+    FreezeOutput,
+    HoldersOutput,
+    LeftRow,
+    NodeRow,
+    NodesOutput,
+    PinOutput,
+)
 from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plans import (
     BalanceOutput,
@@ -41,7 +55,12 @@ from flex_api.schemas.plans import (
     OutlookRow,
     VerdictRow,
 )
-from flex_api.schemas.routing import RouteApplyOutput, RouteConfigOutput, RouteDeliverOutput, RouteOutput
+from flex_api.schemas.routing import (
+    RouteApplyOutput,
+    RouteConfigOutput,
+    RouteDeliverOutput,
+    RouteOutput,
+)
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.schemas.sites import SiteRow, SitesOutput
 from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
@@ -97,7 +116,9 @@ class VersionOutput(Output):
 class OtherRow(Part):
     source: str
     target: str
-    node: str = Field(description="the one of the two that would be farther from its fair share")
+    node: str = Field(
+        description="the one of the two that would be farther from its fair share"
+    )
     dimension: str
     off_ratio: float
     outside: bool = Field(description="whether that is outside the tolerance")
@@ -109,10 +130,17 @@ class ExplainOutput(Output):
     plan: str = Field(description="the plan that waits, or the one in force")
     nodes: list[str]
     replicas: int
-    asks_units: dict[str, float] = Field(description="what each replica asks; 100 is a mean node's fair share")
+    asks_units: dict[str, float] = Field(
+        description="what each replica asks; 100 is a mean node's fair share"
+    )
     reasons: list[str]
-    others: list[OtherRow] = Field(description="where else it could be, the nearest to balance first")
-    edited: EditRow | None = Field(None, description="what somebody else changed at its name in DNS; it is left alone")
+    others: list[OtherRow] = Field(
+        description="where else it could be, the nearest to balance first"
+    )
+    edited: EditRow | None = Field(
+        None,
+        description="what somebody else changed at its name in DNS; it is left alone",
+    )
 
 
 class UnknownName(Part):
@@ -163,7 +191,9 @@ class BreachRow(Part):
     rule: str
     limit: float
     actual: float
-    override: str = Field(description="the command that gets past it, and past all others that the plan breaks")
+    override: str = Field(
+        description="the command that gets past it, and past all others that the plan breaks"
+    )
 
 
 class PlanRow(Part):
@@ -176,7 +206,10 @@ class PlanRow(Part):
     scratch_moves: int
     worst_ratio: float
     author: str = Field("", description="who asked for it; empty where no person did")
-    outdated: bool = Field(False, description="another partition came into force since: it can only be discarded")
+    outdated: bool = Field(
+        False,
+        description="another partition came into force since: it can only be discarded",
+    )
 
 
 class PlansOutput(Output):
@@ -217,30 +250,56 @@ class PlanOutput(Output):
     cold_bytes: int
     before: BalanceOutput | None
     after: BalanceOutput
-    forecasts: list[ForecastRow] = Field(description="none where no access was replayed: nothing is predicted then")
-    predicted_miss_ratio: float | None = Field(None, description="under this plan; null where nothing is predicted")
+    forecasts: list[ForecastRow] = Field(
+        description="none where no access was replayed: nothing is predicted then"
+    )
+    predicted_miss_ratio: float | None = Field(
+        None, description="under this plan; null where nothing is predicted"
+    )
     zones: list[ZoneRow]
     breaches: list[BreachRow]
-    shortfalls: list[ShortfallRow] = Field([], description="what a best effort falls short of, and what would do")
+    shortfalls: list[ShortfallRow] = Field(
+        [], description="what a best effort falls short of, and what would do"
+    )
     notes: list[str]
     verdicts: list[VerdictRow]
     old_answers_until: datetime | None = None
     author: str = ""
-    wishers: list[str] = Field([], description="whose wishes it keeps or no longer keeps; under four eyes authors too")
-    approvals: list[ApprovalRow] = Field([])
-    stops: list[StopRow] = Field([], description="rules without which other sites would move, tonight or in the end")
-    in_the_way: list[StopRow] | None = Field(
-        None, description="what it would be refused for now; null where that was not asked. Nobody goes over plan.base"
+    wishers: list[str] = Field(
+        [],
+        description="whose wishes it keeps or no longer keeps; under four eyes authors too",
     )
-    moves_later: int = Field(0, description="moves that limits leave to the next nights")
-    put_off: list[MoveRow] = Field([], description="these moves, each with its reason and the limits that leave it")
-    outlook: OutlookRow | None = Field(None, description="by which method the next day was expected, and its backtest")
-    prediction: MeasuredRow | None = Field(None, description="what became of the prediction before this one")
-    edited: list[EditRow] = Field([], description="names left alone, as somebody else changed them in DNS")
+    approvals: list[ApprovalRow] = Field([])
+    stops: list[StopRow] = Field(
+        [],
+        description="rules without which other sites would move, tonight or in the end",
+    )
+    in_the_way: list[StopRow] | None = Field(
+        None,
+        description="what it would be refused for now; null where that was not "
+        "asked. Nobody goes over plan.base",
+    )
+    moves_later: int = Field(
+        0, description="moves that limits leave to the next nights"
+    )
+    put_off: list[MoveRow] = Field(
+        [], description="these moves, each with its reason and the limits that leave it"
+    )
+    outlook: OutlookRow | None = Field(
+        None, description="by which method the next day was expected, and its backtest"
+    )
+    prediction: MeasuredRow | None = Field(
+        None, description="what became of the prediction before this one"
+    )
+    edited: list[EditRow] = Field(
+        [], description="names left alone, as somebody else changed them in DNS"
+    )
 
 
 class OtherNameRow(Part):
-    name: str = Field(description="another name of the site, which does not move with it")
+    name: str = Field(
+        description="another name of the site, which does not move with it"
+    )
     site: str
     zone: str
     addresses: list[str]
@@ -252,10 +311,18 @@ class OtherNameRow(Part):
 class VerifyOutput(Output):
     partition: str
     servers: list[VerdictRow]
-    drift: int | None = Field(description="differences over all servers; none known where no server answered")
-    not_checked: dict[str, int] = Field({}, description="sites on nodes that are known no more, by node")
-    behind: list[BehindRow] = Field([], description="servers with an older serial than another, and what to do")
-    other_names: list[OtherNameRow] = Field([], description="other names of sites that do not move with them")
+    drift: int | None = Field(
+        description="differences over all servers; none known where no server answered"
+    )
+    not_checked: dict[str, int] = Field(
+        {}, description="sites on nodes that are known no more, by node"
+    )
+    behind: list[BehindRow] = Field(
+        [], description="servers with an older serial than another, and what to do"
+    )
+    other_names: list[OtherNameRow] = Field(
+        [], description="other names of sites that do not move with them"
+    )
 
 
 class StageRow(Part):
@@ -276,7 +343,9 @@ class RunRow(Part):
     moves: int | None = Field(None, description="of its plan")
     worst_before_ratio: float | None = None
     worst_after_ratio: float | None = None
-    prediction_error_ratio: float | None = Field(None, description="of the plan before, once it was measured")
+    prediction_error_ratio: float | None = Field(
+        None, description="of the plan before, once it was measured"
+    )
 
 
 class RunOutput(Output):
@@ -301,7 +370,9 @@ class DoctorOutput(Output):
 
 
 class ConfigCheckOutput(Output):
-    """`problems` stop a night; `remarks` are of logs, folders and names that are not there, which may be meant so."""
+    """`problems` stop a night; `remarks` are of logs, folders and names that are not there, which
+    may be meant so.
+    """
 
     file: str
     problems: list[str]

@@ -1,4 +1,6 @@
-"""What can be set of DNS: name servers, keys and zones, and how a site that moves gets from one node to another."""
+"""What can be set of DNS: name servers, keys and zones, and how a site that moves gets from one
+node to another.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +20,37 @@ ZONE = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
 def _zone(name: str) -> str:
     absolute = name.lower().rstrip(".") + "."
     if not ZONE.fullmatch(absolute) or len(absolute) > 254:
-        raise ValueError(f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, beginning with xn--")
+        raise ValueError(
+            f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, "
+            "beginning with xn--"
+        )
     return absolute
 
 
 class Primary(Section):
     server: str = Field("127.0.0.1", description="the primary that takes updates")
     port: Whole = Field(53, ge=1, le=65535)
-    key_file: Path | None = Field(None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}")
+    key_file: Path | None = Field(
+        None, description="TSIG key; may start with ${CREDENTIALS_DIRECTORY}"
+    )
     transfer_key_file: Path | None = Field(
-        None, description="TSIG key to transfer zones with, from the servers to check, too; key_file's when not set"
+        None,
+        description="TSIG key to transfer zones with, from the servers to check, "
+        "too; key_file's when not set",
     )
     verify: tuple[str, ...] = Field(
         (),
-        description="servers to check, host or host:port; the primary when empty, and each zone's NS with verify_ns",
+        description="servers to check, host or host:port; the primary when empty, "
+        "and each zone's NS with verify_ns",
     )
     verify_ns: bool = Field(
-        True, description="with verify empty, check every name server that a zone names, at the primary's port"
+        True,
+        description="with verify empty, check every name server that a zone names, "
+        "at the primary's port",
     )
-    zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
+    zones: tuple[str, ...] = Field(
+        (), description="zones in which sites have their names"
+    )
 
     @field_validator("zones")
     @classmethod
@@ -48,55 +62,97 @@ class Primary(Section):
     def _reachable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             host, colon, port = name.rpartition(":")
-            if not name or (colon and port.isdigit() and not (host and 0 < int(port) < 65536)):
+            if not name or (
+                colon and port.isdigit() and not (host and 0 < int(port) < 65536)
+            ):
                 raise ValueError(f"{name!r} is no server; wanted 'host' or 'host:port'")
         return value
 
 
 class Dns(Primary):
     ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
-    owner: str = Field("", description="marks the names this FLEX owns; the cluster's name when empty")
-    adopt: bool = Field(False, description="take over names whose addresses are all our nodes'")
-    timeout: Span = Field(timedelta(seconds=5), ge=SECOND, le=timedelta(minutes=5), description="for one question")
+    owner: str = Field(
+        "", description="marks the names this FLEX owns; the cluster's name when empty"
+    )
+    adopt: bool = Field(
+        False, description="take over names whose addresses are all our nodes'"
+    )
+    timeout: Span = Field(
+        timedelta(seconds=5),
+        ge=SECOND,
+        le=timedelta(minutes=5),
+        description="for one question",
+    )
     settle: Span = Field(
-        timedelta(seconds=30), le=timedelta(hours=1), description="for all servers to agree after a change"
+        timedelta(seconds=30),
+        le=timedelta(hours=1),
+        description="for all servers to agree after a change",
     )
     make_before_break: bool = Field(
-        False, description="a site that moves is on both nodes first, and on the new one alone when a TTL is over"
+        False,
+        description="a site that moves is on both nodes first, and on the new one "
+        "alone when a TTL is over",
     )
     moving_ttl: Whole = Field(
-        0, le=604800, description="then of what moves, lowered one old TTL ahead and restored at the end; 0: as ttl"
+        0,
+        le=604800,
+        description="then of what moves, lowered one old TTL ahead and restored at "
+        "the end; 0: as ttl",
     )
     waves: tuple[Share, ...] = Field(
         (0.01, 0.1),
         max_length=10,
-        description="then of the sites that move, this share first, and that one once all is well; the rest at the end",
+        description="then of the sites that move, this share first, and that one "
+        "once all is well; the rest at the end",
     )
     warm_command: tuple[str, ...] = Field(
         (),
-        description="then run for each node of a wave before DNS names it; {node}, {address} and {sites}, a file that "
+        description="then run for each node of a wave before DNS names it; {node}, "
+        "{address} and {sites}, a file that "
         "lists them, are filled in, no shell",
     )
-    warm_time: Span = Field(timedelta(minutes=10), ge=SECOND, description="that one such command may take")
-    warm_or_stop: bool = Field(False, description="take the plan back where one fails, instead of only saying so")
-    primary: tuple[Primary, ...] = Field((), description="further primaries, each with its own key and zones")
+    warm_time: Span = Field(
+        timedelta(minutes=10), ge=SECOND, description="that one such command may take"
+    )
+    warm_or_stop: bool = Field(
+        False,
+        description="take the plan back where one fails, instead of only saying so",
+    )
+    primary: tuple[Primary, ...] = Field(
+        (), description="further primaries, each with its own key and zones"
+    )
 
     @model_validator(mode="after")
     def _once(self) -> Dns:
         if twice := twice_in(self.every_zone):
-            raise ValueError(f"the zone {twice} is there twice: nobody could tell which primary takes its updates")
+            raise ValueError(
+                f"the zone {twice} is there twice: nobody could tell which primary "
+                "takes its updates"
+            )
         return self
 
     @model_validator(mode="after")
     def _gentle(self) -> Dns:
-        alone = [name for name in ("moving_ttl", "waves", "warm_command") if name in self.model_fields_set]
+        alone = [
+            name
+            for name in ("moving_ttl", "waves", "warm_command")
+            if name in self.model_fields_set
+        ]
         if alone and not self.make_before_break:
-            raise ValueError(f"{alone[0]} does nothing without make_before_break = true")
-        of_command = [name for name in ("warm_time", "warm_or_stop") if name in self.model_fields_set]
+            raise ValueError(
+                f"{alone[0]} does nothing without make_before_break = true"
+            )
+        of_command = [
+            name
+            for name in ("warm_time", "warm_or_stop")
+            if name in self.model_fields_set
+        ]
         if of_command and not self.warm_command:
             raise ValueError(f"{of_command[0]} does nothing without warm_command")
         if self.moving_ttl >= self.ttl:
-            raise ValueError(f"moving_ttl = {self.moving_ttl} does nothing: it is not below ttl = {self.ttl}")
+            raise ValueError(
+                f"moving_ttl = {self.moving_ttl} does nothing: it is not below ttl = {self.ttl}"
+            )
         return self
 
     @property

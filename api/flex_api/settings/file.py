@@ -1,7 +1,7 @@
 """The settings file, typed. Unknown keys are errors; only this module reads the environment.
 
-In goes a TOML file; out comes a frozen Settings (sections.py), or BadSetting naming the key, the value and what would
-do. Relative paths are relative to the file's own folder.
+In goes a TOML file; out comes a frozen Settings (sections.py), or BadSetting naming the key, the
+value and what would do. Relative paths are relative to the file's own folder.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def config_path(given: Path | None) -> Path:
 
 
 def is_started_by_systemd() -> bool:
-    """Whether a unit runs this process itself, so that no person does by hand. A shell in a unit has another number."""
+    """Whether a unit runs this process itself, so that no person does by hand. A shell in a unit
+    has another number.
+    """
     return os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid())
 
 
@@ -68,13 +70,18 @@ def read_from(settings: Settings) -> Origin | None:
 
 
 def stale(settings: Settings) -> str:
-    """That the file they were read from says something else by now, and whether that is good; else nothing."""
+    """That the file they were read from says something else by now, and whether that is good; else
+    nothing.
+    """
     if settings._origin is None or settings._origin.is_unchanged:
         return ""
     try:
         load(settings._origin.path)
     except BadSetting as error:
-        return f"{settings._origin.path} was changed since, and cannot be used as it is now: {error.answer}"
+        return (
+            f"{settings._origin.path} was changed since, and cannot be used as it "
+            f"is now: {error.answer}"
+        )
     return f"{settings._origin.path} was changed since"
 
 
@@ -83,12 +90,16 @@ def _read(path: Path) -> Mapping[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise _bad(
-            path, "there is no such file", "make one with `flex init DIR`, or name yours with --config"
+            path,
+            "there is no such file",
+            "make one with `flex init DIR`, or name yours with --config",
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(path, str(error), "make the file readable, as UTF-8 text") from error
     except tomllib.TOMLDecodeError as error:
-        raise _bad(path, f"this is not TOML: {error!s:.300}", "correct the line named") from error
+        raise _bad(
+            path, f"this is not TOML: {error!s:.300}", "correct the line named"
+        ) from error
 
 
 def parse(values: Mapping[str, Any], path: Path) -> Settings:
@@ -98,7 +109,9 @@ def parse(values: Mapping[str, Any], path: Path) -> Settings:
     except ValidationError as error:
         problems = [explain(problem, Settings) for problem in error.errors()]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise _bad(path, problems[0] + more, "correct it; `flex config schema` lists every key") from error
+        raise _bad(
+            path, problems[0] + more, "correct it; `flex config schema` lists every key"
+        ) from error
     anchored = _make_paths_absolute(settings, path.parent)
     anchored._given = frozenset(flat(values))
     return anchored
@@ -124,16 +137,26 @@ def keys_in_file(path: Path) -> frozenset[str]:
 
 
 def hidden(path: Path) -> frozenset[str]:
-    """The dotted names of those that name a credential of systemd's, where it gives this process none."""
+    """The dotted names of those that name a credential of systemd's, where it gives this process
+    none.
+    """
     if os.environ.get(_CREDENTIALS):
         return frozenset()
-    return frozenset(name for name, value in flat(_read(path)).items() if f"${{{_CREDENTIALS}}}" in str(value))
+    return frozenset(
+        name
+        for name, value in flat(_read(path)).items()
+        if f"${{{_CREDENTIALS}}}" in str(value)
+    )
 
 
 def mask_secrets(settings: Settings) -> dict[str, object]:
-    """The settings as plain values, a password in the database's URL and the paths of webhooks made unreadable."""
+    """The settings as plain values, a password in the database's URL and the paths of webhooks made
+    unreadable.
+    """
     plain: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
-    plain["database"]["url"] = re.sub(r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"])
+    plain["database"]["url"] = re.sub(
+        r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"]
+    )
     for hook in plain["notify"]["webhook"]:
         hook["url"] = re.sub(r"(://[^/]+)/.+", r"\1/***", hook["url"])
     return plain
@@ -145,7 +168,9 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             found |= flat(value, f"{prefix}{name}.")
-        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
+        elif (
+            isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping)
+        ):
             for number, entry in enumerate(value):
                 found |= flat(entry, f"{prefix}{name}[{number}].")
         else:
@@ -158,8 +183,12 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
     ingest = settings.ingest.model_copy(
         update={
             "directory": folder / settings.ingest.directory,
-            "sites_file": None if settings.ingest.sites_file is None else folder / settings.ingest.sites_file,
-            "source": tuple(_anchored_source(source, folder) for source in settings.ingest.source),
+            "sites_file": None
+            if settings.ingest.sites_file is None
+            else folder / settings.ingest.sites_file,
+            "source": tuple(
+                _anchored_source(source, folder) for source in settings.ingest.source
+            ),
         }
     )
     return settings.model_copy(
@@ -168,9 +197,15 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
             "database": _anchored_database(settings.database, folder),
             "report": Report(dir=folder / settings.report.dir),
             "notify": _anchored_notify(settings.notify, folder),
-            "metrics": Metrics(textfile=_anchored_secret(settings.metrics.textfile, folder)),
+            "metrics": Metrics(
+                textfile=_anchored_secret(settings.metrics.textfile, folder)
+            ),
             "dns": _anchored_primary(settings.dns, folder).model_copy(
-                update={"primary": tuple(_anchored_primary(one, folder) for one in settings.dns.primary)}
+                update={
+                    "primary": tuple(
+                        _anchored_primary(one, folder) for one in settings.dns.primary
+                    )
+                }
             ),
         }
     )
@@ -185,7 +220,9 @@ def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
 def _anchored_database(database: Database, folder: Path) -> Database:
     file = _anchored_secret(database.url_file, folder)
     url = _read_url(file) if file else database.url
-    return database.model_copy(update={"url": _anchored_url(url, folder), "url_file": file})
+    return database.model_copy(
+        update={"url": _anchored_url(url, folder), "url_file": file}
+    )
 
 
 def _read_url(file: Path) -> str:
@@ -203,7 +240,8 @@ def _bad_url(file: Path, answer: str) -> BadSetting:
         f"database.url_file = {str(file)!r}",
         answer,
         kept="nothing was read or changed",
-        advice="write the URL into it, such as postgresql://flex:PASSWORD@db.example.net/flex, for FLEX to read",
+        advice="write the URL into it, such as "
+        "postgresql://flex:PASSWORD@db.example.net/flex, for FLEX to read",
     )
 
 
@@ -215,7 +253,10 @@ def _anchored_url(url: str, folder: Path) -> str:
 
 
 def _anchored_primary(primary: Primary, folder: Path) -> Primary:
-    keys = {name: _anchored_secret(getattr(primary, name), folder) for name in ("key_file", "transfer_key_file")}
+    keys = {
+        name: _anchored_secret(getattr(primary, name), folder)
+        for name in ("key_file", "transfer_key_file")
+    }
     return primary.model_copy(update=keys)
 
 
@@ -228,11 +269,21 @@ def _anchored_secret(key_file: Path | None, folder: Path) -> Path | None:
 
 def _anchored_notify(notify: Notify, folder: Path) -> Notify:
     def anchored(hook: Webhook) -> Webhook:
-        files = {name: _anchored_secret(getattr(hook, name), folder) for name in ("url_file", "secret_file")}
+        files = {
+            name: _anchored_secret(getattr(hook, name), folder)
+            for name in ("url_file", "secret_file")
+        }
         return hook.model_copy(update=files)
 
-    return notify.model_copy(update={"webhook": tuple(anchored(hook) for hook in notify.webhook)})
+    return notify.model_copy(
+        update={"webhook": tuple(anchored(hook) for hook in notify.webhook)}
+    )
 
 
 def _bad(path: Path, answer: str, advice: str) -> BadSetting:
-    return BadSetting(f"reading the settings in {path}", answer, kept="nothing was read or changed", advice=advice)
+    return BadSetting(
+        f"reading the settings in {path}",
+        answer,
+        kept="nothing was read or changed",
+        advice=advice,
+    )

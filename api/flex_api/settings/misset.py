@@ -1,4 +1,6 @@
-"""What is wrong with a setting, as a person would say it: where it stands, what it was, what would do."""
+"""What is wrong with a setting, as a person would say it: where it stands, what it was, what would
+do.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ _QUOTED = 100
 # The longest sentence about a setting.
 _SENTENCE = 600
 
-# What would do, for each kind of error that pydantic finds by itself; {} are what it was compared with.
+# What would do, for each kind of error that pydantic finds by itself; {} are what it was compared
+# with.
 _WANTED = {
     "bool_parsing": "wanted true or false",
     "bool_type": "wanted true or false",
@@ -46,7 +49,8 @@ _WANTED = {
 _FORMS = {
     "https?": "wanted an address such as 'https://flex.example.org/'",
     "1,5}": "wanted a host and a port, such as 'localhost:25'",
-    "A-Za-z0-9": "wanted letters, digits, points, hyphens and underscores, beginning with a letter or a digit",
+    "A-Za-z0-9": "wanted letters, digits, points, hyphens and underscores, beginning "
+    "with a letter or a digit",
 }
 
 
@@ -61,19 +65,29 @@ def explain(problem: Any, settings: type[BaseModel]) -> str:
     if not where:
         return message
     # What is wrong with a section as a whole is not told by all that stands in it.
-    return f"{where}: {message}" if _is_section(given) else f"{where} = {_short(repr(given))}: {message}"
+    return (
+        f"{where}: {message}"
+        if _is_section(given)
+        else f"{where} = {_short(repr(given))}: {message}"
+    )
 
 
 def _message(problem: Any) -> str:
-    """What pydantic says of values is not meant for operators; what our own checks say is. Any: as in explained."""
+    """What pydantic says of values is not meant for operators; what our own checks say is. Any: as
+    in explained.
+    """
     if problem["type"] == "value_error":
         message = str(problem["msg"]).removeprefix("Value error, ")
-        return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[:_SENTENCE]
+        return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[
+            :_SENTENCE
+        ]
     if wanted := _WANTED.get(problem["type"]):
         return wanted.format(**problem.get("ctx", {}))
     form = str(problem.get("ctx", {}).get("pattern", ""))
     forms = (wanted for piece, wanted in _FORMS.items() if piece in form)
-    return next(forms, "this is not what is wanted here; `flex config schema` says what is")
+    return next(
+        forms, "this is not what is wanted here; `flex config schema` says what is"
+    )
 
 
 def _is_section(given: object) -> bool:
@@ -90,17 +104,23 @@ def of_register(value: str, name: str, known: Sequence[str]) -> str:
     if name in known:
         return value
     near = difflib.get_close_matches(name, known, n=1)
-    raise ValueError(f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}")
+    raise ValueError(
+        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    )
 
 
 def _likely_meant(location: tuple[str | int, ...], settings: type[BaseModel]) -> str:
     section = _section(location[:-1], settings)
-    known = [name for name in section.model_fields if name != "schema_"] if section else []
+    known = (
+        [name for name in section.model_fields if name != "schema_"] if section else []
+    )
     near = difflib.get_close_matches(str(location[-1]), known, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
 
 
-def _section(location: tuple[str | int, ...], settings: type[BaseModel]) -> type[BaseModel] | None:
+def _section(
+    location: tuple[str | int, ...], settings: type[BaseModel]
+) -> type[BaseModel] | None:
     model: type[BaseModel] | None = settings
     for part in location:
         if isinstance(part, str) and model and part in model.model_fields:

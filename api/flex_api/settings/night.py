@@ -15,33 +15,63 @@ from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 
 
 class Safety(Section):
-    trigger_imbalance: Share = Field(0.05, description="nothing moves while the worst node is within this")
-    min_improvement: float = Field(0.01, ge=0, lt=1, description="nor for a gain of less than this")
-    hold_runs: Whole = Field(1, ge=1, description="nor before the worst node was over it in so many nights running")
-    site_cooldown: Span = Field(
-        timedelta(days=3), description="a site that moved stays, and keeps its replicas, for so long"
+    trigger_imbalance: Share = Field(
+        0.05, description="nothing moves while the worst node is within this"
     )
-    max_moves_per_site: Whole = Field(2, ge=1, description="likewise one that moved so many times in 30 days")
+    min_improvement: float = Field(
+        0.01, ge=0, lt=1, description="nor for a gain of less than this"
+    )
+    hold_runs: Whole = Field(
+        1,
+        ge=1,
+        description="nor before the worst node was over it in so many nights running",
+    )
+    site_cooldown: Span = Field(
+        timedelta(days=3),
+        description="a site that moved stays, and keeps its replicas, for so long",
+    )
+    max_moves_per_site: Whole = Field(
+        2, ge=1, description="likewise one that moved so many times in 30 days"
+    )
     spread: bool = Field(
-        True, description="what is over the limits below is left to the next nights, the most valuable moves first"
+        True,
+        description="what is over the limits below is left to the next nights, the "
+        "most valuable moves first",
     )
     max_moved_sites: Whole = Field(25)
     max_new_sites: Whole = Field(
-        25, description="names never placed before; anybody can send requests for a name that is no site of yours"
+        25,
+        description="names never placed before; anybody can send requests for a name "
+        "that is no site of yours",
     )
-    max_moved_sites_ratio: float = Field(0.30, ge=0, le=1, description="not looked at below 10 sites")
-    max_moved_working_set: Size = Field(4 * 2**30, description="bytes that new nodes must read from disk")
+    max_moved_sites_ratio: float = Field(
+        0.30, ge=0, le=1, description="not looked at below 10 sites"
+    )
+    max_moved_working_set: Size = Field(
+        4 * 2**30, description="bytes that new nodes must read from disk"
+    )
     max_inflow_per_node: Whole = Field(10)
     max_rewritten_names: Whole = Field(
-        25, description="names whose records change though they do not move: another TTL, a node's other address"
+        25,
+        description="names whose records change though they do not move: another "
+        "TTL, a node's other address",
     )
     max_drifted_names: Whole = Field(
-        0, description="names that somebody else changed in DNS and a plan changes back; where there are more, none is"
+        0,
+        description="names that somebody else changed in DNS and a plan changes "
+        "back; where there are more, none is",
     )
-    plan_expiry: Span = Field(timedelta(hours=12), description="an older plan is not applied any more")
-    four_eyes: bool = Field(False, description="a plan is applied by hand only when somebody else has approved it")
+    plan_expiry: Span = Field(
+        timedelta(hours=12), description="an older plan is not applied any more"
+    )
+    four_eyes: bool = Field(
+        False,
+        description="a plan is applied by hand only when somebody else has approved it",
+    )
     windows: tuple[str, ...] = Field(
-        (), description="when plans may be applied, in cluster.timezone: 'Mon-Fri 01:00-05:00'; always when empty"
+        (),
+        description="when plans may be applied, in cluster.timezone: 'Mon-Fri "
+        "01:00-05:00'; always when empty",
     )
 
     @field_validator("windows")
@@ -68,9 +98,15 @@ class Webhook(Section):
 
     name: str = Field("webhook", description="what it is called in records")
     url: str = Field("", pattern=r"^(https?://\S+)?$", description="where it listens")
-    url_file: Path | None = Field(None, description="a file with the address, where that is a secret itself")
-    secret_file: Path | None = Field(None, description="a file with the secret that signs bodies, by HMAC-SHA256")
-    format: Literal["json", "slack"] = Field("json", description="json, or what Slack and its like take")
+    url_file: Path | None = Field(
+        None, description="a file with the address, where that is a secret itself"
+    )
+    secret_file: Path | None = Field(
+        None, description="a file with the secret that signs bodies, by HMAC-SHA256"
+    )
+    format: Literal["json", "slack"] = Field(
+        "json", description="json, or what Slack and its like take"
+    )
 
     @model_validator(mode="after")
     def _one_address(self) -> Webhook:
@@ -87,18 +123,33 @@ class Webhook(Section):
 
 class Notify(Section):
     on: tuple[Literal["applied", "approval", "failure", "drift"], ...] = Field(
-        ("applied", "approval", "failure", "drift"), description="what is told; a night with nothing to do never is"
+        ("applied", "approval", "failure", "drift"),
+        description="what is told; a night with nothing to do never is",
     )
     mail_to: tuple[str, ...] = Field((), description="who gets a mail")
-    mail_from: str = Field("flex@localhost", min_length=3, description="whom it is from")
-    smtp: str = Field("localhost:25", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$", description="who delivers it")
-    base_url: str = Field("", pattern=r"^(https?://\S+)?$", description="where people see the pages of `flex serve`")
-    attach_report: bool = Field(False, description="put the night's report into the mail, as one HTML file")
+    mail_from: str = Field(
+        "flex@localhost", min_length=3, description="whom it is from"
+    )
+    smtp: str = Field(
+        "localhost:25",
+        pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
+        description="who delivers it",
+    )
+    base_url: str = Field(
+        "",
+        pattern=r"^(https?://\S+)?$",
+        description="where people see the pages of `flex serve`",
+    )
+    attach_report: bool = Field(
+        False, description="put the night's report into the mail, as one HTML file"
+    )
     webhook: tuple[Webhook, ...] = ()
 
 
 class Metrics(Section):
-    textfile: Path | None = Field(None, description="for the node exporter's textfile collector, ending in .prom")
+    textfile: Path | None = Field(
+        None, description="for the node exporter's textfile collector, ending in .prom"
+    )
 
 
 def _read(path: Path | None) -> str:

@@ -1,7 +1,7 @@
 """Which file settings were read from, and whether it says today what it said then.
 
-In goes the file, once at the start and again when somebody asks; out comes what is different, in words. A process keeps
-the settings of its start, whatever becomes of the file.
+In goes the file, once at the start and again when somebody asks; out comes what is different, in
+words. A process keeps the settings of its start, whatever becomes of the file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Sizes, spans and shares as people write them in settings, each within what can be meant; and what a section is.
+"""Sizes, spans and shares as people write them in settings, each within what can be meant; and what
+a section is.
 
-A bound here is far beyond any cluster: it keeps a slip of the keyboard from becoming a number nobody can compute with.
+A bound here is far beyond any cluster: it keeps a slip of the keyboard from becoming a number
+nobody can compute with.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ LONGEST = timedelta(days=3660)
 def _size(value: object) -> object:
     if not isinstance(value, str):
         return _whole(value)
-    found = re.fullmatch(r"(\d{1,19}(?:\.\d{1,19})?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE)
+    found = re.fullmatch(
+        r"(\d{1,19}(?:\.\d{1,19})?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE
+    )
     if not found or found[2].upper() not in UNITS:
         raise ValueError("wanted a size such as '12 GiB' or '64 MB'")
     return int(float(found[1]) * UNITS[found[2].upper()])
@@ -36,7 +40,9 @@ def _whole(value: object) -> object:
 
 
 def _span(value: object) -> object:
-    found = isinstance(value, str) and re.fullmatch(r"(\d{1,12})\s*([smhdw])", value.strip())
+    found = isinstance(value, str) and re.fullmatch(
+        r"(\d{1,12})\s*([smhdw])", value.strip()
+    )
     if not found:
         raise ValueError("wanted a time such as '7d', '36h' or '10m'")
     seconds = int(found[1]) * SPANS[found[2]]

@@ -1,5 +1,5 @@
-"""What can be set of the routing of replicated sites: whether, by which policy and limits, where HAProxy is; and of how
-nodes warm up for what comes to them.
+"""What can be set of the routing of replicated sites: whether, by which policy and limits, where
+HAProxy is; and of how nodes warm up for what comes to them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,22 @@ MASTER = "/run/haproxy-master.sock"
 
 class Warming(Section):
     bytes: Size = Field(
-        0, description="of the hottest targets of what comes to a node, fetched there before DNS says so; 0: none"
+        0,
+        description="of the hottest targets of what comes to a node, fetched there "
+        "before DNS says so; 0: none",
     )
-    per_second: Size = Field(10_000_000, ge=1, description="of each node at most, on average")
-    time: Span = Field(timedelta(minutes=10), description="for all nodes side by side; then DNS goes on")
-    port: Whole = Field(0, le=65_535, description="of web servers; 0: routing.origin_port with routing on, else 80")
+    per_second: Size = Field(
+        10_000_000, ge=1, description="of each node at most, on average"
+    )
+    time: Span = Field(
+        timedelta(minutes=10),
+        description="for all nodes side by side; then DNS goes on",
+    )
+    port: Whole = Field(
+        0,
+        le=65_535,
+        description="of web servers; 0: routing.origin_port with routing on, else 80",
+    )
 
 
 class RoutedSite(Section):
@@ -39,10 +50,13 @@ class RoutedSite(Section):
     high: Whole | None = None
     hold: Span | None = None
     popular: Whole | None = None
-    by_query: bool = Field(False, description="answers differ by the query, so targets do")
+    by_query: bool = Field(
+        False, description="answers differ by the query, so targets do"
+    )
     dynamic: tuple[str, ...] = Field(
         (),
-        description="its nodes that compute: requests that change something or end in one of routing.endings go there",
+        description="its nodes that compute: requests that change something or end "
+        "in one of routing.endings go there",
     )
 
     @field_validator("policy")
@@ -53,8 +67,8 @@ class RoutedSite(Section):
 
 @dataclass(frozen=True, slots=True)
 class ByContent:
-    """The sites whose members share their working set: those with host names whose policy tells targets apart, `others`
-    being otherwise than most; and those that somebody named.
+    """The sites whose members share their working set: those with host names whose policy tells
+    targets apart, `others` being otherwise than most; and those that somebody named.
     """
 
     most: bool
@@ -62,59 +76,110 @@ class ByContent:
     named: frozenset[str]
 
     def __contains__(self, site: object) -> bool:
-        routed = isinstance(site, str) and is_host(site) and (site in self.others) != self.most
+        routed = (
+            isinstance(site, str)
+            and is_host(site)
+            and (site in self.others) != self.most
+        )
         return routed or site in self.named
 
 
 class Routing(Section):
-    on: bool = Field(False, description="replicated sites are routed by content, by HAProxy on their nodes")
+    on: bool = Field(
+        False,
+        description="replicated sites are routed by content, by HAProxy on their nodes",
+    )
     policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
-    low: Whole = Field(25, description="a member with fewer requests under way has room")
+    low: Whole = Field(
+        25, description="a member with fewer requests under way has room"
+    )
     high: Whole = Field(65, description="one with more has too many")
     delay: Span = Field(
-        timedelta(), description="what a request may wait longer at a busy member than at one with room; sets high"
+        timedelta(),
+        description="what a request may wait longer at a busy member than at one "
+        "with room; sets high",
     )
-    service_ms: Whole = Field(10, ge=1, description="what a mean request takes a member, where delay is given")
+    service_ms: Whole = Field(
+        10, ge=1, description="what a mean request takes a member, where delay is given"
+    )
     endings: tuple[str, ...] = Field(
-        (".php",), description="of paths that are computed, for sites with `dynamic` nodes"
+        (".php",),
+        description="of paths that are computed, for sites with `dynamic` nodes",
     )
     hold: Span = Field(
-        timedelta(seconds=20), description="targets that were not shared out anew for so long lose a member"
+        timedelta(seconds=20),
+        description="targets that were not shared out anew for so long lose a member",
     )
     popular: Whole = Field(
-        0, le=20_000, description="so many targets of a site have the more members the more they are asked for (lardr)"
+        0,
+        le=20_000,
+        description="so many targets of a site have the more members the more they "
+        "are asked for (lardr)",
     )
-    admission: bool = Field(True, description="let in as many requests at a time as the members can take")
-    directory: str = Field(DIRECTORY, description="where each node has the files of its configuration")
+    admission: bool = Field(
+        True, description="let in as many requests at a time as the members can take"
+    )
+    directory: str = Field(
+        DIRECTORY, description="where each node has the files of its configuration"
+    )
     listen: tuple[str, ...] = Field((":80",), description="as HAProxy's bind has them")
     listen_tls: tuple[str, ...] = Field((), description="likewise, with certificates")
-    certificates: str = Field("", description="folder of certificates, chosen by the name that is asked for")
-    origin: str = Field("127.0.0.1", description="where a node's HAProxy reaches its own web server")
+    certificates: str = Field(
+        "", description="folder of certificates, chosen by the name that is asked for"
+    )
+    origin: str = Field(
+        "127.0.0.1", description="where a node's HAProxy reaches its own web server"
+    )
     origin_port: Whole = Field(8080, description="of every node's web server")
     proxy_protocol: bool = Field(
-        False, description="tell web servers of visitors by the PROXY protocol, not in a header"
+        False,
+        description="tell web servers of visitors by the PROXY protocol, not in a header",
     )
-    check_path: str = Field("", description="asked for to see whether a web server is well; empty: whether it listens")
-    peers_port: Whole = Field(10_000, description="where distributors tell each other what they decided")
-    socket: str = Field("/run/haproxy/flex.sock", description="by which a node's HAProxy is told of changes")
+    check_path: str = Field(
+        "",
+        description="asked for to see whether a web server is well; empty: whether it listens",
+    )
+    peers_port: Whole = Field(
+        10_000, description="where distributors tell each other what they decided"
+    )
+    socket: str = Field(
+        "/run/haproxy/flex.sock",
+        description="by which a node's HAProxy is told of changes",
+    )
     sockets: str = Field(
-        "", description="where such sockets of all nodes are on this machine, {node} for each; empty: its own alone"
+        "",
+        description="where such sockets of all nodes are on this machine, {node} for "
+        "each; empty: its own alone",
     )
-    master: str = Field(MASTER, description="by which it is told to read its configuration anew")
-    deliver: str = Field("", description="folder for the files of each node, which {node} stands for; empty: none")
+    master: str = Field(
+        MASTER, description="by which it is told to read its configuration anew"
+    )
+    deliver: str = Field(
+        "",
+        description="folder for the files of each node, which {node} stands for; empty: none",
+    )
     deliver_command: tuple[str, ...] = Field(
-        (), description="run for each node whose files changed; {node} and {directory} are filled in, no shell"
+        (),
+        description="run for each node whose files changed; {node} and {directory} "
+        "are filled in, no shell",
     )
-    metrics: str = Field("127.0.0.1:8405", description="where HAProxy answers Prometheus; empty: nowhere")
+    metrics: str = Field(
+        "127.0.0.1:8405", description="where HAProxy answers Prometheus; empty: nowhere"
+    )
     threads: Whole = Field(0, description="0: one for each core")
     connections: Whole = Field(20_000, ge=1, description="at most so many at a time")
     bypass: bool = Field(
-        False, description="visitors come to the web servers, which pass on what is for the sites of routed.map"
+        False,
+        description="visitors come to the web servers, which pass on what is for the "
+        "sites of routed.map",
     )
     hard_stop_after: Span = Field(
-        timedelta(minutes=5), description="after a reload the process before ends what it has begun, for so long"
+        timedelta(minutes=5),
+        description="after a reload the process before ends what it has begun, for so long",
     )
-    site: tuple[RoutedSite, ...] = Field((), description="what is otherwise for single sites")
+    site: tuple[RoutedSite, ...] = Field(
+        (), description="what is otherwise for single sites"
+    )
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Routing:
@@ -131,7 +196,9 @@ class Routing(Section):
     @classmethod
     def _a_folder_each(cls, value: str) -> str:
         if value and ("{node}" not in value or not value.startswith("/")):
-            raise ValueError("a whole path with {node} in it, so that each node has its own folder")
+            raise ValueError(
+                "a whole path with {node} in it, so that each node has its own folder"
+            )
         return value
 
     def layout(self) -> Layout:
@@ -148,11 +215,17 @@ class Routing(Section):
         if not self.on:
             return frozenset(named)
         most = self.policy in BY_CONTENT
-        others = (one.name for one in self.site if ((one.policy or self.policy) in BY_CONTENT) != most)
+        others = (
+            one.name
+            for one in self.site
+            if ((one.policy or self.policy) in BY_CONTENT) != most
+        )
         return ByContent(most, frozenset(others), frozenset(named))
 
     def of(self, site: str) -> RoutedSite:
-        return next((one for one in self.site if one.name == site), RoutedSite(name=site))
+        return next(
+            (one for one in self.site if one.name == site), RoutedSite(name=site)
+        )
 
     def most_popular(self, site: str) -> int:
         """How many targets of it are told their members; 0 where the policy has no sets."""
@@ -162,7 +235,12 @@ class Routing(Section):
 
     def limits(self, site: RoutedSite) -> Limits:
         hold = self.hold if site.hold is None else site.hold
-        low, high = (getattr(self if getattr(site, name) is None else site, name) for name in ("low", "high"))
+        low, high = (
+            getattr(self if getattr(site, name) is None else site, name)
+            for name in ("low", "high")
+        )
         if self.delay and site.high is None:
-            high = low + max(1, round(self.delay / timedelta(milliseconds=self.service_ms)))
+            high = low + max(
+                1, round(self.delay / timedelta(milliseconds=self.service_ms))
+            )
         return Limits(low, high, round(hold.total_seconds()), self.admission)

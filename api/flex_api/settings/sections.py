@@ -1,6 +1,7 @@
 """What can be set, section by section: names, defaults, what each is for, and what it may be.
 
-Values in, values out: where the file is, and what its relative paths and placeholders mean, settings.py knows.
+Values in, values out: where the file is, and what its relative paths and placeholders mean,
+settings.py knows.
 """
 
 from __future__ import annotations
@@ -42,9 +43,14 @@ class Cluster(Section):
         description="names the cluster in reports and markers",
     )
     mode: Literal["shadow", "review", "auto"] = Field(
-        "review", description="shadow never writes to DNS, review waits for `flex apply`, auto applies within [safety]"
+        "review",
+        description="shadow never writes to DNS, review waits for `flex apply`, auto "
+        "applies within [safety]",
     )
-    timezone: str = Field("UTC", description="whose hours safety.windows are; everything is stored and shown in UTC")
+    timezone: str = Field(
+        "UTC",
+        description="whose hours safety.windows are; everything is stored and shown in UTC",
+    )
 
     @field_validator("timezone")
     @classmethod
@@ -57,8 +63,13 @@ class Cluster(Section):
 
 
 class Database(Section):
-    url: str = Field("sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name")
-    url_file: Path | None = Field(None, description="a file with the URL in place of url, where it holds a password")
+    url: str = Field(
+        "sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name"
+    )
+    url_file: Path | None = Field(
+        None,
+        description="a file with the URL in place of url, where it holds a password",
+    )
 
     @model_validator(mode="after")
     def _one_url(self) -> Database:
@@ -68,18 +79,29 @@ class Database(Section):
 
 
 def _public_address(address: str) -> str:
-    """An address as visitors can reach it. Loopback is let through: the demo and the tests live there."""
+    """An address as visitors can reach it. Loopback is let through: the demo and the tests live
+    there.
+    """
     found = ipaddress.ip_address(address)
-    if found.is_unspecified or found.is_multicast or found.is_link_local or "%" in address:
+    if (
+        found.is_unspecified
+        or found.is_multicast
+        or found.is_link_local
+        or "%" in address
+    ):
         raise ValueError(f"{address} is no address that visitors could reach")
     return str(found)
 
 
 class NodeSection(Section):
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    addresses: tuple[str, ...] = Field(min_length=1, description="what DNS says for a site on this node")
+    addresses: tuple[str, ...] = Field(
+        min_length=1, description="what DNS says for a site on this node"
+    )
     ram: Size = Field(ge=2**20, description="page cache to count on")
-    capacity: float = Field(1.0, ge=0.001, le=1000, description="service rate beside the other nodes")
+    capacity: float = Field(
+        1.0, ge=0.001, le=1000, description="service rate beside the other nodes"
+    )
 
     @field_validator("addresses")
     @classmethod
@@ -97,29 +119,42 @@ def _directive(value: str) -> str:
 
 
 class SourceSection(Section):
-    glob: str | tuple[str, ...] = Field((), description="which files; rotated and compressed ones too")
-    shipped: bool = Field(False, description="counted beside the logs; `flex import` takes the counts that arrive")
+    glob: str | tuple[str, ...] = Field(
+        (), description="which files; rotated and compressed ones too"
+    )
+    shipped: bool = Field(
+        False,
+        description="counted beside the logs; `flex import` takes the counts that arrive",
+    )
     node: str = Field(description="the node whose logs these are")
-    format: str = Field("auto", description="a log format, or auto to look at the files")
+    format: str = Field(
+        "auto", description="a log format, or auto to look at the files"
+    )
     site: str = Field("", description="for logs of one site whose lines do not name it")
 
     site_pattern: str = Field(
         "",
-        description="for logs whose files are named for their site: '(?P<site>.+)[.]access[.]log.*', all of the name",
+        description="for logs whose files are named for their site: "
+        "'(?P<site>.+)[.]access[.]log.*', all of the name",
     )
     site_by: Literal["log", "directory"] = Field(
-        "log", description="log: what a line says; directory: the first directory of the path, such as /shop/"
+        "log",
+        description="log: what a line says; directory: the first directory of the "
+        "path, such as /shop/",
     )
     document_root: str = Field(
         "",
-        description="where the sites' files are on this machine, '{site}' for the name of each: targets get their true "
+        description="where the sites' files are on this machine, '{site}' for the "
+        "name of each: targets get their true "
         "sizes, also in logs that name no bytes",
     )
 
     @field_validator("format")
     @classmethod
     def _known_format(cls, value: str) -> str:
-        """A file that holds a directive is looked at when logs are read: it may be on another machine."""
+        """A file that holds a directive is looked at when logs are read: it may be on another
+        machine.
+        """
         if value.startswith("/"):
             return value
         if "%" in value or "$" in value:
@@ -134,7 +169,9 @@ class SourceSection(Section):
         except re.error as error:
             raise ValueError(f"this is no regular expression: {error}") from None
         if value and "site" not in groups:
-            raise ValueError("it has no group (?P<site>...) that says which part of the name is the site")
+            raise ValueError(
+                "it has no group (?P<site>...) that says which part of the name is the site"
+            )
         return value
 
     @model_validator(mode="after")
@@ -142,15 +179,22 @@ class SourceSection(Section):
         given = [name for name in ("site", "site_pattern") if getattr(self, name)]
         given += ["site_by = 'directory'"] * (self.site_by == "directory")
         if len(given) > 1:
-            raise ValueError(f"{given[0]} and {given[1]} both say which site it is: leave one of them out")
+            raise ValueError(
+                f"{given[0]} and {given[1]} both say which site it is: leave one of them out"
+            )
         if self.site_by == "directory" and "{site}" in self.document_root:
-            raise ValueError("paths begin with the site's directory already: leave {site} out of document_root")
+            raise ValueError(
+                "paths begin with the site's directory already: leave {site} out of document_root"
+            )
         return self
 
     @model_validator(mode="after")
     def _one_way(self) -> SourceSection:
         if bool(self.globs) == self.shipped:
-            raise ValueError("give either glob, for logs that are read here, or shipped = true, for counts that arrive")
+            raise ValueError(
+                "give either glob, for logs that are read here, or shipped = true, "
+                "for counts that arrive"
+            )
         return self
 
     @property
@@ -159,42 +203,81 @@ class SourceSection(Section):
 
 
 class Ingest(Section):
-    directory: Path = Field(Path("partials"), description="where counts of read logs are kept")
-    sample_limit: Whole = Field(2_000_000, ge=1000, le=10**9, description="accesses kept for the prediction of load")
-    keep_days: int = Field(
-        90, ge=0, le=36_500, description="counts, profiles and tables that are older are deleted; 0 keeps all"
+    directory: Path = Field(
+        Path("partials"), description="where counts of read logs are kept"
     )
-    workers: Whole = Field(0, le=64, description="logs read at the same time; 0: one for each core, up to 4")
+    sample_limit: Whole = Field(
+        2_000_000,
+        ge=1000,
+        le=10**9,
+        description="accesses kept for the prediction of load",
+    )
+    keep_days: int = Field(
+        90,
+        ge=0,
+        le=36_500,
+        description="counts, profiles and tables that are older are deleted; 0 keeps all",
+    )
+    workers: Whole = Field(
+        0,
+        le=64,
+        description="logs read at the same time; 0: one for each core, up to 4",
+    )
     aliases: dict[str, str] = Field(
-        default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
+        default_factory=dict,
+        description="other names of sites: 'www.a.example' = 'a.example'",
     )
     www: Literal["listed", "same", "apart"] = Field(
         "listed",
-        description="whether www.a.example and a.example are one site. listed: when only one of them is in sites_file "
+        description="whether www.a.example and a.example are one site. listed: when "
+        "only one of them is in sites_file "
         "or aliases; same: always; apart: never",
     )
     sites_file: Path | None = Field(
-        None, description="the hosted sites, one a line; what is asked of other names goes to the site (unknown)"
+        None,
+        description="the hosted sites, one a line; what is asked of other names goes "
+        "to the site (unknown)",
     )
     source: tuple[SourceSection, ...] = ()
 
 
 class Profile(Section):
-    window: Span = Field(timedelta(days=1), description="how many past days make a profile, in whole UTC days")
-    half_life: Span | None = Field(None, description="a day of the window weighs half of one that is so much later")
+    window: Span = Field(
+        timedelta(days=1),
+        description="how many past days make a profile, in whole UTC days",
+    )
+    half_life: Span | None = Field(
+        None, description="a day of the window weighs half of one that is so much later"
+    )
     forecast: Literal["auto", "off"] = Field(
         "auto",
-        description="auto: plan for what the next day is expected to be, once that proves better on this cluster",
+        description="auto: plan for what the next day is expected to be, once that "
+        "proves better on this cluster",
     )
-    surge: float = Field(3.0, gt=1, le=1000, description="a site that grew so many times is told of")
-    max_age: Span = Field(timedelta(hours=36), description="a source whose last line is older keeps the old partition")
+    surge: float = Field(
+        3.0, gt=1, le=1000, description="a site that grew so many times is told of"
+    )
+    max_age: Span = Field(
+        timedelta(hours=36),
+        description="a source whose last line is older keeps the old partition",
+    )
     max_malformed: float = Field(
-        0.05, ge=0, le=1, description="a larger share of malformed lines in a node's logs keeps the old partition"
+        0.05,
+        ge=0,
+        le=1,
+        description="a larger share of malformed lines in a node's logs keeps the old partition",
     )
     min_coverage: float = Field(
-        0.8, ge=0, le=1, description="so does a smaller share of the hours in which a node's logs should not be silent"
+        0.8,
+        ge=0,
+        le=1,
+        description="so does a smaller share of the hours in which a node's logs "
+        "should not be silent",
     )
-    max_skew: Span = Field(timedelta(minutes=10), description="so do lines that are dated later than they were read")
+    max_skew: Span = Field(
+        timedelta(minutes=10),
+        description="so do lines that are dated later than they were read",
+    )
 
     @field_validator("window")
     @classmethod
@@ -209,31 +292,64 @@ class Profile(Section):
 class ClassSection(Section):
     """Sites that are promised more than they ask for."""
 
-    headroom: float = Field(ge=0, le=10, description="each counts as this much larger than it is, such as 0.2")
-    sites: tuple[str, ...] = Field((), description="the sites of the class, beside those that pins put there")
+    headroom: float = Field(
+        ge=0,
+        le=10,
+        description="each counts as this much larger than it is, such as 0.2",
+    )
+    sites: tuple[str, ...] = Field(
+        (), description="the sites of the class, beside those that pins put there"
+    )
 
 
 class Solver(Section):
-    engine: str = Field("auto", description="a solver, or auto to choose by the size of the cluster")
-    tolerance: Share = Field(0.03, description="aim: every node within this share of its fair share")
-    replicate_above: float = Field(0.60, gt=0, le=1, description="a site larger than this share of a node is split")
+    engine: str = Field(
+        "auto", description="a solver, or auto to choose by the size of the cluster"
+    )
+    tolerance: Share = Field(
+        0.03, description="aim: every node within this share of its fair share"
+    )
+    replicate_above: float = Field(
+        0.60, gt=0, le=1, description="a site larger than this share of a node is split"
+    )
     replicate_below: float = Field(
-        0.50, gt=0, le=1, description="a split site is joined again when it is smaller than this, or replicate_above"
+        0.50,
+        gt=0,
+        le=1,
+        description="a split site is joined again when it is smaller than this, or replicate_above",
     )
     dimensions: tuple[str, ...] = Field(
-        DIMENSIONS, description=f"what is balanced: {', '.join(RESOURCES)}; the first two always are"
+        DIMENSIONS,
+        description=f"what is balanced: {', '.join(RESOURCES)}; the first two always are",
     )
     content_routed: tuple[str, ...] = Field(
-        (), description="sites whose requests something in front sends to replicas by content, not at random"
+        (),
+        description="sites whose requests something in front sends to replicas by "
+        "content, not at random",
     )
-    classes: Mapping[str, ClassSection] = Field({}, description="of sites, by name: how much head-room each gets")
-    max_moves: Whole | None = Field(None, description="moves in one plan, if need be at the cost of balance")
-    max_cold: Size | None = Field(None, description="likewise: bytes that all new nodes of one plan must read")
-    max_cold_per_node: Size | None = Field(None, description="likewise: bytes that any one node must read")
+    classes: Mapping[str, ClassSection] = Field(
+        {}, description="of sites, by name: how much head-room each gets"
+    )
+    max_moves: Whole | None = Field(
+        None, description="moves in one plan, if need be at the cost of balance"
+    )
+    max_cold: Size | None = Field(
+        None, description="likewise: bytes that all new nodes of one plan must read"
+    )
+    max_cold_per_node: Size | None = Field(
+        None, description="likewise: bytes that any one node must read"
+    )
     steps: Whole = Field(
-        200_000, ge=1, le=10**12, description="length of the search where the exact method is too slow"
+        200_000,
+        ge=1,
+        le=10**12,
+        description="length of the search where the exact method is too slow",
     )
-    time_limit: Span = Field(timedelta(seconds=30), ge=SECOND, description="for each search, as the last resort")
+    time_limit: Span = Field(
+        timedelta(seconds=30),
+        ge=SECOND,
+        description="for each search, as the last resort",
+    )
 
     @field_validator("engine")
     @classmethod
@@ -256,11 +372,21 @@ class Solver(Section):
             raise ValueError(f"{twice[0]} is in two classes")
         return self
 
-    def terms(self, pins: Sequence[Pin] = (), *, routed: Container[str] = frozenset()) -> Terms:
-        """Pins put sites into classes, and weigh them: twice as large and half a node more are three times as large."""
-        headroom = {site: each.headroom for each in self.classes.values() for site in each.sites}
+    def terms(
+        self, pins: Sequence[Pin] = (), *, routed: Container[str] = frozenset()
+    ) -> Terms:
+        """Pins put sites into classes, and weigh them: twice as large and half a node more are
+        three times as large.
+        """
+        headroom = {
+            site: each.headroom for each in self.classes.values() for site in each.sites
+        }
         for pin in pins:
-            promised = self.classes[pin.sla].headroom if pin.sla in self.classes else headroom.get(pin.site, 0.0)
+            promised = (
+                self.classes[pin.sla].headroom
+                if pin.sla in self.classes
+                else headroom.get(pin.site, 0.0)
+            )
             headroom[pin.site] = (1 + promised) * pin.weight - 1
         return Terms(
             dimensions=self.dimensions,
@@ -273,7 +399,9 @@ class Solver(Section):
 
 class Report(Section):
     dir: Path = Path("reports")
-    pdf: bool = Field(False, description="each night's as PDF, too, where Chromium is installed")
+    pdf: bool = Field(
+        False, description="each night's as PDF, too, where Chromium is installed"
+    )
 
 
 class Settings(Section):
@@ -302,20 +430,29 @@ class Settings(Section):
         names = [node.name for node in self.node]
         if twice := twice_in(names):
             raise ValueError(f"the node {twice!r} is there twice")
-        if twice := twice_in([address for node in self.node for address in node.addresses]):
-            raise ValueError(f"two nodes have the address {twice}: nobody could tell which of them serves a site")
+        if twice := twice_in(
+            [address for node in self.node for address in node.addresses]
+        ):
+            raise ValueError(
+                f"two nodes have the address {twice}: nobody could tell which of them serves a site"
+            )
         needed = self.profile.window.days + SIZES_FROM
         if 0 < self.ingest.keep_days < needed:
             raise ValueError(
-                f"ingest.keep_days = {self.ingest.keep_days} is too short: profile.window and the {SIZES_FROM} days "
+                f"ingest.keep_days = {self.ingest.keep_days} is too short: "
+                f"profile.window and the {SIZES_FROM} days "
                 f"before it, which tell sizes, take {needed}"
             )
         for source in self.ingest.source:
             if source.node not in names:
-                raise ValueError(f"a source names the node {source.node!r}; the nodes are {', '.join(names) or 'none'}")
+                raise ValueError(
+                    f"a source names the node {source.node!r}; the nodes are "
+                    f"{', '.join(names) or 'none'}"
+                )
         if self.solver.tolerance > self.safety.trigger_imbalance:
             raise ValueError(
-                "solver.tolerance is the aim and must not be over safety.trigger_imbalance, which starts a plan"
+                "solver.tolerance is the aim and must not be over "
+                "safety.trigger_imbalance, which starts a plan"
             )
         return self
 
@@ -324,4 +461,7 @@ class Settings(Section):
         return self.dns.owner or self.cluster.name
 
     def nodes(self) -> tuple[Node, ...]:
-        return tuple(Node(node.name, node.addresses, node.ram, node.capacity) for node in self.node)
+        return tuple(
+            Node(node.name, node.addresses, node.ram, node.capacity)
+            for node in self.node
+        )

@@ -17,15 +17,35 @@ PROBE = re.compile(r"(?P<kind>tcp|http):(?P<port>[0-9]{1,5})(?P<path>/\S*)?")
 class Watch(Section):
     probes: tuple[str, ...] = Field(
         (),
-        description="`flex serve` asks each address of each node: 'tcp:443', 'http:80/health'; no watch when empty",
+        description="`flex serve` asks each address of each node: 'tcp:443', "
+        "'http:80/health'; no watch when empty",
     )
-    interval: Span = Field(timedelta(seconds=10), ge=SECOND, description="between one round of probes and the next")
-    timeout: Span = Field(timedelta(seconds=2), ge=SECOND, le=timedelta(minutes=1), description="for one probe")
-    fails: Whole = Field(3, ge=1, description="rounds in a row that fail until a node counts as dead")
-    passes: Whole = Field(5, ge=1, description="rounds in a row that pass until it counts as alive again")
-    quorum: Whole = Field(1, ge=1, description="probes of a node that must be answered for a round to pass")
+    interval: Span = Field(
+        timedelta(seconds=10),
+        ge=SECOND,
+        description="between one round of probes and the next",
+    )
+    timeout: Span = Field(
+        timedelta(seconds=2),
+        ge=SECOND,
+        le=timedelta(minutes=1),
+        description="for one probe",
+    )
+    fails: Whole = Field(
+        3, ge=1, description="rounds in a row that fail until a node counts as dead"
+    )
+    passes: Whole = Field(
+        5, ge=1, description="rounds in a row that pass until it counts as alive again"
+    )
+    quorum: Whole = Field(
+        1,
+        ge=1,
+        description="probes of a node that must be answered for a round to pass",
+    )
     max_down: Share = Field(
-        0.25, description="more than this share of the nodes, or one, is never out of service by the watch"
+        0.25,
+        description="more than this share of the nodes, or one, is never out of "
+        "service by the watch",
     )
 
     @field_validator("probes")
@@ -33,8 +53,14 @@ class Watch(Section):
     def _known_probes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for probe in value:
             found = PROBE.fullmatch(probe)
-            if not found or not 0 < int(found["port"]) < 65536 or (found["kind"] == "tcp" and found["path"]):
-                raise ValueError(f"{probe!r} is no probe; wanted 'tcp:443' or 'http:80/path'")
+            if (
+                not found
+                or not 0 < int(found["port"]) < 65536
+                or (found["kind"] == "tcp" and found["path"])
+            ):
+                raise ValueError(
+                    f"{probe!r} is no probe; wanted 'tcp:443' or 'http:80/path'"
+                )
         return value
 
     def terms(self) -> Terms:

@@ -7,7 +7,13 @@ from datetime import datetime
 
 from rich.console import Console
 
-from flex_api.schemas.desk import AuditOutput, AuditVerifyOutput, TokenOutput, TokenRow, TokensOutput
+from flex_api.schemas.desk import (
+    AuditOutput,
+    AuditVerifyOutput,
+    TokenOutput,
+    TokenRow,
+    TokensOutput,
+)
 from flex_api.schemas.night import PinOutput
 from flex_api.told import preview_text, wished, words
 from flex_api.told.grids import grid
@@ -21,8 +27,12 @@ def tokens(console: Console, output: TokensOutput, now: datetime) -> None:
     for row in output.items:
         until = words.when(row.expires) if row.expires else ""
         used = words.when(row.last_used) if row.last_used else "never"
-        table.add_row(row.id, row.name, row.role, row.author, until, used, _state(row, now))
-    console.print(table if output.items else "No token yet: `flex token create NAME` makes one.")
+        table.add_row(
+            row.id, row.name, row.role, row.author, until, used, _state(row, now)
+        )
+    console.print(
+        table if output.items else "No token yet: `flex token create NAME` makes one."
+    )
 
 
 def _state(row: TokenRow, now: datetime) -> str:
@@ -36,7 +46,14 @@ def audit(console: Console, output: AuditOutput) -> None:
     for row in output.items:
         before, after = (_short(value) for value in (row.before, row.after))
         table.add_row(
-            str(row.number), words.when(row.time), row.actor, row.action, row.subject, row.reason, before, after
+            str(row.number),
+            words.when(row.time),
+            row.actor,
+            row.action,
+            row.subject,
+            row.reason,
+            before,
+            after,
         )
     console.print(table if output.items else "Nothing was changed yet.")
 
@@ -66,10 +83,17 @@ def _pin_line(output: PinOutput) -> str:
     if not output.pinned:
         of = f"the campaign {output.campaign} of " if output.campaign else ""
         return f"{of}{output.site} {would}{'over' if of else 'free again from the next plan on'}."
-    since = f"from {output.since:%Y-%m-%d %H:%M} UTC on" if output.since else "from the next plan on"
+    since = (
+        f"from {output.since:%Y-%m-%d %H:%M} UTC on"
+        if output.since
+        else "from the next plan on"
+    )
     until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
     if output.excluded:
-        return f"{output.site} {would}left alone{until} {since}: its records stay, and it is in no partition."
+        return (
+            f"{output.site} {would}left alone{until} {since}: its records stay, "
+            "and it is in no partition."
+        )
     to = f" to {', '.join(output.nodes)}" if output.nodes else ""
     least = "".join(f", {each}" for each in wished.places(output))
     campaign = f" by the campaign {output.campaign}" if output.campaign else ""

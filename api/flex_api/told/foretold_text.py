@@ -19,7 +19,9 @@ NODES, SITES = 16, 5
 
 
 def show(console: Console, output: PlanOutput) -> None:
-    """What is predicted, of the cluster and of each node of the new placement; and how good the last one was."""
+    """What is predicted, of the cluster and of each node of the new placement; and how good the
+    last one was.
+    """
     show_comparison(console, output.forecasts)
     for row in output.forecasts:
         if row.policy == AFTER and 0 < len(row.nodes) <= NODES:
@@ -27,7 +29,10 @@ def show(console: Console, output: PlanOutput) -> None:
             console.print(of_nodes(row))
     if output.prediction:
         console.print(f"\n{hindsight(output.prediction)}")
-        for table in (served_table(output.prediction.served), sites(output.prediction.sites)):
+        for table in (
+            served_table(output.prediction.served),
+            sites(output.prediction.sites),
+        ):
             if table.row_count:
                 console.print(table)
 
@@ -37,7 +42,14 @@ def show_comparison(console: Console, rows: Sequence[ForecastRow]) -> None:
 
 
 def forecasts(rows: Sequence[ForecastRow]) -> Table:
-    table = grid("predicted", "misses>", "from disk>", "can serve>", "busiest node>", "in its busiest hour>")
+    table = grid(
+        "predicted",
+        "misses>",
+        "from disk>",
+        "can serve>",
+        "busiest node>",
+        "in its busiest hour>",
+    )
     for row in rows:
         table.add_row(
             row.policy, words.share(row.miss_ratio), words.size(row.disk_bytes), _rate(row.operations_per_second),
@@ -47,7 +59,14 @@ def forecasts(rows: Sequence[ForecastRow]) -> Table:
 
 
 def of_nodes(row: ForecastRow) -> Table:
-    table = grid(f"node, {row.policy}", "misses>", "from disk>", "can serve>", "at work>", "in its busiest hour>")
+    table = grid(
+        f"node, {row.policy}",
+        "misses>",
+        "from disk>",
+        "can serve>",
+        "at work>",
+        "in its busiest hour>",
+    )
     for node in row.nodes:
         table.add_row(
             node.node, words.share(node.miss_ratio), words.size(node.disk_bytes), _rate(node.operations_per_second),
@@ -58,7 +77,10 @@ def of_nodes(row: ForecastRow) -> Table:
 
 def hindsight(row: MeasuredRow) -> str:
     """How far off the prediction of the partition in force was, and why."""
-    told = f"The prediction of plan {row.plan} was off by {words.share(row.error_ratio)} of a node's fair share"
+    told = (
+        f"The prediction of plan {row.plan} was off by "
+        f"{words.share(row.error_ratio)} of a node's fair share"
+    )
     if row.traffic_ratio is not None:
         told += f"; requests by {words.share(row.traffic_ratio)} because the traffic was another"
     if row.model_ratio is not None:
@@ -69,8 +91,17 @@ def hindsight(row: MeasuredRow) -> str:
 
 
 def served_table(rows: Sequence[ServedNode]) -> Table:
-    """Requests against a fair share: predicted, as the model has what came, and by the nodes' own logs."""
-    table = grid("node, last time", "predicted>", "what came>", "logged>", "misses predicted>", "of what came>")
+    """Requests against a fair share: predicted, as the model has what came, and by the nodes' own
+    logs.
+    """
+    table = grid(
+        "node, last time",
+        "predicted>",
+        "what came>",
+        "logged>",
+        "misses predicted>",
+        "of what came>",
+    )
     for row in rows[:NODES]:
         logged = "-" if row.logged_ratio is None else words.share(row.logged_ratio)
         table.add_row(
@@ -83,7 +114,9 @@ def served_table(rows: Sequence[ServedNode]) -> Table:
 def sites(rows: Sequence[MeasuredSite]) -> Table:
     table = grid("site, farthest off", "expected>", "was>")
     for row in rows[:SITES]:
-        table.add_row(row.site, words.size(row.expected_bytes), words.size(row.measured_bytes))
+        table.add_row(
+            row.site, words.size(row.expected_bytes), words.size(row.measured_bytes)
+        )
     return table
 
 

@@ -10,5 +10,9 @@ def grid(*headings: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         right = heading.endswith(">")
-        table.add_column(heading.removesuffix(">"), justify="right" if right else "left", overflow="fold")
+        table.add_column(
+            heading.removesuffix(">"),
+            justify="right" if right else "left",
+            overflow="fold",
+        )
     return table

@@ -1,7 +1,8 @@
-"""Nodes that sites give up and take no others for, in few words: an adoption gives up five nodes of each site at once.
+"""Nodes that sites give up and take no others for, in few words: an adoption gives up five nodes of
+each site at once.
 
-In go moves, out come sentences and rows for people, where what has the same reason stands in one row. `-o json` and the
-API have each move as it is.
+In go moves, out come sentences and rows for people, where what has the same reason stands in one
+row. `-o json` and the API have each move as it is.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Foretold(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One move, or what many sites give up for one reason. `site` is the only one, "" where they are several."""
+    """One move, or what many sites give up for one reason. `site` is the only one, "" where they
+    are several.
+    """
 
     sites: str
     source: str
@@ -61,7 +64,9 @@ class Row:
 def table(rows: Sequence[Moved]) -> Table:
     drawn, found = grid("site", "from", "to", "cold>", "why"), grouped(rows)
     for row in found[:MOST_MOVES]:
-        drawn.add_row(row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason)
+        drawn.add_row(
+            row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason
+        )
     if len(found) > MOST_MOVES:
         drawn.add_row(f"and {len(found) - MOST_MOVES} more", "", "", "", "")
     return drawn
@@ -70,7 +75,14 @@ def table(rows: Sequence[Moved]) -> Table:
 def grouped(moves: Sequence[Moved]) -> list[Row]:
     """Moves to other nodes first, as they are; then what is given up, by reason."""
     found = [
-        Row(move.site, move.source or "-", move.target, move.cold_bytes, move.reason, move.site)
+        Row(
+            move.site,
+            move.source or "-",
+            move.target,
+            move.cold_bytes,
+            move.reason,
+            move.site,
+        )
         for move in moves
         if move.target
     ]
@@ -88,15 +100,30 @@ def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
     for move in gone:
         of_site.setdefault(move.site, []).append(move.source or "-")
     if len(of_site) <= SITES:
-        return [Row(site, ", ".join(nodes), "-", 0, reason, site) for site, nodes in of_site.items()]
+        return [
+            Row(site, ", ".join(nodes), "-", 0, reason, site)
+            for site, nodes in of_site.items()
+        ]
     nodes = Counter(move.source or "-" for move in gone)
-    named = ", ".join(f"{node} ({count:,})" for node, count in sorted(nodes.items())[:NODES])
+    named = ", ".join(
+        f"{node} ({count:,})" for node, count in sorted(nodes.items())[:NODES]
+    )
     more = f" and {len(nodes) - NODES} more" if len(nodes) > NODES else ""
-    return [Row(f"{len(of_site):,} sites, such as {next(iter(of_site))}", f"{named}{more}", "-", 0, reason)]
+    return [
+        Row(
+            f"{len(of_site):,} sites, such as {next(iter(of_site))}",
+            f"{named}{more}",
+            "-",
+            0,
+            reason,
+        )
+    ]
 
 
 def told(moves: Sequence[Moved], base: str, *, done: bool) -> str:
-    """Of a plan that only gives nodes up; nothing of another. One without a `base` adopts what was in DNS before it."""
+    """Of a plan that only gives nodes up; nothing of another. One without a `base` adopts what was
+    in DNS before it.
+    """
     if not moves or any(move.target for move in moves):
         return ""
     number = len({move.site for move in moves})
@@ -104,11 +131,21 @@ def told(moves: Sequence[Moved], base: str, *, done: bool) -> str:
     needless = f"{replicas} that {'it does' if number == 1 else 'they do'} not need"
     if base:
         return f"{sites} {'gave' if done else 'would give'} up {needless}"
-    return f"{sites} adopted, {needless} given up" if done else f"{sites} would be adopted and give up {needless}"
+    return (
+        f"{sites} adopted, {needless} given up"
+        if done
+        else f"{sites} would be adopted and give up {needless}"
+    )
 
 
 def misses(forecasts: Iterable[Foretold]) -> str:
-    """What it buys: predicted misses 23 % to 5.4 %. Nothing where that is not known, or stays as it is."""
+    """What it buys: predicted misses 23 % to 5.4 %. Nothing where that is not known, or stays as it
+    is.
+    """
     of = {one.policy: words.share(one.miss_ratio) for one in forecasts}
     before, after = of.get("before"), of.get("after")
-    return f", predicted misses {before} to {after}" if before and after and before != after else ""
+    return (
+        f", predicted misses {before} to {after}"
+        if before and after and before != after
+        else ""
+    )

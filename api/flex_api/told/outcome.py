@@ -1,4 +1,5 @@
-"""What became of a plan, in words: how much of DNS it changed, and what each name server says of it.
+"""What became of a plan, in words: how much of DNS it changed, and what each name server says of
+it.
 
 In goes a plan's output model, out come lines; none for a plan that waits.
 """
@@ -21,9 +22,14 @@ def lines(output: PlanOutput) -> Iterator[str]:
     if output.state == "applied" and output.settled:
         yield f"Put in force {words.when(output.settled)}: {changes_text(output)}."
         for server in dict.fromkeys(row.server for row in output.verdicts):
-            yield from _of_server([row for row in output.verdicts if row.server == server])
+            yield from _of_server(
+                [row for row in output.verdicts if row.server == server]
+            )
     elif output.state == "applying":
-        yield "Half applied, or being applied: `flex apply --resume` finishes it, `flex apply --undo` takes it back."
+        yield (
+            "Half applied, or being applied: `flex apply --resume` finishes it, "
+            "`flex apply --undo` takes it back."
+        )
     elif output.state == "failed" and output.message:
         yield f"Not applied as planned: {output.message}."
 
@@ -40,20 +46,41 @@ def changes_text(output: PlanOutput) -> str:
 
 def _record_sets(zone: ZoneRow) -> int:
     """A line is `- NAME TTL TYPE VALUES`; what is replaced has two of them."""
-    return len({(name, kind) for _, name, _, kind, *_ in (line.split(" ", 4) for line in zone.changes)})
+    return len(
+        {
+            (name, kind)
+            for _, name, _, kind, *_ in (line.split(" ", 4) for line in zone.changes)
+        }
+    )
 
 
 def _of_server(rows: Sequence[VerdictRow]) -> Iterator[str]:
     """One line where it agrees in every zone; else where it does not."""
     server, wrong = rows[0].server, [row for row in rows if not row.agrees]
     if not wrong:
-        serial = f", serial {rows[0].serial}" if len(rows) == 1 and rows[0].serial is not None else ""
-        asked = f"{words.count(sum(row.checked for row in rows), 'record set')} in {words.count(len(rows), 'zone')}"
-        yield f"  {server} agrees {after(max(row.lag_seconds for row in rows))} ({asked} checked{serial})"
+        serial = (
+            f", serial {rows[0].serial}"
+            if len(rows) == 1 and rows[0].serial is not None
+            else ""
+        )
+        asked = (
+            f"{words.count(sum(row.checked for row in rows), 'record set')} in "
+            f"{words.count(len(rows), 'zone')}"
+        )
+        yield (
+            f"  {server} agrees {after(max(row.lag_seconds for row in rows))} "
+            f"({asked} checked{serial})"
+        )
     for row in wrong[:MOST_ZONES]:
-        yield f"  {server} does not agree yet, {row.zone}: {row.error or f'{len(row.wrong)} lines differ'}"
+        yield (
+            f"  {server} does not agree yet, {row.zone}: "
+            f"{row.error or f'{len(row.wrong)} lines differ'}"
+        )
     if len(wrong) > MOST_ZONES:
-        yield f"  {server} does not agree yet in {words.count(len(wrong) - MOST_ZONES, 'more zone')}"
+        yield (
+            f"  {server} does not agree yet in "
+            f"{words.count(len(wrong) - MOST_ZONES, 'more zone')}"
+        )
 
 
 def after(lag: float) -> str:

@@ -27,8 +27,13 @@ def preview(console: Console, found: PreviewRow | None) -> None:
 
 def _headline(found: PreviewRow) -> str:
     anyhow = f" (without it {found.moves_without:,})" if found.moves_without else ""
-    worst = f"worst node {found.worst_node} {words.share(found.worst_ratio)} off in {found.worst_resource}"
+    worst = (
+        f"worst node {found.worst_node} {words.share(found.worst_ratio)} off in "
+        f"{found.worst_resource}"
+    )
     return (
-        f"Then {words.count(found.sites, 'site')} would move in {words.count(found.moves, 'move')}{anyhow}, "
-        f"{words.size(found.cold_bytes)} cold; {worst}, {words.share(found.worst_ratio_without)} without it."
+        f"Then {words.count(found.sites, 'site')} would move in "
+        f"{words.count(found.moves, 'move')}{anyhow}, "
+        f"{words.size(found.cold_bytes)} cold; {worst}, "
+        f"{words.share(found.worst_ratio_without)} without it."
     )

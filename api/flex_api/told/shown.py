@@ -1,7 +1,8 @@
-"""Text that others wrote, made fit for a page: names of sites, reasons, messages, answers of name servers.
+"""Text that others wrote, made fit for a page: names of sites, reasons, messages, answers of name
+servers.
 
-In goes any string; out comes a piece of HTML that is short, printable and isolated from the text around it.
-What was cut off is in the piece's title, as far as a person would read it.
+In goes any string; out comes a piece of HTML that is short, printable and isolated from the text
+around it. What was cut off is in the piece's title, as far as a person would read it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def anything(value: object) -> object:
 
 
 def plain(text: str, most: int) -> str:
-    """At most so many characters, each of them visible; cut in the middle, for names differ at both ends."""
+    """At most so many characters, each of them visible; cut in the middle, for names differ at both
+    ends.
+    """
     if len(text) <= most:
         return _visible(text)
     tail = (most - 1) // 2
@@ -61,14 +64,20 @@ def _isolate(text: str, most: int) -> Markup:
 
 
 def _visible(text: str) -> str:
-    """Controls, halves of surrogate pairs and marks that turn the direction of text become a sign one can see."""
+    """Controls, halves of surrogate pairs and marks that turn the direction of text become a sign
+    one can see.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def ago(then: datetime, now: datetime) -> Markup:
-    """How long ago, with the exact moment for whoever points at it, and for programs; dates where it is long ago."""
+    """How long ago, with the exact moment for whoever points at it, and for programs; dates where
+    it is long ago.
+    """
     exact = f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     told = words.ago(then, now) if abs(now - then) < LATELY else words.when(then)
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(then.isoformat(), exact, told)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        then.isoformat(), exact, told
+    )

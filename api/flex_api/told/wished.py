@@ -50,11 +50,16 @@ def places(wish: Wish) -> list[str]:
 
 def wish_in_the_way(store: Store, pin: Pin) -> str:
     """A wish that is in the way: of which site, what for, who made it and when."""
-    asks = ", ".join([*([f"on {', '.join(pin.nodes)}"] if pin.nodes else []), *places(pin)])
+    asks = ", ".join(
+        [*([f"on {', '.join(pin.nodes)}"] if pin.nodes else []), *places(pin)]
+    )
     campaign = f", campaign {pin.campaign}" if pin.campaign else ""
     until = f", until {words.when(pin.until)}" if pin.until else ""
     why = f": {pin.reason}" if pin.reason else ""
-    return f"{pin.site} ({asks}{campaign}{until}; by {pin.author or 'nobody known'}{_who_made_it(store, pin)}{why})"
+    return (
+        f"{pin.site} ({asks}{campaign}{until}; by "
+        f"{pin.author or 'nobody known'}{_who_made_it(store, pin)}{why})"
+    )
 
 
 def _who_made_it(store: Store, pin: Pin) -> str:

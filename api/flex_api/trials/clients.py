@@ -1,8 +1,9 @@
-"""Who asked: the clients of the accesses in logs, for policies that send each client where a resolver's cache does.
+"""Who asked: the clients of the accesses in logs, for policies that send each client where a
+resolver's cache does.
 
-The scan that counts logs keeps nobody's address. This one reads the lines again and keeps a number for each client in
-the order they come; addresses are forgotten at once. Only formats whose lines begin with the client, or with the
-virtual host and then the client, are read.
+The scan that counts logs keeps nobody's address. This one reads the lines again and keeps a number
+for each client in the order they come; addresses are forgotten at once. Only formats whose lines
+begin with the client, or with the virtual host and then the client, are read.
 """
 
 from __future__ import annotations
@@ -17,15 +18,21 @@ from flex.prediction.replay import Ints
 from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.lines.extract import HEADING, extractor
-from flex_logs_ingest.lines.field_values import STATUSES, method_and_target, number, seconds
+from flex_logs_ingest.lines.field_values import (
+    STATUSES,
+    method_and_target,
+    number,
+    seconds,
+)
 from flex_logs_ingest.lines.layout import Layout
 
 _LOOK = 2**16
 
 
 def of_logs(paths: Sequence[Path], format_: str, times: Ints) -> Ints | None:
-    """The client of each access, of which `times` are the seconds; None where lines do not say it in a known place, or
-    these are not the accesses of these logs."""
+    """The client of each access, of which `times` are the seconds; None where lines do not say it
+    in a known place, or these are not the accesses of these logs.
+    """
     who, when = array("q"), array("q")
     known: dict[bytes, int] = {}
     for path in paths:
@@ -38,7 +45,11 @@ def of_logs(paths: Sequence[Path], format_: str, times: Ints) -> Ints | None:
             when.append(time)
     found = np.asarray(when, dtype=np.int64)
     order = np.argsort(found, kind="stable")
-    return np.asarray(who, dtype=np.int64)[order] if np.array_equal(found[order], times) else None
+    return (
+        np.asarray(who, dtype=np.int64)[order]
+        if np.array_equal(found[order], times)
+        else None
+    )
 
 
 def _format(path: Path) -> str:
@@ -49,7 +60,11 @@ def _format(path: Path) -> str:
 def _place(layout: Layout) -> int | None:
     """Which word of a line the client is."""
     fields = [op.field for op in layout.ops[:2]]
-    if layout.kind != "fields" or layout.start or any(op.literal != b" " for op in layout.ops[: len(fields) - 1]):
+    if (
+        layout.kind != "fields"
+        or layout.start
+        or any(op.literal != b" " for op in layout.ops[: len(fields) - 1])
+    ):
         return None
     if fields[0] is None:
         return 0
@@ -65,7 +80,12 @@ def _answers(path: Path, layout: Layout) -> Iterator[tuple[bytes, int]]:
             continue
         _, when, request, status, sent = texts
         time, known = seconds(when), number(sent) is not None and status in STATUSES
-        if time is not None and known and status[:1] in (b"2", b"3") and method_and_target(request) is not None:
+        if (
+            time is not None
+            and known
+            and status[:1] in (b"2", b"3")
+            and method_and_target(request) is not None
+        ):
             yield line, time
 
 

@@ -22,7 +22,15 @@ USUAL = ("flex", "round_robin", "optimal")
 _BY_CLIENT = "round_robin_clients"
 
 
-def cluster_of(model: str, nodes: int, mib: int, *, cache: str = "", disks: int = 1, rate: float = 1.0) -> Cluster:
+def cluster_of(
+    model: str,
+    nodes: int,
+    mib: int,
+    *,
+    cache: str = "",
+    disks: int = 1,
+    rate: float = 1.0,
+) -> Cluster:
     """Memory is as much smaller as `rate` says where a trace holds that share of the targets."""
     if model not in MODELS:
         raise BadInput(
@@ -41,12 +49,25 @@ def every_policy(trace: Trace) -> list[str]:
 
 
 def compare_policies(
-    trace: Trace, clusters: Sequence[Cluster], policies: Sequence[str], step: Callable[[str], None] = lambda _: None
+    trace: Trace,
+    clusters: Sequence[Cluster],
+    policies: Sequence[str],
+    step: Callable[[str], None] = lambda _: None,
 ) -> list[tuple[Cluster, Result]]:
     found = []
     for cluster, name in product(clusters, policies):
         step(f"{name} on {cluster.nodes} nodes")
-        found.append((cluster, simulate(trace, cluster, name, lambda t, c: simulating.place_by_solver(t, t, c))))
+        found.append(
+            (
+                cluster,
+                simulate(
+                    trace,
+                    cluster,
+                    name,
+                    lambda t, c: simulating.place_by_solver(t, t, c),
+                ),
+            )
+        )
     return found
 
 
@@ -54,10 +75,15 @@ def notes(trace: Trace, points: Sequence[tuple[Cluster, Result]]) -> list[str]:
     """What has to be known of the figures."""
     found = []
     if any(not result.seconds for _, result in points):
-        found.append("no answer has a byte, so nothing takes time in this model: there is no throughput")
+        found.append(
+            "no answer has a byte, so nothing takes time in this model: there is no throughput"
+        )
     if capped := int(np.count_nonzero(trace.size[trace.target] >= LARGEST)):
         each = words.count(capped, "access asks", "accesses ask")
-        found.append(f"{each} for a file of {words.size(LARGEST)} or more, which is taken for {words.size(LARGEST)}")
+        found.append(
+            f"{each} for a file of {words.size(LARGEST)} or more, which is taken for "
+            f"{words.size(LARGEST)}"
+        )
     return found
 
 

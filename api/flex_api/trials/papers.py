@@ -1,4 +1,6 @@
-"""The papers' experiments run again, as a page with pictures. In go experiments' names, out come files and claims."""
+"""The papers' experiments run again, as a page with pictures. In go experiments' names, out come
+files and claims.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def run(
     most: int | None = None,
     real: Trace | None = None,
 ) -> SimulatePaperOutput:
-    """`folder` is where the page and its pictures go; `most` cuts traces short; `real` stands in for all of them."""
+    """`folder` is where the page and its pictures go; `most` cuts traces short; `real` stands in
+    for all of them.
+    """
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         raise _unknown(unknown[0])
@@ -69,7 +73,12 @@ def fits(lab: Lab | None = None) -> list[FitRow]:
     lab = lab or Lab(place_by_solver, lambda _: None)
     return [
         FitRow(
-            twin=name, figure=row.figure, published=row.published, made=row.twin, error=row.error, assumed=row.assumed
+            twin=name,
+            figure=row.figure,
+            published=row.published,
+            made=row.twin,
+            error=row.error,
+            assumed=row.assumed,
         )
         for name, published in PUBLISHED.items()
         for row in fit(published, lab.twin(name))
@@ -82,7 +91,10 @@ def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         for name, markup in pictures.items():
             (folder / name).write_text(markup, encoding="utf-8")
-        parts = [page(rows, list(pictures), lab.real), *([] if lab.real is not None else _fits())]
+        parts = [
+            page(rows, list(pictures), lab.real),
+            *([] if lab.real is not None else _fits()),
+        ]
         (folder / PAGE).write_text("\n".join(parts) + "\n", encoding="utf-8")
     except OSError as error:
         raise NotWritten(
@@ -99,7 +111,9 @@ def pictures_of(points: Sequence[Point]) -> dict[str, str]:
     found: dict[str, dict[str, dict[str, list[tuple[float, float]]]]] = {}
     for point in points:
         for what, value in _values_to_draw(point).items():
-            found.setdefault(point.picture, {}).setdefault(what, {}).setdefault(point.line, []).append((point.x, value))
+            found.setdefault(point.picture, {}).setdefault(what, {}).setdefault(
+                point.line, []
+            ).append((point.x, value))
     return {
         f"{_slug(picture)}-{_slug(what)}.svg": curves.svg(f"{picture}: {what}", lines)
         for picture, kinds in found.items()
@@ -109,26 +123,40 @@ def pictures_of(points: Sequence[Point]) -> dict[str, str]:
 
 
 def _values_to_draw(point: Point) -> dict[str, float]:
-    """Two measures of throughput where nodes end each at a time of their own, as then they say different things."""
+    """Two measures of throughput where nodes end each at a time of their own, as then they say
+    different things.
+    """
     result = point.result
     served = (
-        {"requests a second of a node at work": result.per_server, WHOLE: result.throughput}
+        {
+            "requests a second of a node at work": result.per_server,
+            WHOLE: result.throughput,
+        }
         if point.apart
         else {"requests a second": result.throughput}
     )
     return served | {"miss ratio in per cent": 100 * result.miss_ratio}
 
 
-def page(rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None = None) -> str:
+def page(
+    rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None = None
+) -> str:
     """Claims, reasons and pictures, in Markdown."""
     held = sum(1 for row in rows if row.verdict == HOLDS)
     ran = dict.fromkeys(row.experiment for row in rows)
     left = [name for name in every(real) if name not in ran]
     parts = [_TITLE, _TWINS if real is None else _of_log(real)]
-    parts.append(f"Run for this page: {', '.join(ran)}. Not run for it: {', '.join(left) or 'none'}.\n")
+    parts.append(
+        f"Run for this page: {', '.join(ran)}. Not run for it: {', '.join(left) or 'none'}.\n"
+    )
     parts.append(f"## Claims\n\n{held} of {len(rows)} claims come out.\n")
-    parts.append("| paper | claim | published | measured | verdict |\n| --- | --- | --- | --- | --- |")
-    parts += [f"| {r.paper} | {r.claim} | {r.published} | {r.measured} | {r.verdict} |" for r in rows]
+    parts.append(
+        "| paper | claim | published | measured | verdict |\n| --- | --- | --- | --- | --- |"
+    )
+    parts += [
+        f"| {r.paper} | {r.claim} | {r.published} | {r.measured} | {r.verdict} |"
+        for r in rows
+    ]
     parts += ["\n## Why not\n", *_reasons(rows)]
     parts.append("\n## Pictures\n")
     parts += [f"![{name}]({name})" for name in pictures]
@@ -148,11 +176,16 @@ def _reasons(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _fits() -> list[str]:
-    head = "\n## How near the twins are\n\n| twin | figure | published | twin | off |\n| --- | --- | --- | --- | --- |"
+    head = (
+        "\n## How near the twins are\n\n| twin | figure | published | twin | off "
+        "|\n| --- | --- | --- | --- | --- |"
+    )
     return [
         head,
         *(
-            f"| {r.twin} | {r.figure.replace('_', ' ')}{' (assumed)' if r.assumed else ''} | {r.published:,.6g} | "
+            f"| {r.twin} | "
+            f"{r.figure.replace('_', ' ')}{' (assumed)' if r.assumed else ''} | "
+            f"{r.published:,.6g} | "
             f"{r.made:,.6g} | {r.error:.1%} |"
             for r in fits()
         ),
@@ -161,7 +194,10 @@ def _fits() -> list[str]:
 
 def _of_log(trace: Trace) -> str:
     return _REAL.format(
-        name=trace.name, accesses=len(trace.target), working_set=trace.working_set() / MB, sites=len(trace.sites)
+        name=trace.name,
+        accesses=len(trace.target),
+        working_set=trace.working_set() / MB,
+        sites=len(trace.sites),
     )
 
 

@@ -1,4 +1,6 @@
-"""What the simulator is given from outside the core: traces of real logs, and placements by the real solver."""
+"""What the simulator is given from outside the core: traces of real logs, and placements by the
+real solver.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,12 @@ def of_twin(name: str) -> Trace:
     return twin(PUBLISHED[name])
 
 
-def of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[Trace, float]:
-    """The kept accesses of a period, and which share of the targets they hold. Raises Unknown where there is none."""
+def of_own_logs(
+    store: Store, folder: Path, period: Period, most: int
+) -> tuple[Trace, float]:
+    """The kept accesses of a period, and which share of the targets they hold. Raises Unknown where
+    there is none.
+    """
     sample = sample_of(store, folder, period, most)
     if not len(sample.target):
         raise Unknown(
@@ -61,7 +67,9 @@ def of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[
     return of_sample("our own logs", sample), sample.rate
 
 
-def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True) -> Trace:
+def of_logs(
+    paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True
+) -> Trace:
     """All accesses of the logs; sites are the first directories of the paths, or the virtual hosts."""
     rule = SiteRule(directory=by_directory)
     files = tuple(str(path) for path in paths)
@@ -100,28 +108,41 @@ def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexErr
         f"reading {', '.join(files[:3])}",
         answer,
         kept="nothing was simulated",
-        advice="name access logs with --logs, unpacked or each compressed by itself, and how their lines are written "
+        advice="name access logs with --logs, unpacked or each compressed by itself, "
+        "and how their lines are written "
         "with --format: a name, or the server's directive",
     )
 
 
 def place_by_solver(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:
-    """The nodes of each site of the trace asked, when the solver balances what the trace before asked for.
+    """The nodes of each site of the trace asked, when the solver balances what the trace before
+    asked for.
 
     A site that the trace before says nothing about goes to one node, whichever is next.
     """
-    nodes = [Node(f"n{n:04}", (), ram, capacity=speed / 100) for n, (ram, speed) in _machines(cluster)]
+    nodes = [
+        Node(f"n{n:04}", (), ram, capacity=speed / 100)
+        for n, (ram, speed) in _machines(cluster)
+    ]
     files, hours = _tables(before)
     profiles = profile.profiles(files, hours)
     spreads = profile.spreads(files, set(profiles["site"]), len(nodes))
     problem = build(
-        profiles, spreads, nodes, (), PLACEMENT.empty(), tolerance=TOLERANCE, replicate_above=REPLICATE_ABOVE
+        profiles,
+        spreads,
+        nodes,
+        (),
+        PLACEMENT.empty(),
+        tolerance=TOLERANCE,
+        replicate_above=REPLICATE_ABOVE,
     )
     solution = flex_solver.SOLVERS["auto"](problem, Budget(_STEPS))
     found: dict[str, list[int]] = {}
     for site, node in solution.rows.tolist():
         found.setdefault(problem.sites[site], []).append(node)
-    return [found.get(name, [place % len(nodes)]) for place, name in enumerate(asked.sites)]
+    return [
+        found.get(name, [place % len(nodes)]) for place, name in enumerate(asked.sites)
+    ]
 
 
 def _machines(cluster: Cluster) -> list[tuple[int, tuple[int, int]]]:
@@ -136,5 +157,12 @@ def _tables(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
         "site": site, "target": asked.astype(str), "requests": requests, "bytes": requests * size, "size": size,
         "last": np.zeros_like(asked),
     }  # fmt: skip
-    hours = pd.DataFrame(files).groupby("site", as_index=False)[["requests", "bytes"]].sum().assign(hour=0)
-    return FILES.from_columns(files), HOURS.from_columns({name: hours[name].to_numpy() for name in HOURS.columns})
+    hours = (
+        pd.DataFrame(files)
+        .groupby("site", as_index=False)[["requests", "bytes"]]
+        .sum()
+        .assign(hour=0)
+    )
+    return FILES.from_columns(files), HOURS.from_columns(
+        {name: hours[name].to_numpy() for name in HOURS.columns}
+    )

@@ -1,7 +1,9 @@
-"""From which address a request comes: the one that connected, or the one that a proxy says it speaks for.
+"""From which address a request comes: the one that connected, or the one that a proxy says it
+speaks for.
 
-In go the address that connected, what a header says, and the networks of the proxies that are believed; out comes an
-address. Anybody can write a header, so its entries are believed from the right, as far as trusted proxies wrote them.
+In go the address that connected, what a header says, and the networks of the proxies that are
+believed; out comes an address. Anybody can write a header, so its entries are believed from the
+right, as far as trusted proxies wrote them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def parsed(text: str) -> Address | None:
 
 def is_trusted(text: str, proxies: Sequence[str]) -> bool:
     address = parsed(text)
-    return address is not None and any(address in ipaddress.ip_network(proxy) for proxy in proxies)
+    return address is not None and any(
+        address in ipaddress.ip_network(proxy) for proxy in proxies
+    )
 
 
 def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> str:

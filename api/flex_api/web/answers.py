@@ -1,4 +1,6 @@
-"""What is answered: one thing or a page of a list, each with its ETag; and what a change must say it was made from."""
+"""What is answered: one thing or a page of a list, each with its ETag; and what a change must say
+it was made from.
+"""
 
 from __future__ import annotations
 
@@ -31,34 +33,50 @@ def _bytes(model: BaseModel) -> bytes:
     return model.model_dump_json().encode()
 
 
-def reply(request: Request, model: BaseModel, status: int = 200, **headers: str) -> Response:
+def reply(
+    request: Request, model: BaseModel, status: int = 200, **headers: str
+) -> Response:
     """The model as JSON with its ETag, or nothing where the caller has it already."""
     body = _bytes(model)
     tag = etag_of(body)
-    told = {"ETag": tag, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
+    told = {
+        "ETag": tag,
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    if request.method in ("GET", "HEAD") and matches(
+        request.headers.get("if-none-match", ""), tag
+    ):
         return Response(status_code=304, headers=told)
     return Response(body, status, told, JSON)
 
 
 def text_response(request: Request, text: str, media: str) -> Response:
-    """Text of the kind that was asked for with its ETag, or nothing where the caller has it already."""
+    """Text of the kind that was asked for with its ETag, or nothing where the caller has it
+    already.
+    """
     return made_response(request, etag_of(text.encode()), text.encode, media)
 
 
-def made_response(request: Request, tag: str, make: Callable[[], bytes], media: str) -> Response:
+def made_response(
+    request: Request, tag: str, make: Callable[[], bytes], media: str
+) -> Response:
     """The same of what is only made where the caller has not got it."""
     said = {"ETag": tag, **NEGOTIATED}
-    if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
+    if request.method in ("GET", "HEAD") and matches(
+        request.headers.get("if-none-match", ""), tag
+    ):
         return Response(status_code=304, headers=said)
     return Response(make(), 200, said, media)
 
 
 def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str:
-    """In which of these forms, by name: the first that `Accept` names, the usual one where it takes anything. Refuses
-    what there is not.
+    """In which of these forms, by name: the first that `Accept` names, the usual one where it takes
+    anything. Refuses what there is not.
     """
-    named = {one.partition(";")[0].strip().lower() for one in request.headers.get("accept", "").split(",")} - {""}
+    named = {
+        one.partition(";")[0].strip().lower()
+        for one in request.headers.get("accept", "").split(",")
+    } - {""}
     if not named or ("*/*" in named and not named & set(media.values())):
         return usual
     for form, kind in media.items():
@@ -67,8 +85,12 @@ def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str
     raise HTTPException(406)
 
 
-def page_response(request: Request, model: BaseModel, following: str | None) -> Response:
-    """A page, with the address of the next one in its Link header, and a cursor that holds for these filters alone."""
+def page_response(
+    request: Request, model: BaseModel, following: str | None
+) -> Response:
+    """A page, with the address of the next one in its Link header, and a cursor that holds for
+    these filters alone.
+    """
     if not following:
         return reply(request, model)
     if request.url.path.startswith("/api/"):
@@ -99,26 +121,41 @@ class Condition(BaseModel):
         return bool(self.if_match or self.if_none_match)
 
     def refuse_unmet(self, thing: str, current: BaseModel | None) -> None:
-        """Asked in the transaction of the change. Raises Unconditional or Overtaken; what is there is left alone."""
+        """Asked in the transaction of the change. Raises Unconditional or Overtaken; what is there
+        is left alone.
+        """
         if not self.is_given:
             raise _unconditional(thing)
         self.refuse_overtaken(thing, current)
 
     def refuse_overtaken(self, thing: str, current: BaseModel | None) -> None:
-        """For what may be asked without a condition. Raises Overtaken where one was given and does not hold."""
-        if self.if_none_match and (self.if_none_match.strip() != "*" or current is not None):
+        """For what may be asked without a condition. Raises Overtaken where one was given and does
+        not hold.
+        """
+        if self.if_none_match and (
+            self.if_none_match.strip() != "*" or current is not None
+        ):
             raise _overtaken(thing, "it is there already")
         if self.if_match and current is None:
             raise _overtaken(thing, "it is not there any more")
-        if self.if_match and current is not None and not matches(self.if_match, etag(current)):
+        if (
+            self.if_match
+            and current is not None
+            and not matches(self.if_match, etag(current))
+        ):
             raise _overtaken(thing, "somebody changed it since")
 
 
 def _condition(
     if_match: Annotated[
-        str | None, Header(description="the ETag of what the change was made from; `*` for whatever is there")
+        str | None,
+        Header(
+            description="the ETag of what the change was made from; `*` for whatever is there"
+        ),
     ] = None,
-    if_none_match: Annotated[str | None, Header(description="`*` where nothing must be there yet")] = None,
+    if_none_match: Annotated[
+        str | None, Header(description="`*` where nothing must be there yet")
+    ] = None,
 ) -> Condition:
     return Condition(if_match=if_match or "", if_none_match=if_none_match or "")
 
@@ -131,9 +168,15 @@ def _unconditional(thing: str) -> Unconditional:
         f"changing {thing}",
         "the request does not say what it was made from",
         kept="nothing was changed",
-        advice="send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` for a new one",
+        advice="send `If-Match` with the ETag that reading it gave, or "
+        "`If-None-Match: *` for a new one",
     )
 
 
 def _overtaken(thing: str, answer: str) -> Overtaken:
-    return Overtaken(f"changing {thing}", answer, kept="nothing was changed", advice="read it again, then decide again")
+    return Overtaken(
+        f"changing {thing}",
+        answer,
+        kept="nothing was changed",
+        advice="read it again, then decide again",
+    )

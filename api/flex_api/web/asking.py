@@ -1,7 +1,7 @@
 """What every request goes through before a route sees it: its id, its caller, its limits.
 
-Pure ASGI: the framework's own kind of middleware would cost as much as a route does. Nothing is decided here; who may
-come in is decided in gate.py, how much in limits.py.
+Pure ASGI: the framework's own kind of middleware would cost as much as a route does. Nothing is
+decided here; who may come in is decided in gate.py, how much in limits.py.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ REQUEST_ID = "X-Request-Id"
 POLICY = "Content-Security-Policy"
 # Of what is no page: it loads nothing, sends nothing and stands in no frame.
 BARE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-# Of a page that brings its styles: just these. Pages that load theirs have a policy of their own (pages/frame.py).
+# Of a page that brings its styles: just these. Pages that load theirs have a policy of their own
+# (pages/frame.py).
 STYLED = (
     f"default-src 'none'; style-src '{STYLE_DIGEST}'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    # Nobody else hears where we were; our own pages do, or their changes would come from the origin `null`.
+    # Nobody else hears where we were; our own pages do, or their changes would come from the origin
+    # `null`.
     "Referrer-Policy": "same-origin",
     # What a plan says changes every night, and a page from yesterday must not look like today's.
     "Cache-Control": "no-store",
 }
-# The API's answers may be kept, and are asked for again each time: that is what their ETags are for.
+# The API's answers may be kept, and are asked for again each time: that is what their ETags are
+# for.
 KEPT = "private, no-cache"
 # What has to be answered whoever asks.
 OPEN = re.compile(
@@ -84,7 +87,12 @@ class Asking:
             if message["type"] == "http.response.start":
                 seal(MutableHeaders(scope=message), request_id, scope["path"])
                 # Until the answer begins: a stream of events may last for hours.
-                self.timing.took(_route(scope), request.method, message["status"], perf_counter() - begun)
+                self.timing.took(
+                    _route(scope),
+                    request.method,
+                    message["status"],
+                    perf_counter() - begun,
+                )
             await send(message)
 
         limited = _limit(receive, self.max_body)
@@ -92,7 +100,10 @@ class Asking:
             self._refuse_large(request)
             if formed.is_form(request):
                 body = await Request(scope, limited).body()
-                request.state.form, limited = formed.fields(body), formed.again(body, limited)
+                request.state.form, limited = (
+                    formed.fields(body),
+                    formed.again(body, limited),
+                )
             await self._let_in(request)
         except FlexError as error:
             await self.problem(request, error)(scope, receive, sealed)
@@ -102,7 +113,10 @@ class Asking:
     def _refuse_large(self, request: Request) -> None:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.max_body:
-            raise too_large(self.max_body, f"{int(length)} bytes" if length.isdecimal() else "no length")
+            raise too_large(
+                self.max_body,
+                f"{int(length)} bytes" if length.isdecimal() else "no length",
+            )
 
     async def _let_in(self, request: Request) -> None:
         """Who asks is on the request from here on. Raises what keeps them out."""
@@ -117,10 +131,13 @@ class Asking:
                 known = self.gate.remembers(asked)
                 who = self.gate.caller
                 request.state.caller = (
-                    who(asked, present()) if known else await run_in_threadpool(who, asked, present())
+                    who(asked, present())
+                    if known
+                    else await run_in_threadpool(who, asked, present())
                 )
             except FlexError:
-                # In a bucket of their own: who guesses tokens keeps nobody else at the same address out.
+                # In a bucket of their own: who guesses tokens keeps nobody else at the same address
+                # out.
                 self._count(f"refused from {at}")
                 raise
         if path not in HEALTH:
@@ -130,7 +147,9 @@ class Asking:
 
     def _address(self, request: Request, peer: str) -> str:
         auth = self.gate.auth
-        forwarded = request.headers.getlist(auth.address_header) if auth.address_header else []
+        forwarded = (
+            request.headers.getlist(auth.address_header) if auth.address_header else []
+        )
         return address.bucket(address.of_client(peer, forwarded, auth.trusted_proxies))
 
     def _count(self, caller: str) -> None:
@@ -139,12 +158,14 @@ class Asking:
 
 
 def _name(caller: Caller | None, path: str, at: str) -> str:
-    """Who is counted. Somebody unknown goes by the address, and there by what is asked for: where one of many behind an
-    address asks too often for one thing, the others still sign in.
+    """Who is counted. Somebody unknown goes by the address, and there by what is asked for: where
+    one of many behind an address asks too often for one thing, the others still sign in.
     """
     if caller and (caller.token or caller.name != ANYBODY):
         return caller.token or caller.name
-    kind = "sign-in" if path in SIGN_IN else "open" if OPEN.fullmatch(path) else "unknown"
+    kind = (
+        "sign-in" if path in SIGN_IN else "open" if OPEN.fullmatch(path) else "unknown"
+    )
     return f"{kind} from {at}"
 
 
@@ -157,7 +178,9 @@ def _route(scope: Scope) -> str:
 def _refuse_twice(request: Request) -> None:
     """The framework would take the last of several values and say nothing of the others."""
     ticked = TICKED.get(request.url.path)
-    names = Counter(name for name, _ in request.query_params.multi_items() if name != ticked)
+    names = Counter(
+        name for name, _ in request.query_params.multi_items() if name != ticked
+    )
     if twice := sorted(name for name, times in names.items() if times > 1):
         raise BadInput(
             f"the parameter {twice[0][:100]!r}",
@@ -168,9 +191,15 @@ def _refuse_twice(request: Request) -> None:
 
 
 def seal(headers: MutableHeaders, request_id: str, path: str) -> None:
-    kept = headers.get("ETag") is not None and path.startswith("/api/") and "Cache-Control" not in headers
+    kept = (
+        headers.get("ETag") is not None
+        and path.startswith("/api/")
+        and "Cache-Control" not in headers
+    )
     if POLICY not in headers:
-        headers[POLICY] = STYLED if headers.get("Content-Type", "").startswith("text/html") else BARE
+        headers[POLICY] = (
+            STYLED if headers.get("Content-Type", "").startswith("text/html") else BARE
+        )
     for name, value in HEADERS.items():
         if name not in headers:
             headers[name] = KEPT if kept and name == "Cache-Control" else value

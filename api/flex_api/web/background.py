@@ -1,7 +1,9 @@
-"""Answers that take longer than a page may: worked out in threads, once for each state of the store.
+"""Answers that take longer than a page may: worked out in threads, once for each state of the
+store.
 
-In goes the name of a question and how to answer it; out comes the answer, or None while it is being worked out. Who got
-None asks again; what nobody asks for any more is not begun. An error is handed to who asks next, and forgotten.
+In goes the name of a question and how to answer it; out comes the answer, or None while it is being
+worked out. Who got None asks again; what nobody asks for any more is not begun. An error is handed
+to who asks next, and forgotten.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ FACTS = (
     "node.drop", "ingest",
 )  # fmt: skip
 
-# Seconds: how long a page waits itself, when a question counts as forgotten, and how long an answer is good.
+# Seconds: how long a page waits itself, when a question counts as forgotten, and how long an answer
+# is good.
 PATIENCE, FORGOTTEN, LASTING = 0.05, 5.0, 600.0
 # How many are worked out at a time, and how many are remembered.
 AT_ONCE, MOST = 2, 64
@@ -30,7 +33,9 @@ AT_ONCE, MOST = 2, 64
 
 @dataclass(slots=True)
 class Question:
-    """What was asked as of a state of the store, when somebody last wanted to know it, and what is known by now."""
+    """What was asked as of a state of the store, when somebody last wanted to know it, and what is
+    known by now.
+    """
 
     version: int
     begun: float
@@ -48,31 +53,52 @@ class Later:
     patience: float = PATIENCE
     held: dict[str, Question] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+    turn: threading.Semaphore = field(
+        default_factory=lambda: threading.Semaphore(AT_ONCE)
+    )
 
     def ask(
-        self, name: str, make: Callable[[], Answer], *, lasting: float = LASTING, patience: float | None = None
+        self,
+        name: str,
+        make: Callable[[], Answer],
+        *,
+        lasting: float = LASTING,
+        patience: float | None = None,
     ) -> Answer | None:
-        """Raises what working it out raised. Who has more `patience` than a page waits longer for it."""
+        """Raises what working it out raised. Who has more `patience` than a page waits longer for
+        it.
+        """
         question = self._question(name, make, lasting)
-        if not question.over.wait(self.patience if patience is None else patience) or question.dropped:
+        if (
+            not question.over.wait(self.patience if patience is None else patience)
+            or question.dropped
+        ):
             return None
         if question.error is not None:
             self._forget(name, question)
             raise question.error
         return cast(Answer, question.value)
 
-    def _question(self, name: str, make: Callable[[], Answer], lasting: float) -> Question:
+    def _question(
+        self, name: str, make: Callable[[], Answer], lasting: float
+    ) -> Question:
         version, now = self.store.last_number(*FACTS), self.ticks()
         with self.lock:
             known = self.held.get(name)
-            if known and known.version == version and not known.dropped and now - known.begun <= lasting:
+            if (
+                known
+                and known.version == version
+                and not known.dropped
+                and now - known.begun <= lasting
+            ):
                 known.wanted = now
                 return known
             question = self.held[name] = Question(version, now, now)
             for old in list(self.held)[: len(self.held) - MOST]:
                 del self.held[old]
-        threading.Thread(target=self._work_out, args=(question, make), name="answer", daemon=True).start()
+        threading.Thread(
+            target=self._work_out, args=(question, make), name="answer", daemon=True
+        ).start()
         return question
 
     def _work_out(self, question: Question, make: Callable[[], Answer]) -> None:

@@ -1,6 +1,8 @@
-"""The OpenAPI document, made exact: every operation says which problems it may answer, and what a caller must show.
+"""The OpenAPI document, made exact: every operation says which problems it may answer, and what a
+caller must show.
 
-In goes what the framework makes of the routes; out comes the same without the framework's own idea of an error.
+In goes what the framework makes of the routes; out comes the same without the framework's own idea
+of an error.
 """
 
 from __future__ import annotations
@@ -22,10 +24,19 @@ TITLE = {400: "What was sent cannot be read", 423: "Changes are frozen"}
 def describe(app: FastAPI) -> dict[str, Any]:
     """What `app.openapi` answers; made once."""
     if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+        )
         parts = document.setdefault("components", {})
         parts["securitySchemes"] = {
-            "token": {"type": "http", "scheme": "bearer", "description": "`flex token create` makes one"},
+            "token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "`flex token create` makes one",
+            },
         }
         schemas = parts.setdefault("schemas", {})
         schemas["Problem"] = Problem.model_json_schema()
@@ -47,7 +58,9 @@ def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
         return
     operation["security"] = [{"token": []}]
     if method == "get" and "200" in answers:
-        answers["304"] = {"description": "As the caller has it already, by `If-None-Match`"}
+        answers["304"] = {
+            "description": "As the caller has it already, by `If-None-Match`"
+        }
         _etag(answers["200"])
     if method == "post":
         operation.setdefault("parameters", []).append(_key())
@@ -57,7 +70,10 @@ def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
 
 def _etag(answer: dict[str, Any]) -> None:
     if "application/json" in answer.get("content", {}):
-        answer.setdefault("headers", {})["ETag"] = {"schema": {"type": "string"}, "required": True}
+        answer.setdefault("headers", {})["ETag"] = {
+            "schema": {"type": "string"},
+            "required": True,
+        }
 
 
 def _key() -> dict[str, Any]:
@@ -65,8 +81,14 @@ def _key() -> dict[str, Any]:
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "the same request with the same key is done once, and answered alike for a day",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9._:-]+$"},
+        "description": "the same request with the same key is done once, and "
+        "answered alike for a day",
+        "schema": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 255,
+            "pattern": "^[A-Za-z0-9._:-]+$",
+        },
     }
 
 

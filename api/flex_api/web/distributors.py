@@ -1,4 +1,6 @@
-"""What the nodes' HAProxies say, for pages, the API and metrics alike: asked anew after some seconds, whoever looks."""
+"""What the nodes' HAProxies say, for pages, the API and metrics alike: asked anew after some
+seconds, whoever looks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ GOOD = 5.0
 
 
 def distributors(desk: Desk) -> list[Heard]:
-    """A value for each node, or for this machine alone; none where routing is off. One that is silent says why."""
+    """A value for each node, or for this machine alone; none where routing is off. One that is
+    silent says why.
+    """
     if not desk.settings.routing.on:
         return []
     return desk.views.lately("distributors", GOOD, lambda: _ask(desk))
@@ -23,5 +27,9 @@ def distributors(desk: Desk) -> list[Heard]:
 def _ask(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
     pools = routing_of(desk).routed.pools
-    paths = desk.views.of("routed paths", SITES, lambda: routed.known_paths(settings, store, pools))
-    return routed.ask_distributors(settings, pools, list(steering.addresses(nodes(settings, store))), paths)
+    paths = desk.views.of(
+        "routed paths", SITES, lambda: routed.known_paths(settings, store, pools)
+    )
+    return routed.ask_distributors(
+        settings, pools, list(steering.addresses(nodes(settings, store))), paths
+    )

@@ -1,7 +1,8 @@
-"""What a form of our own pages brings. It is read before anybody asks who sends it: the proof that it comes from a page
-of the session, which a program sends as a header, is one of its fields.
+"""What a form of our own pages brings. It is read before anybody asks who sends it: the proof that
+it comes from a page of the session, which a program sends as a header, is one of its fields.
 
-In go a request's messages, out come its fields and the same messages once more. Nothing is checked here.
+In go a request's messages, out come its fields and the same messages once more. Nothing is checked
+here.
 """
 
 from __future__ import annotations
@@ -21,13 +22,20 @@ Fields = Mapping[str, Sequence[str]]
 
 
 def is_form(request: Request) -> bool:
-    return request.method == "POST" and request.headers.get("content-type", "").partition(";")[0].strip() == FORM
+    return (
+        request.method == "POST"
+        and request.headers.get("content-type", "").partition(";")[0].strip() == FORM
+    )
 
 
 def fields(body: bytes) -> Fields:
     """None where it is no form: then nothing in it proves anything."""
     try:
-        return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return parse_qs(
+            body.decode("utf-8", "replace"),
+            keep_blank_values=True,
+            max_num_fields=MOST_FIELDS,
+        )
     except ValueError:
         return {}
 
@@ -52,5 +60,10 @@ def again(body: bytes, receive: Receive) -> Receive:
 
 def local(address: str) -> str:
     """An address of ours, or the first page: nobody else says where a browser goes."""
-    ours = address.startswith("/") and not address.startswith("//") and address.isprintable() and "\\" not in address
+    ours = (
+        address.startswith("/")
+        and not address.startswith("//")
+        and address.isprintable()
+        and "\\" not in address
+    )
     return address if ours else "/"

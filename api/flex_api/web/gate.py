@@ -1,7 +1,8 @@
 """Who asks: a bearer token, a browser's session, or a proxy that vouches for its user.
 
-In goes a request; out comes a Caller, or Unauthenticated. What the store said of a token is believed for a second, so
-that a revoked token is out everywhere a second later; in the process that revoked it, at once.
+In goes a request; out comes a Caller, or Unauthenticated. What the store said of a token is
+believed for a second, so that a revoked token is out everywhere a second later; in the process that
+revoked it, at once.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ CSRF = "X-CSRF-Token"
 ANYBODY = "anybody"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 # What a form of any page can send to any site, as the HTML standard has it.
-SENT_BY_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
+SENT_BY_FORMS = frozenset(
+    {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
+)
 
-# How long the store's word on a token is good, how many are remembered, and how often a use is written down.
+# How long the store's word on a token is good, how many are remembered, and how often a use is
+# written down.
 TRUST, MOST, USED = 1.0, 10_000, timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What of a request says who asks. `proof` is what a form brings in place of the header of that name."""
+    """What of a request says who asks. `proof` is what a form brings in place of the header of that
+    name.
+    """
 
     method: str
     peer: str
@@ -54,23 +60,30 @@ class Gate:
         """None for who says nothing of himself. Raises Unauthenticated for what is said and not so."""
         scheme, _, secret = asked.headers.get("authorization", "").partition(" ")
         if scheme:
-            return self._of_token(secret.strip() if scheme.lower() == "bearer" else "", now)
+            return self._of_token(
+                secret.strip() if scheme.lower() == "bearer" else "", now
+            )
         session = cookie(asked.headers.get("cookie", ""))
         if session:
             return self._of_session(asked, session, now)
         caller = self._of_proxy(asked) or self._anybody()
-        # Nothing secret came with the request, so the browser of whoever is looked after by a proxy, or of anybody,
-        # sends it for any page. A change must come from our own pages, or from a program.
+        # Nothing secret came with the request, so the browser of whoever is looked after by a
+        # proxy, or of anybody, sends it for any page. A change must come from our own pages, or
+        # from a program.
         if caller and asked.method not in SAFE and may_be_foreign(asked.headers):
             raise forged_error("another site's page may have asked for the change")
         return caller
 
     def remembers(self, asked: Asked) -> bool:
         """Whether the store need not be asked for this one."""
-        secret = asked.headers.get("authorization", "").partition(" ")[2].strip() or cookie(
-            asked.headers.get("cookie", "")
+        secret = asked.headers.get("authorization", "").partition(" ")[
+            2
+        ].strip() or cookie(asked.headers.get("cookie", ""))
+        told, _ = (
+            self.known.get(digest_of(secret), (float("-inf"), None))
+            if secret
+            else (float("inf"), None)
         )
-        told, _ = self.known.get(digest_of(secret), (float("-inf"), None)) if secret else (float("inf"), None)
         # Asked a little sooner than it must be, so that it is still so when it is looked at.
         return self.ticks() - told < TRUST * 0.9
 
@@ -80,7 +93,9 @@ class Gate:
     def _of_token(self, secret: str, now: datetime) -> Caller:
         token = self._token(secret, now)
         if token is None or token.parent:
-            raise unauthenticated_error("the token is not known, or it has expired or was revoked")
+            raise unauthenticated_error(
+                "the token is not known, or it has expired or was revoked"
+            )
         return Caller(caller_of(token), token.role, token.id)
 
     def _of_session(self, asked: Asked, secret: str, now: datetime) -> Caller | None:
@@ -88,15 +103,23 @@ class Gate:
         if token is None or not token.parent:
             return self._anybody() if asked.method in SAFE else None
         shown = asked.headers.get(CSRF.lower(), "") or asked.proof
-        if asked.method not in SAFE and not hmac.compare_digest(shown.encode(), csrf_of(secret).encode()):
+        if asked.method not in SAFE and not hmac.compare_digest(
+            shown.encode(), csrf_of(secret).encode()
+        ):
             raise forged_error(f"a session's change must carry the {CSRF} of its page")
         return Caller(caller_of(token), token.role, token.id)
 
     def _of_proxy(self, asked: Asked) -> Caller | None:
-        name = asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""
+        name = (
+            asked.headers.get(self.auth.proxy_header.lower(), "")
+            if self.auth.proxy_header
+            else ""
+        )
         if not name or not is_trusted(asked.peer, self.auth.trusted_proxies):
             return None
-        return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
+        return Caller(
+            f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role)
+        )
 
     def _anybody(self) -> Caller | None:
         return Caller(ANYBODY, self.auth.anonymous) if self.auth.anonymous else None
@@ -109,30 +132,46 @@ class Gate:
             if len(self.known) >= MOST:
                 self.forget()
             self.known[digest] = (moment, token)
-            if token and token.holds(now) and (token.last_used is None or now - token.last_used > USED):
+            if (
+                token
+                and token.holds(now)
+                and (token.last_used is None or now - token.last_used > USED)
+            ):
                 self.store.use_token(token.id, now)
         return token if token and token.holds(now) else None
 
     def _kept(self, digest: str) -> Token | None:
         """As the store has it; of a session what its token leaves of it."""
         token = self.store.token_of(digest)
-        return within(token, self.store.token(token.parent)) if token and token.parent else token
+        return (
+            within(token, self.store.token(token.parent))
+            if token and token.parent
+            else token
+        )
 
 
 def is_foreign(headers: Mapping[str, str]) -> bool:
-    """Whether a page of another site asks. Over plain http browsers say no more than where their page is from."""
+    """Whether a page of another site asks. Over plain http browsers say no more than where their
+    page is from.
+    """
     if site := headers.get("sec-fetch-site", ""):
         return site not in ("same-origin", "none")
     said = headers.get("origin", "") or headers.get("referer", "")
     ours = {headers.get("host", ""), headers.get("x-forwarded-host", "")}
-    return bool(said) and (said.partition("://")[2].partition("/")[0] or "null") not in ours
+    return (
+        bool(said)
+        and (said.partition("://")[2].partition("/")[0] or "null") not in ours
+    )
 
 
 def may_be_foreign(headers: Mapping[str, str]) -> bool:
-    """The same, also of a form that says nothing of where it comes from: a page may send those three kinds anywhere,
-    and anything else only after the browser has asked us, with the page's origin.
+    """The same, also of a form that says nothing of where it comes from: a page may send those
+    three kinds anywhere, and anything else only after the browser has asked us, with the page's
+    origin.
     """
-    silent = not any(headers.get(name, "") for name in ("sec-fetch-site", "origin", "referer"))
+    silent = not any(
+        headers.get(name, "") for name in ("sec-fetch-site", "origin", "referer")
+    )
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return is_foreign(headers) or (silent and kind in SENT_BY_FORMS)
 
@@ -164,7 +203,8 @@ def forged_error(answer: str) -> Denied:
         "a change from a browser",
         answer,
         kept="nothing was changed",
-        advice="in a browser, go back to the page of FLEX and reload it; a program shows a token, or sends JSON",
+        advice="in a browser, go back to the page of FLEX and reload it; a program "
+        "shows a token, or sends JSON",
     )
 
 

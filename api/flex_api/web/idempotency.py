@@ -1,7 +1,8 @@
 """Idempotency-Key: a request that comes twice with one key is done once, and answered twice alike.
 
-The key belongs to its caller for a day. Another request under it is refused; while the first is still being done, the
-second is told so. What failed on our side is forgotten, so that it can be tried again.
+The key belongs to its caller for a day. Another request under it is refused; while the first is
+still being done, the second is told so. What failed on our side is forgotten, so that it can be
+tried again.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ class OnceOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive) if scope["type"] == "http" else None
         # Who is nobody is refused by the route, whatever came with that key before.
-        known = request is not None and scope["method"] == "POST" and request.state.caller is not None
+        known = (
+            request is not None
+            and scope["method"] == "POST"
+            and request.state.caller is not None
+        )
         if request is None or not known or (key := request.headers.get(HEADER)) is None:
             await self.app(scope, receive, send)
             return
@@ -55,7 +60,9 @@ class OnceOnly:
             await self.problem(request, error)(scope, receive, send)
             return
         if kept is not None:
-            await Response(kept.body, kept.status, json.loads(kept.headers))(scope, receive, send)
+            await Response(kept.body, kept.status, json.loads(kept.headers))(
+                scope, receive, send
+            )
             return
         await self._do(asked, scope, again(body, receive), send)
 
@@ -65,19 +72,45 @@ class OnceOnly:
         if kept is None:
             return None
         if kept.fingerprint != asked.fingerprint:
-            raise _refusal(Reused, "another request came with it before", "take a new key for a new request")
-        if not kept.status and has_ended(kept.headers, kept.created + PATIENCE, present()):
-            answer = "the process that was doing it ended: nobody knows whether it was done"
-            raise _refusal(Reused, answer, "look whether it was; take a new key to ask for it again")
+            raise _refusal(
+                Reused,
+                "another request came with it before",
+                "take a new key for a new request",
+            )
+        if not kept.status and has_ended(
+            kept.headers, kept.created + PATIENCE, present()
+        ):
+            answer = (
+                "the process that was doing it ended: nobody knows whether it was done"
+            )
+            raise _refusal(
+                Reused,
+                answer,
+                "look whether it was; take a new key to ask for it again",
+            )
         if not kept.status:
-            raise _refusal(Busy, "the request that came with it first is still being done", "ask again in a moment")
+            raise _refusal(
+                Busy,
+                "the request that came with it first is still being done",
+                "ask again in a moment",
+            )
         if TOO_LARGE in kept.headers:
-            raise _refusal(Reused, "it was done, and its answer was too large to be kept", "look at what it made")
+            raise _refusal(
+                Reused,
+                "it was done, and its answer was too large to be kept",
+                "look at what it made",
+            )
         if not kept.body and SHOWN_ONCE in kept.headers:
-            raise _refusal(Reused, "its answer was shown once, and is kept nowhere", "make another with a new key")
+            raise _refusal(
+                Reused,
+                "its answer was shown once, and is kept nowhere",
+                "make another with a new key",
+            )
         return kept
 
-    async def _do(self, asked: Once, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _do(
+        self, asked: Once, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         seen, size = list[Message](), 0
 
         async def noticed(message: Message) -> None:
@@ -99,23 +132,39 @@ class OnceOnly:
 
 def _request_as_kept(request: Request, key: str, body: bytes) -> Once:
     if not KEY.fullmatch(key):
-        raise _refusal(BadInput, "the key is none: 1 to 255 letters, digits and . _ : -", "take a UUID")
+        raise _refusal(
+            BadInput,
+            "the key is none: 1 to 255 letters, digits and . _ : -",
+            "take a UUID",
+        )
     caller = request.state.caller
     owner = (caller.token or caller.name) if caller else ""
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
     # Until there are headers of an answer, who is at it stands in their place.
-    return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder())
+    return Once(
+        _hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder()
+    )
 
 
 def _answer_to_keep(asked: Once, messages: list[Message], size: int) -> Once | None:
-    """What is kept of an answer; None where it never came, was a fault of ours, or said that it may go well later."""
+    """What is kept of an answer; None where it never came, was a fault of ours, or said that it may
+    go well later.
+    """
     status = messages[0]["status"] if messages else 500
     if status >= 500 or status in PASSING or messages[-1].get("more_body", False):
         return None
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in messages[0]["headers"]}
-    for why, without in ((SHOWN_ONCE, SHOWN_ONCE in headers), (TOO_LARGE, size > LARGEST)):
+    headers = {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in messages[0]["headers"]
+    }
+    for why, without in (
+        (SHOWN_ONCE, SHOWN_ONCE in headers),
+        (TOO_LARGE, size > LARGEST),
+    ):
         if without:
-            return replace(asked, status=status, headers=json.dumps({why: "yes"}), body=b"")
+            return replace(
+                asked, status=status, headers=json.dumps({why: "yes"}), body=b""
+            )
     kept = {name: headers[name] for name in KEPT if name in headers}
     body = b"".join(message.get("body", b"") for message in messages[1:])
     return replace(asked, status=status, headers=json.dumps(kept), body=body)
@@ -131,4 +180,9 @@ def _hash(value: bytes) -> str:
 
 
 def _refusal(kind: type[FlexError], answer: str, advice: str) -> FlexError:
-    return kind("a request with an Idempotency-Key", answer, kept="nothing was done again", advice=advice)
+    return kind(
+        "a request with an Idempotency-Key",
+        answer,
+        kept="nothing was done again",
+        advice=advice,
+    )

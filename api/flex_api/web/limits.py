@@ -16,7 +16,9 @@ MOST = 10_000
 
 @dataclass(slots=True)
 class Rate:
-    """A bucket for each caller: `each` requests a second on average, twice as many at once. 0 is no limit."""
+    """A bucket for each caller: `each` requests a second on average, twice as many at once. 0 is no
+    limit.
+    """
 
     each: float
     ticks: Callable[[], float] = time.monotonic
@@ -40,7 +42,8 @@ def too_many(seconds: float, each: float) -> TooMany:
         "another request",
         f"one caller may make {each:g} in a second",
         kept="nothing was read or changed",
-        advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says; api.requests_per_second sets the limit",
+        advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says; "
+        "api.requests_per_second sets the limit",
         seconds=seconds,
         stops=[
             Stop(

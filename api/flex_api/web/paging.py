@@ -1,7 +1,8 @@
-"""Lists a page at a time: by keys and not by numbers of rows, so that none is shown twice or skipped when it changes.
+"""Lists a page at a time: by keys and not by numbers of rows, so that none is shown twice or
+skipped when it changes.
 
-In go the rows and what was asked, out come the rows of the page and the cursor of the next. A cursor is the sort key of
-the last row shown; it says nothing that the row did not.
+In go the rows and what was asked, out come the rows of the page and the cursor of the next. A
+cursor is the sort key of the last row shown; it says nothing that the row did not.
 """
 
 from __future__ import annotations
@@ -59,19 +60,33 @@ def page(
 ) -> Page[Row]:
     """Those behind the cursor."""
     return page_of_ordered(
-        sort_rows(rows, fields, identity, sort=sort), fields, identity, sort=sort, limit=limit, cursor=cursor
+        sort_rows(rows, fields, identity, sort=sort),
+        fields,
+        identity,
+        sort=sort,
+        limit=limit,
+        cursor=cursor,
     )
 
 
 def sort_rows(
-    rows: Sequence[Row], fields: Fields[Row], identity: Callable[[Row], str], *, sort: str
+    rows: Sequence[Row],
+    fields: Fields[Row],
+    identity: Callable[[Row], str],
+    *,
+    sort: str,
 ) -> tuple[Row, ...]:
     """What has no value for the field comes last, whichever way it is sorted."""
     order = Order.parse(sort)
     key = _key(fields[order.field], identity)
     keyed = sorted(((key(row), row) for row in rows), key=lambda pair: pair[0][2])
-    # Equal ones go by name, whichever way it is sorted: sorting in reverse, too, keeps the order in which they stood.
-    valued = sorted((pair for pair in keyed if not pair[0][0]), key=lambda pair: pair[0][1], reverse=order.down)
+    # Equal ones go by name, whichever way it is sorted: sorting in reverse, too, keeps the order in
+    # which they stood.
+    valued = sorted(
+        (pair for pair in keyed if not pair[0][0]),
+        key=lambda pair: pair[0][1],
+        reverse=order.down,
+    )
     return tuple(row for _, row in (*valued, *(pair for pair in keyed if pair[0][0])))
 
 
@@ -85,11 +100,15 @@ def page_of_ordered(
     cursor: str | None,
     wanted: Wanted[Row] = None,
 ) -> Page[Row]:
-    """The same of rows that are ordered already, as far as they are wanted: no more are looked at than fill it."""
+    """The same of rows that are ordered already, as far as they are wanted: no more are looked at
+    than fill it.
+    """
     order = Order.parse(sort)
     key = _key(fields[order.field], identity)
     first = _first(rows, key, decode(cursor, order), down=order.down) if cursor else 0
-    shown, more = _fill_page(map(rows.__getitem__, range(first, len(rows))), limit, wanted)
+    shown, more = _fill_page(
+        map(rows.__getitem__, range(first, len(rows))), limit, wanted
+    )
     return Page(tuple(shown), encode(order, list(key(shown[-1]))) if more else None)
 
 
@@ -109,18 +128,24 @@ def page_in_order(
         end = len(rows) if after is None else bisect_left(rows, after, key=key)
         behind = range(end - 1, -1, -1)
     else:
-        behind = range(0 if after is None else bisect_right(rows, after, key=key), len(rows))
+        behind = range(
+            0 if after is None else bisect_right(rows, after, key=key), len(rows)
+        )
     shown, more = _fill_page(map(rows.__getitem__, behind), limit, wanted)
     return Page(tuple(shown), encode(order, [key(shown[-1])]) if more else None)
 
 
-def _fill_page(rows: Iterator[Row], limit: int, wanted: Wanted[Row]) -> tuple[list[Row], bool]:
+def _fill_page(
+    rows: Iterator[Row], limit: int, wanted: Wanted[Row]
+) -> tuple[list[Row], bool]:
     """A page of those that are wanted, and whether there are more."""
     found = list(islice(rows if wanted is None else filter(wanted, rows), limit + 1))
     return found[:limit], len(found) > limit
 
 
-def _key(value: Callable[[Row], object], identity: Callable[[Row], str]) -> Callable[[Row], Key]:
+def _key(
+    value: Callable[[Row], object], identity: Callable[[Row], str]
+) -> Callable[[Row], Key]:
     def key(row: Row) -> Key:
         found = value(row)
         return found is None, "" if found is None else _plain(found), identity(row)
@@ -142,14 +167,26 @@ def refuse_other_filters(query: Mapping[str, str]) -> None:
 
 def _mark(query: Mapping[str, str]) -> str:
     """Nothing where nothing is filtered."""
-    filters = sorted((name, said) for name, said in query.items() if name not in ("limit", "cursor", "sort"))
-    return MARK + hashlib.blake2b(json.dumps(filters).encode(), digest_size=6).hexdigest() if filters else ""
+    filters = sorted(
+        (name, said)
+        for name, said in query.items()
+        if name not in ("limit", "cursor", "sort")
+    )
+    return (
+        MARK + hashlib.blake2b(json.dumps(filters).encode(), digest_size=6).hexdigest()
+        if filters
+        else ""
+    )
 
 
-def _first(rows: Sequence[Row], key: Callable[[Row], Key], last: Sequence[Any], *, down: bool) -> int:
+def _first(
+    rows: Sequence[Row], key: Callable[[Row], Key], last: Sequence[Any], *, down: bool
+) -> int:
     """Where the next page begins."""
     try:
-        return bisect_left(rows, True, key=lambda row: _behind(key(row), last, down=down))
+        return bisect_left(
+            rows, True, key=lambda row: _behind(key(row), last, down=down)
+        )
     except TypeError:
         raise _foreign("it is not one that a list gave") from None
 
@@ -174,14 +211,22 @@ def encode(order: Order, key: Sequence[object]) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decode(cursor: str, order: Order, types: Sequence[type] = (bool, object, str)) -> list[Any]:
+def decode(
+    cursor: str, order: Order, types: Sequence[type] = (bool, object, str)
+) -> list[Any]:
     """Raises BadInput for what is none of ours, or belongs to a list in another order."""
     try:
         text = cursor.partition(MARK)[0]
-        made_for, *key = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
+        made_for, *key = json.loads(
+            base64.b64decode(
+                text + "=" * (-len(text) % 4), altchars=b"-_", validate=True
+            )
+        )
     except (ValueError, TypeError, RecursionError):
         raise _foreign("it is not one that a list gave") from None
-    fits = len(key) == len(types) and all(isinstance(one, kind) for one, kind in zip(key, types, strict=True))
+    fits = len(key) == len(types) and all(
+        isinstance(one, kind) for one, kind in zip(key, types, strict=True)
+    )
     if not fits or isinstance(key[1] if len(key) > 1 else "", list | dict):
         raise _foreign("it is not one that a list gave")
     if made_for != str(order):

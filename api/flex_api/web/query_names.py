@@ -1,7 +1,8 @@
-"""Which parameters an address takes: one that nobody knows is an error, and not a wish that is quietly not met.
+"""Which parameters an address takes: one that nobody knows is an error, and not a wish that is
+quietly not met.
 
-In goes a request that has found its route; nothing comes out but a refusal. A page that is given the whole request
-looks at its query by itself.
+In goes a request that has found its route; nothing comes out but a refusal. A page that is given
+the whole request looks at its query by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def refuse_unknown(request: Request) -> None:
     if is_page and route.dependant.request_param_name:
         return
     there = _names_of(route.dependant)
-    if unknown := sorted(set(request.query_params) - there - ({DONE} if is_page else set())):
+    if unknown := sorted(
+        set(request.query_params) - there - ({DONE} if is_page else set())
+    ):
         raise BadInput(
             f"the parameter {unknown[0][:100]!r}",
             f"there are {', '.join(sorted(there)) or 'none'} here",

@@ -1,7 +1,8 @@
 """Answers that many ask for alike, given again as long as nobody has written to the store.
 
-In goes a request whose caller is known; what goes out is what the route said last, where it would say the same again. A
-view of what is known (views.py) spares reading the store; this spares all the rest.
+In goes a request whose caller is known; what goes out is what the route said last, where it would
+say the same again. A view of what is known (views.py) spares reading the store; this spares all the
+rest.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from flex_api.access import Caller
 from flex_api.web.answers import matches
 
 # What is made of the store, the settings and the time, and of nothing else.
-STORED = re.compile(r"/api/v1/(sites|nodes|plans|partitions)(/[^/]+)?|/api/v1/(pins|runs|audit|jobs|freeze)")
-# A wish begins, a freeze ends and a job's process dies without a word to the store: seen so late at most.
+STORED = re.compile(
+    r"/api/v1/(sites|nodes|plans|partitions)(/[^/]+)?|/api/v1/(pins|runs|audit|jobs|freeze)"
+)
+# A wish begins, a freeze ends and a job's process dies without a word to the store: seen so late at
+# most.
 TRUST = 1.0
 # What is remembered stays under 32 MiB.
 MOST, LARGEST = 1000, 2**15
@@ -71,7 +75,9 @@ class Kept:
                 # Copied: who sends it on adds what belongs to this one request.
                 seen.append({**message, "headers": list(message.get("headers", ()))})
             if len(seen) == 2 and _is_whole(*seen):
-                self._keep(key, Answer(stamp, made, scope.get("route"), seen[0], message))
+                self._keep(
+                    key, Answer(stamp, made, scope.get("route"), seen[0], message)
+                )
             await send(message)
 
         return noticed
@@ -84,8 +90,14 @@ class Kept:
 
 
 def _key(scope: Scope) -> Key | None:
-    """None for what is asked of the route each time, as by who may not read it: a role alone opens nothing."""
-    if scope["type"] != "http" or scope["method"] != "GET" or not STORED.fullmatch(scope["path"]):
+    """None for what is asked of the route each time, as by who may not read it: a role alone opens
+    nothing.
+    """
+    if (
+        scope["type"] != "http"
+        or scope["method"] != "GET"
+        or not STORED.fullmatch(scope["path"])
+    ):
         return None
     caller: Caller | None = scope["state"]["caller"]
     if caller is None or not caller.may("viewer"):
@@ -99,7 +111,12 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
 
 def _is_whole(start: Message, body: Message) -> bool:
     tagged = any(name == b"etag" for name, _ in start["headers"])
-    return start["status"] == 200 and tagged and not body.get("more_body") and len(body.get("body", b"")) <= LARGEST
+    return (
+        start["status"] == 200
+        and tagged
+        and not body.get("more_body")
+        and len(body.get("body", b"")) <= LARGEST
+    )
 
 
 def _again(known: Answer, given: bytes) -> tuple[Message, Message]:
@@ -108,5 +125,10 @@ def _again(known: Answer, given: bytes) -> tuple[Message, Message]:
     tag = next(value for name, value in headers if name == b"etag")
     if not matches(given.decode("latin-1"), tag.decode("latin-1")):
         return {**known.start, "headers": list(headers)}, known.body
-    spared = [(name, value) for name, value in headers if not name.startswith(b"content-")]
-    return {**known.start, "status": 304, "headers": spared}, {"type": "http.response.body", "body": b""}
+    spared = [
+        (name, value) for name, value in headers if not name.startswith(b"content-")
+    ]
+    return {**known.start, "status": 304, "headers": spared}, {
+        "type": "http.response.body",
+        "body": b"",
+    }

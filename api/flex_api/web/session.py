@@ -1,6 +1,8 @@
-"""What a route is given: who asks, the store in their name, and the world that the verbs of the command line work in.
+"""What a route is given: who asks, the store in their name, and the world that the verbs of the
+command line work in.
 
-A route says in its own signature which role it takes: `desk: Operator` lets in operators and whoever may do more.
+A route says in its own signature which role it takes: `desk: Operator` lets in operators and
+whoever may do more.
 """
 
 from __future__ import annotations
@@ -89,7 +91,8 @@ def world(house: House, store: Store) -> World:
     )
 
 
-# Not coroutines for what they wait for, which is nothing: the framework would give each plain function a thread.
+# Not coroutines for what they wait for, which is nothing: the framework would give each plain
+# function a thread.
 def _desk(role: Role) -> Callable[[Request], Awaitable[Desk]]:
     async def desk(request: Request) -> Desk:
         caller: Caller | None = request.state.caller
@@ -124,7 +127,9 @@ Admin = Annotated[Desk, Depends(_desk("admin"))]
 
 
 def in_turn(takes_long: Callable[[Request], bool]) -> Any:
-    """One such answer at a time, of a route that has quick ones, too. Any: what the framework calls a dependency."""
+    """One such answer at a time, of a route that has quick ones, too. Any: what the framework calls
+    a dependency.
+    """
 
     async def turn(request: Request) -> AsyncIterator[None]:
         caller: Caller | None = request.state.caller
@@ -139,7 +144,9 @@ def in_turn(takes_long: Callable[[Request], bool]) -> Any:
 
 
 # What a dry run would come to takes long; what is only written down does not.
-DRY_IN_TURN = in_turn(lambda request: request.query_params.get("dry_run", "") not in ("", "false"))
+DRY_IN_TURN = in_turn(
+    lambda request: request.query_params.get("dry_run", "") not in ("", "false")
+)
 
 
 async def _node_or_viewer(request: Request, node: str) -> Desk:

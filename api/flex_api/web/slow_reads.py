@@ -1,7 +1,8 @@
-"""Reads that take long, one at a time in each process; who has waited too long for his turn is told to ask again.
+"""Reads that take long, one at a time in each process; who has waited too long for his turn is told
+to ask again.
 
-In goes who asks; nothing comes out but a refusal. Who had an answer that took long waits as long before the next one,
-so that no token, whatever it may read, keeps all processors busy.
+In goes who asks; nothing comes out but a refusal. Who had an answer that took long waits as long
+before the next one, so that no token, whatever it may read, keeps all processors busy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass, field
 from flex.errors import TooMany
 from flex.model.consent import Stop
 
-# Seconds: what takes less is no burden; how long somebody waits for his turn, and how often he looks.
+# Seconds: what takes less is no burden; how long somebody waits for his turn, and how often he
+# looks.
 SHORT, PATIENCE, LOOK = 2.0, 5.0, 0.02
 # More callers than anybody has.
 MOST = 10_000
@@ -31,7 +33,9 @@ class Turns:
 
     @asynccontextmanager
     async def take_turn(self, caller: str) -> AsyncIterator[None]:
-        """Raises TooMany. Waiting takes no thread: there would be none left for what is answered at once."""
+        """Raises TooMany. Waiting takes no thread: there would be none left for what is answered at
+        once.
+        """
         asked = self.ticks()
         while not self._free(caller, asked):
             await asyncio.sleep(LOOK)
@@ -44,7 +48,9 @@ class Turns:
                 self._rest(caller, took)
 
     def _free(self, caller: str, asked: float) -> bool:
-        """Whether it is this caller's turn, which he has then. Raises TooMany where that would take too long."""
+        """Whether it is this caller's turn, which he has then. Raises TooMany where that would take
+        too long.
+        """
         moment = self.ticks()
         until, patient = self.rests.get(caller, moment), asked + PATIENCE
         if until > patient:
@@ -68,5 +74,13 @@ def _too_soon(seconds: float, answer: str) -> TooMany:
         kept="nothing was read or changed",
         advice=f"ask again in {math.ceil(seconds)} s, as `Retry-After` says",
         seconds=seconds,
-        stops=[Stop("turns", "one at a time, in turn", answer, "it takes long", f"wait {math.ceil(seconds)} s")],
+        stops=[
+            Stop(
+                "turns",
+                "one at a time, in turn",
+                answer,
+                "it takes long",
+                f"wait {math.ceil(seconds)} s",
+            )
+        ],
     )

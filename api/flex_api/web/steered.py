@@ -1,7 +1,8 @@
-"""How requests are routed, for lists, pages, metrics and nodes that fetch their files alike: worked out once for each
-state of what it is made from.
+"""How requests are routed, for lists, pages, metrics and nodes that fetch their files alike: worked
+out once for each state of what it is made from.
 
-In go a desk and, where one is meant, a plan that comes. What HAProxy does is not known here: distributors.py asks.
+In go a desk and, where one is meant, a plan that comes. What HAProxy does is not known here:
+distributors.py asks.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Steered:
 
 def routing_of(desk: Desk, coming: str = "") -> Steered:
     which = _which(desk, coming)
-    return desk.views.few(f"steered {_state(desk, which)}", FACTS, lambda: _routing_of(desk, which), _rows)
+    return desk.views.few(
+        f"steered {_state(desk, which)}", FACTS, lambda: _routing_of(desk, which), _rows
+    )
 
 
 def _routing_of(desk: Desk, which: Between) -> Steered:
@@ -59,16 +62,27 @@ def files(desk: Desk, node: str) -> dict[str, str]:
 
 
 def wrong_names(desk: Desk) -> list[str]:
-    return desk.views.of("misnamed", FACTS, lambda: misnamed_sites(desk.settings, desk.house.store))
+    return desk.views.of(
+        "misnamed", FACTS, lambda: misnamed_sites(desk.settings, desk.house.store)
+    )
 
 
 def _which(desk: Desk, coming: str = "") -> Between:
-    return steering.between(desk.settings, desk.house.store.in_force(), desk.views.headlines(), desk.now, coming)
+    return steering.between(
+        desk.settings,
+        desk.house.store.in_force(),
+        desk.views.headlines(),
+        desk.now,
+        coming,
+    )
 
 
 def _state(desk: Desk, which: Between) -> str:
     """What it is made from, as far as no note tells."""
     listed = desk.settings.ingest.sites_file
     written = listed.stat().st_mtime_ns if listed and listed.exists() else 0
-    slots = frozenset((site, *sorted(given.items())) for site, given in desk.house.store.slots().items())
+    slots = frozenset(
+        (site, *sorted(given.items()))
+        for site, given in desk.house.store.slots().items()
+    )
     return f"{which.wanted} {which.before} {written} {hash(slots)}"

@@ -1,7 +1,8 @@
-"""How long answers take, as a histogram that Prometheus reads: by route, method and class of status.
+"""How long answers take, as a histogram that Prometheus reads: by route, method and class of
+status.
 
-Counted in the process that answers; where several do (`api.workers`), each has figures of its own, told apart by
-`process`. What a stream of events lasts is no latency and is left out.
+Counted in the process that answers; where several do (`api.workers`), each has figures of its own,
+told apart by `process`. What a stream of events lasts is no latency and is left out.
 """
 
 from __future__ import annotations
@@ -20,27 +21,41 @@ Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Timing:
-    """For each kind of request how many took how long, the last place for those over every bound, and their sum."""
+    """For each kind of request how many took how long, the last place for those over every bound,
+    and their sum.
+    """
 
     counts: dict[Key, list[int]] = field(default_factory=dict)
     sums: dict[Key, float] = field(default_factory=dict)
 
     def took(self, route: str, method: str, status: int, seconds: float) -> None:
         key = (route, method, f"{status // 100}xx")
-        self.counts.setdefault(key, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+        self.counts.setdefault(key, [0] * (len(BOUNDS) + 1))[
+            bisect_left(BOUNDS, seconds)
+        ] += 1
         self.sums[key] = self.sums.get(key, 0.0) + seconds
 
     def text(self) -> str:
         if not self.counts:
             return ""
-        return f"# HELP {NAME} How long answers took.\n# TYPE {NAME} histogram\n" + "".join(self._lines())
+        return (
+            f"# HELP {NAME} How long answers took.\n# TYPE {NAME} histogram\n"
+            + "".join(self._lines())
+        )
 
     def _lines(self) -> Iterator[str]:
         # Copied: another thread may be counting meanwhile.
         for key, counts in sorted(dict(self.counts).items()):
             route, method, status = key
-            labels = {"route": route, "method": method, "status": status, "process": str(os.getpid())}
-            for bound, count in zip((*map(str, BOUNDS), "+Inf"), _rising(counts), strict=True):
+            labels = {
+                "route": route,
+                "method": method,
+                "status": status,
+                "process": str(os.getpid()),
+            }
+            for bound, count in zip(
+                (*map(str, BOUNDS), "+Inf"), _rising(counts), strict=True
+            ):
                 yield f"{NAME}_bucket{label_text({**labels, 'le': bound})} {count}\n"
             yield f"{NAME}_sum{label_text(labels)} {self.sums[key]:.6g}\n"
             yield f"{NAME}_count{label_text(labels)} {sum(counts)}\n"

@@ -1,6 +1,8 @@
-"""What many requests read alike: made once for each state of the store, whoever changed it and from which process.
+"""What many requests read alike: made once for each state of the store, whoever changed it and from
+which process.
 
-Every change that shows is in the audit log, so the number of the last entry of its kind says whether a view holds.
+Every change that shows is in the audit log, so the number of the last entry of its kind says
+whether a view holds.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ PLANS = ("plan.propose", "plan.update", "plan.settle")
 RUNS = ("run.begin", "run.end")
 SITES = ("profiles.put", "plan.settle")
 
-# How many plans, and how many placements, one process remembers; and how many rows the several of a kind have in all.
+# How many plans, and how many placements, one process remembers; and how many rows the several of a
+# kind have in all.
 FEW, ROWS = 4, 300_000
 
 
@@ -77,7 +80,9 @@ class Views:
             return cast(View, held.value)
 
     def lately(self, name: str, seconds: float, make: Callable[[], View]) -> View:
-        """What no store knows, made anew when it is so old. One request makes it, the others wait for that."""
+        """What no store knows, made anew when it is so old. One request makes it, the others wait
+        for that.
+        """
         held = self.held.setdefault(name, Keeping())
         with held.lock:
             if held.version < 0 or self.ticks() - held.made > seconds:
@@ -87,20 +92,30 @@ class Views:
     def pins(self) -> dict[str, Pin]:
         """By site the wish as it is now, or the first where none holds."""
         now = datetime.now(UTC)
-        return {site: next(iter(campaigns.in_force(pins, now)), pins[0]) for site, pins in self.wishes().items()}
+        return {
+            site: next(iter(campaigns.in_force(pins, now)), pins[0])
+            for site, pins in self.wishes().items()
+        }
 
     def wishes(self) -> dict[str, tuple[Pin, ...]]:
         """Every wish by its site, the standing one first."""
         return self.of("pins", PINS, self._wishes)
 
     def _wishes(self) -> dict[str, tuple[Pin, ...]]:
-        return {site: tuple(pins) for site, pins in groupby(self.store.pins(), lambda pin: pin.site)}
+        return {
+            site: tuple(pins)
+            for site, pins in groupby(self.store.pins(), lambda pin: pin.site)
+        }
 
     def headlines(self) -> tuple[Headline, ...]:
         return self.of("headlines", PLANS, self.store.headlines)
 
     def catalogue(self) -> Catalogue:
-        return self.of("catalogue", SITES, lambda: catalogue(self.store.profiles(), self.store.placement()[1]))
+        return self.of(
+            "catalogue",
+            SITES,
+            lambda: catalogue(self.store.profiles(), self.store.placement()[1]),
+        )
 
     def nodes_view(self) -> Carried:
         return self.of("carried", IN_FORCE, self._nodes_view)
@@ -125,14 +140,23 @@ class Views:
 
     def plan(self, plan_id: str) -> Plan:
         """One of the few that were read last."""
-        return self.few(f"plan {plan_id}", PLANS, lambda: self.store.plan(plan_id), _rows)
+        return self.few(
+            f"plan {plan_id}", PLANS, lambda: self.store.plan(plan_id), _rows
+        )
 
     def plan_output(self, plan_id: str) -> PlanOutput:
         """The same as it is answered: of a first night that takes longer than everything else."""
-        return self.few(f"told {plan_id}", PLANS, lambda: present.plan_output(self.plan(plan_id)), _told_rows)
+        return self.few(
+            f"told {plan_id}",
+            PLANS,
+            lambda: present.plan_output(self.plan(plan_id)),
+            _told_rows,
+        )
 
     def placement(self, plan_id: str) -> pd.DataFrame:
-        return self.few(f"placement {plan_id}", PLANS, lambda: self.store.placement_of(plan_id), len)
+        return self.few(
+            f"placement {plan_id}", PLANS, lambda: self.store.placement_of(plan_id), len
+        )
 
     def warm(self) -> None:
         """Make beforehand what most pages are made from, so that nobody waits for it after a night."""
@@ -143,7 +167,13 @@ class Views:
         if base := self.base()[0]:
             self.plan_output(base)
 
-    def few(self, name: str, actions: tuple[str, ...], make: Callable[[], View], rows: Callable[[View], int]) -> View:
+    def few(
+        self,
+        name: str,
+        actions: tuple[str, ...],
+        make: Callable[[], View],
+        rows: Callable[[View], int],
+    ) -> View:
         """One of the few of its kind, which is the first word of the name, that were read last."""
         found = self.of(name, actions, make)
         if (held := self.held.get(name)) is not None:
@@ -154,7 +184,11 @@ class Views:
     def _let_go(self, name: str) -> None:
         """Of the oldest of its kind, where they are more than few or too large together."""
         kind = name.partition(" ")[0]
-        alike = {one: held.rows for one, held in list(self.held.items()) if one.partition(" ")[0] == kind}
+        alike = {
+            one: held.rows
+            for one, held in list(self.held.items())
+            if one.partition(" ")[0] == kind
+        }
         for one in [one for one in alike if one != name]:
             if len(alike) <= FEW and sum(alike.values()) <= ROWS:
                 return

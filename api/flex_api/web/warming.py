@@ -1,6 +1,7 @@
 """Keeps what pages are made from as new as the store is, before anybody asks for it.
 
-In go views; a thread looks every second whether something has changed. It ends with the application.
+In go views; a thread looks every second whether something has changed. It ends with the
+application.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def warming(views: Views) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         over = threading.Event()
-        thread = threading.Thread(target=_keep_warm, args=(views, over), name="warming", daemon=True)
+        thread = threading.Thread(
+            target=_keep_warm, args=(views, over), name="warming", daemon=True
+        )
         thread.start()
         yield
         over.set()

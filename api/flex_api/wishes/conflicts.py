@@ -1,7 +1,8 @@
-"""Whether a wish can be kept beside all others, at every moment at which it holds; and if not, beside which of them.
+"""Whether a wish can be kept beside all others, at every moment at which it holds; and if not,
+beside which of them.
 
-In go the facts of the cluster, a wish and those of others; nothing comes out but a refusal. Campaigns count as they lie
-on top of what stands (flex/wishes/campaigns.py).
+In go the facts of the cluster, a wish and those of others; nothing comes out but a refusal.
+Campaigns count as they lie on top of what stands (flex/wishes/campaigns.py).
 """
 
 from __future__ import annotations
@@ -40,20 +41,31 @@ def refuse(world: World, facts: Facts, wanted: Pin) -> None:
 
 
 def _near(wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
-    """The wishes that have to do with it: of its own site, and of all tied to that, over however many others."""
+    """The wishes that have to do with it: of its own site, and of all tied to that, over however
+    many others.
+    """
     reached, left = {wanted.site, *wanted.together, *wanted.apart}, list(others)
     found: list[Pin] = []
-    while tied := [one for one in left if reached & {one.site, *one.together, *one.apart}]:
+    while tied := [
+        one for one in left if reached & {one.site, *one.together, *one.apart}
+    ]:
         found += tied
         left = [one for one in left if one not in tied]
-        reached.update(site for one in tied for site in (one.site, *one.together, *one.apart))
+        reached.update(
+            site for one in tied for site in (one.site, *one.together, *one.apart)
+        )
     return found
 
 
 def _moments(wanted: Pin, near: Iterable[Pin], now: datetime) -> list[datetime]:
     """When it begins, and when anything near it begins or ends while it holds."""
     begins, ends = max(wanted.since or now, now), wanted.until or FAR
-    turns = {moment for one in near for moment in (one.since, one.until) if moment and begins < moment < ends}
+    turns = {
+        moment
+        for one in near
+        for moment in (one.since, one.until)
+        if moment and begins < moment < ends
+    }
     return [begins, *sorted(turns)]
 
 
@@ -67,12 +79,15 @@ def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -
         f"the pin on {wanted.site}",
         f"it cannot be kept beside the wish for {named}: {'; '.join(stopped)}",
         kept="nothing was changed",
-        advice=f"ask for less, or take one of them back: flex sites unpin {conflict[0].site if conflict else 'SITE'}",
+        advice="ask for less, or take one of them back: flex sites unpin "
+        f"{conflict[0].site if conflict else 'SITE'}",
     )
 
 
 def _conflict(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
-    """All that must give way: the fewest that stop it, then those of the rest that stop it still, and so on."""
+    """All that must give way: the fewest that stop it, then those of the rest that stop it still,
+    and so on.
+    """
     found, left = list[Pin](), list(others)
     while _what_would_stop(facts, wanted, left):
         few = list(left)
@@ -89,7 +104,9 @@ def _conflict(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
 
 def _what_would_stop(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
     """What would be suspended by it, its own included."""
-    before, after = (set(_suspended_wishes(facts, pins)) for pins in (others, (*others, wanted)))
+    before, after = (
+        set(_suspended_wishes(facts, pins)) for pins in (others, (*others, wanted))
+    )
     return sorted(after - before)
 
 

@@ -1,4 +1,5 @@
-"""Why a site is where it is, or will be, and where else it could be: as the last plan that waits has it, or as it is.
+"""Why a site is where it is, or will be, and where else it could be: as the last plan that waits
+has it, or as it is.
 
 In go the facts of the next plan and what is planned already; nothing is solved again.
 """
@@ -36,26 +37,57 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     problem = planning.build(facts, world.rules)
     if site not in problem.sites:
         raise unknown_site(site, problem.sites)
-    waiting = [one for one in world.store.plans(1) if one.state == "proposed" and one.base == facts.base]
+    waiting = [
+        one
+        for one in world.store.plans(1)
+        if one.state == "proposed" and one.base == facts.base
+    ]
     plan = waiting[0].id if waiting else facts.base
-    rows = rows_of(problem, world.store.placement_of(waiting[0].id)) if waiting else problem.old
-    position, made = problem.sites.index(site), waiting[0] if waiting else _in_force(world, facts.base)
-    edit = next((one for one in made.said.edits if one.name == name_of(site)), None) if made else None
+    rows = (
+        rows_of(problem, world.store.placement_of(waiting[0].id))
+        if waiting
+        else problem.old
+    )
+    position, made = (
+        problem.sites.index(site),
+        waiting[0] if waiting else _in_force(world, facts.base),
+    )
+    edit = (
+        next((one for one in made.said.edits if one.name == name_of(site)), None)
+        if made
+        else None
+    )
     return ExplainOutput(
         site=site,
         plan=plan,
-        nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
+        nodes=[
+            problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()
+        ],
         replicas=int(problem.replicas[position]),
-        asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
+        asks_units=dict(
+            zip(problem.dimensions, problem.load[position].tolist(), strict=True)
+        ),
         reasons=[
-            *(_put_off(move) for move in (made.put_off if made else ()) if move.site == site),
+            *(
+                _put_off(move)
+                for move in (made.put_off if made else ())
+                if move.site == site
+            ),
             *(_as_planned(waiting[0], site) if waiting else ()),
-            *([of_edit(edit)] if edit else _stays(problem, rows, position, _stopped(made, facts.guard, site))),
-            *_rules_that_keep(facts.guard, decide.sites_with_spare_nodes(problem).get(site, 0), site),
+            *(
+                [of_edit(edit)]
+                if edit
+                else _stays(problem, rows, position, _stopped(made, facts.guard, site))
+            ),
+            *_rules_that_keep(
+                facts.guard, decide.sites_with_spare_nodes(problem).get(site, 0), site
+            ),
             *_given_way(kept.suspended, site),
         ],
         # Nowhere else while it is left alone.
-        others=[] if edit else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+        others=[]
+        if edit
+        else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         edited=present.edit_row(edit) if edit else None,
     )
 
@@ -67,12 +99,17 @@ def _as_planned(made: Plan, site: str) -> Iterator[str]:
             yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
 
 
-def _stays(problem: Problem, rows: Ints, site: int, stops: Iterator[str]) -> Iterator[str]:
+def _stays(
+    problem: Problem, rows: Ints, site: int, stops: Iterator[str]
+) -> Iterator[str]:
     stopped = "; ".join(stops)
     before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
     for node in rows[rows[:, 0] == site, 1].tolist():
         if node in before:
-            yield f"stays on {problem.nodes[node]}: {explain.stays(problem, rows, site, node, stopped)}"
+            yield (
+                f"stays on {problem.nodes[node]}: "
+                f"{explain.stays(problem, rows, site, node, stopped)}"
+            )
 
 
 def _in_force(world: World, base: str) -> Plan | None:
@@ -80,12 +117,14 @@ def _in_force(world: World, base: str) -> Plan | None:
 
 
 def _put_off(move: Move) -> str:
-    return f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
+    return (
+        f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
+    )
 
 
 def _stopped(made: Plan | None, guard: Guard, site: str) -> Iterator[str]:
-    """The rules without which the site would move, as was found when the plan was made; limits of a night have their
-    own sentence.
+    """The rules without which the site would move, as was found when the plan was made; limits of a
+    night have their own sentence.
     """
     why = {each.rule: each.sites[site] for each in guard.resting if site in each.sites}
     put_off = made is not None and any(move.site == site for move in made.put_off)
@@ -98,19 +137,34 @@ def _rule(stop: Stop, rests: str) -> str:
     if rests:
         return f"{rests}: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
     if stop.until:
-        return f"it rests, or makes room for one that does: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
+        return (
+            f"it rests, or makes room for one that does: {stop.rule} is "
+            f"{stop.limit} (past it: {stop.way_past})"
+        )
     return stop.sentence
 
 
 def _rules_that_keep(guard: Guard, count: int, site: str) -> list[str]:
     """By which rule it keeps more nodes than it needs; nothing where it does not."""
-    rules = [f"{each.rule} is {each.limit}" for each in guard.resting if 0 < count <= each.needed.get(site, 0)]
-    return [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"] if rules else []
+    rules = [
+        f"{each.rule} is {each.limit}"
+        for each in guard.resting
+        if 0 < count <= each.needed.get(site, 0)
+    ]
+    return (
+        [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"]
+        if rules
+        else []
+    )
 
 
 def _given_way(suspended: Sequence[str], site: str) -> list[str]:
     """What of the site's own wish cannot be kept now; each is told after the name of its site."""
-    return [f"its wish gives way: {why}" for why in suspended if why.partition(" (")[0] == site]
+    return [
+        f"its wish gives way: {why}"
+        for why in suspended
+        if why.partition(" (")[0] == site
+    ]
 
 
 def _row(other: Other) -> OtherRow:

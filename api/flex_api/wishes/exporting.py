@@ -1,7 +1,7 @@
 """A plan for other tools, zone by zone: what they are to write, and what has to be so when they do.
 
-In go a plan and the zones that are wanted of it; out comes what flex_dns makes texts of. Nothing is changed; for a
-script the name servers are asked whether another controller holds a zone.
+In go a plan and the zones that are wanted of it; out comes what flex_dns makes texts of. Nothing is
+changed; for a script the name servers are asked whether another controller holds a zone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,13 @@ def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
     ttl = _ttl_of(plan, world.settings.dns.ttl)
-    said = verify.wanted_records(plan, world.store.placement_of(plan.id), world.nodes, ttl)
-    found = {one.zone: wanted_zone(one, said[one.zone], claim, ttl) for one in plan.zone_plans}
+    said = verify.wanted_records(
+        plan, world.store.placement_of(plan.id), world.nodes, ttl
+    )
+    found = {
+        one.zone: wanted_zone(one, said[one.zone], claim, ttl)
+        for one in plan.zone_plans
+    }
     asked = [f"{name.lower().rstrip('.')}." for name in only]
     for name in asked:
         if name not in found:
@@ -41,18 +46,31 @@ def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
 
 
 def _ttl_of(plan: Plan, default: int) -> int:
-    """That of the settings by which the plan was made, as far as it changes anything: not what they say by now."""
-    ttls = Counter(one.after.ttl for made in plan.zone_plans for one in made.changes if one.after)
+    """That of the settings by which the plan was made, as far as it changes anything: not what they
+    say by now.
+    """
+    ttls = Counter(
+        one.after.ttl for made in plan.zone_plans for one in made.changes if one.after
+    )
     return next((ttl for ttl, _ in ttls.most_common(1)), default)
 
 
 def with_controller(world: World, given: Sequence[Wanted]) -> list[Wanted]:
-    """The same; those of their zones that no controller holds yet are marked. Raises Refused where another one does."""
+    """The same; those of their zones that no controller holds yet are marked. Raises Refused where
+    another one does.
+    """
     said = {
-        zone: by for primary in world.settings.dns.primaries for zone, by in _controllers(world, primary, given).items()
+        zone: by
+        for primary in world.settings.dns.primaries
+        for zone, by in _controllers(world, primary, given).items()
     }
     return [
-        replace(one, is_free=not said.get(one.zone_plan.zone, "-"), claim=_claim_held(one.claim, said)) for one in given
+        replace(
+            one,
+            is_free=not said.get(one.zone_plan.zone, "-"),
+            claim=_claim_held(one.claim, said),
+        )
+        for one in given
     ]
 
 
@@ -60,11 +78,15 @@ def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
     return replace(claim, held={zone: by for zone, by in said.items() if by})
 
 
-def _controllers(world: World, primary: Primary, given: Sequence[Wanted]) -> dict[str, str]:
+def _controllers(
+    world: World, primary: Primary, given: Sequence[Wanted]
+) -> dict[str, str]:
     """Us, as the record of each of its zones says it; empty for one that nobody holds."""
     its = [one.zone_plan.zone for one in given if one.zone_plan.zone in primary.zones]
     if not its:
         return {}
     server = wiring.server(world.settings, primary)
     with Session(server) as session:
-        return fence.ours(session, server, its, wiring.controller(world.settings, world.store))
+        return fence.ours(
+            session, server, its, wiring.controller(world.settings, world.store)
+        )

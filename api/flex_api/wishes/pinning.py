@@ -1,7 +1,8 @@
 """Wishes for sites, made and taken back: what the command line and the REST API both call.
 
-In go a world and a pin; what cannot be kept is refused here, when it is wished for, and never later: a pin that is in
-the store is kept by the plans as far as it can be (flex/wishes/possible.py).
+In go a world and a pin; what cannot be kept is refused here, when it is wished for, and never
+later: a pin that is in the store is kept by the plans as far as it can be
+(flex/wishes/possible.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ LIGHTEST, HEAVIEST = 0.1, 100.0
 
 
 def pin(world: World, wanted: Pin, *, dry_run: bool = False) -> None:
-    """Keep the wish from the next plan on. Raises BadInput, Unknown or Infeasible, naming what it conflicts with."""
+    """Keep the wish from the next plan on. Raises BadInput, Unknown or Infeasible, naming what it
+    conflicts with.
+    """
     _refuse_meaningless(world, wanted)
     refuse_impossible(world, wanted)
     if not dry_run:
@@ -34,9 +37,16 @@ def pin(world: World, wanted: Pin, *, dry_run: bool = False) -> None:
 
 
 def beside(store: Store, wanted: Pin) -> Pin:
-    """A wish with an end takes no place of one without: it is a campaign on top of that, called after its end."""
+    """A wish with an end takes no place of one without: it is a campaign on top of that, called
+    after its end.
+    """
     standing = store.pin(wanted.site)
-    if wanted.until is None or wanted.campaign or standing is None or standing.until is not None:
+    if (
+        wanted.until is None
+        or wanted.campaign
+        or standing is None
+        or standing.until is not None
+    ):
         return wanted
     return replace(wanted, campaign=until_text(wanted.until))
 
@@ -46,9 +56,13 @@ def until_text(until: datetime) -> str:
 
 
 def unpin(world: World, site: str, campaign: str = "", *, dry_run: bool = False) -> Pin:
-    """The pin that was taken back; the only one of the site when no campaign is named. Raises BadInput for none."""
+    """The pin that was taken back; the only one of the site when no campaign is named. Raises
+    BadInput for none.
+    """
     pins = [pin for pin in world.store.pins() if pin.site == site]
-    found = [pin for pin in pins if pin.campaign == campaign] or ([] if campaign else pins)
+    found = [pin for pin in pins if pin.campaign == campaign] or (
+        [] if campaign else pins
+    )
     if len(found) != 1:
         raise _not_pinned(world, site, campaign, pins)
     if not dry_run:
@@ -61,14 +75,20 @@ def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadI
     of_site = f"its campaigns are {', '.join(pin.campaign or 'the standing wish' for pin in pins)}"
     return BadInput(
         f"unpinning {site!r}{f' from the campaign {campaign}' if campaign else ''}",
-        of_site if pins else f"there is no pin on it; pinned are {some(sites) or 'no sites'}",
+        of_site
+        if pins
+        else f"there is no pin on it; pinned are {some(sites) or 'no sites'}",
         kept="nothing was changed",
-        advice="name one with --campaign" if pins else "`flex sites list` shows every pin",
+        advice="name one with --campaign"
+        if pins
+        else "`flex sites list` shows every pin",
     )
 
 
 def refuse_impossible(world: World, wanted: Pin) -> None:
-    """Building the next problem with this pin in it says what is wrong with it; so do the wishes that it would stop."""
+    """Building the next problem with this pin in it says what is wrong with it; so do the wishes
+    that it would stop.
+    """
     facts = nightly.facts(world, replayed=False)
     if wanted.excluded:
         _refuse_unknown(facts, wanted.site)
@@ -83,26 +103,46 @@ def _refuse_unknown(facts: Facts, site: str) -> None:
 
 def _refuse_meaningless(world: World, wanted: Pin) -> None:
     if wanted.site in (*wanted.together, *wanted.apart):
-        raise _bad(wanted, "it names the site itself as one to be with, or apart from", "leave it out of the list")
+        raise _bad(
+            wanted,
+            "it names the site itself as one to be with, or apart from",
+            "leave it out of the list",
+        )
     if wanted.campaign and wanted.until is None:
-        raise _bad(wanted, f"the campaign {wanted.campaign} has no end", "give --until; a standing wish needs none")
+        raise _bad(
+            wanted,
+            f"the campaign {wanted.campaign} has no end",
+            "give --until; a standing wish needs none",
+        )
     if not possible.asks(wanted):
         raise _bad(
             wanted,
             "it names no nodes, no number of replicas, no other sites, no weight and no class",
-            "give --nodes, --not-on, --min-replicas, --max-replicas, --together, --apart, --weight or --class",
+            "give --nodes, --not-on, --min-replicas, --max-replicas, --together, "
+            "--apart, --weight or --class",
         )
     if not LIGHTEST <= wanted.weight <= HEAVIEST:
         answer = f"a weight of {wanted.weight:g} is not between {LIGHTEST:g} and {HEAVIEST:g}"
         raise _bad(wanted, answer, "2 counts the site as twice as large as it is")
     if wanted.sla and wanted.sla not in world.settings.solver.classes:
         known = ", ".join(world.settings.solver.classes) or "none"
-        raise _bad(wanted, f"there is no class {wanted.sla!r}", f"classes are in [solver.classes]; there are: {known}")
-    if wanted.until and (wanted.until <= world.time_of_day() or (wanted.since and wanted.until <= wanted.since)):
         raise _bad(
-            wanted, f"its end, {words.when(wanted.until)}, is in the past or before it begins", "give a later end"
+            wanted,
+            f"there is no class {wanted.sla!r}",
+            f"classes are in [solver.classes]; there are: {known}",
+        )
+    if wanted.until and (
+        wanted.until <= world.time_of_day()
+        or (wanted.since and wanted.until <= wanted.since)
+    ):
+        raise _bad(
+            wanted,
+            f"its end, {words.when(wanted.until)}, is in the past or before it begins",
+            "give a later end",
         )
 
 
 def _bad(wanted: Pin, answer: str, advice: str) -> BadInput:
-    return BadInput(f"a pin on {wanted.site}", answer, kept="nothing was changed", advice=advice)
+    return BadInput(
+        f"a pin on {wanted.site}", answer, kept="nothing was changed", advice=advice
+    )

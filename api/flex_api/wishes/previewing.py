@@ -1,7 +1,9 @@
-"""What the next plan would do with a wish or a node as somebody only supposes it, beside what it would do without.
+"""What the next plan would do with a wish or a node as somebody only supposes it, beside what it
+would do without.
 
-In go a world and what is supposed; out comes how the two plans differ. Nothing is stored and no name server is asked.
-The search is that of previews (quick.py), and the limits of a night are not looked at.
+In go a world and what is supposed; out comes how the two plans differ. Nothing is stored and no
+name server is asked. The search is that of previews (quick.py), and the limits of a night are not
+looked at.
 """
 
 from __future__ import annotations
@@ -47,11 +49,19 @@ def of_pin(world: World, wanted: Pin) -> PreviewRow:
 def with_pin(world: World, wanted: Pin) -> Preview:
     """As it will be when the wish begins, where that is later."""
     now = world.clock()
-    return _preview(world, campaigns.in_force((*_others(world, wanted), wanted), max(wanted.since or now, now)))
+    return _preview(
+        world,
+        campaigns.in_force(
+            (*_others(world, wanted), wanted), max(wanted.since or now, now)
+        ),
+    )
 
 
 def without_pin(world: World, dropped: Pin) -> PreviewRow:
-    return _row(_preview(world, campaigns.in_force(_others(world, dropped), world.clock())), {dropped.site})
+    return _row(
+        _preview(world, campaigns.in_force(_others(world, dropped), world.clock())),
+        {dropped.site},
+    )
 
 
 def of_node(world: World, changed: Node) -> PreviewRow:
@@ -61,15 +71,22 @@ def of_node(world: World, changed: Node) -> PreviewRow:
 
 
 def of_failure(world: World, node: Node) -> PreviewRow:
-    """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is balanced."""
+    """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is
+    balanced.
+    """
     facts = failing.facts(world)
-    nodes = tuple(replace(one, state="down") if one.name == node.name else one for one in facts.nodes)
+    nodes = tuple(
+        replace(one, state="down") if one.name == node.name else one
+        for one in facts.nodes
+    )
     kept = possible.possible(facts.pins, set(facts.sites), nodes)
     failed = replace(facts, nodes=nodes, pins=kept.pins)
     problem = planning.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
     rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
-    before = score.balance_in_force(planning.build(replace(facts, pins=kept.pins), world.rules))
+    before = score.balance_in_force(
+        planning.build(replace(facts, pins=kept.pins), world.rules)
+    )
     moves = planning.moves(problem, rows, planning.because(failed))
     return _preview_row(moves, (), score.balance(problem, rows), before, {node.name})
 
@@ -83,7 +100,11 @@ def look_if_possible(look: Callable[[], PreviewRow]) -> Tried:
 
 
 def _others(world: World, mine: Pin) -> list[Pin]:
-    return [pin for pin in world.store.pins() if (pin.site, pin.campaign) != (mine.site, mine.campaign)]
+    return [
+        pin
+        for pin in world.store.pins()
+        if (pin.site, pin.campaign) != (mine.site, mine.campaign)
+    ]
 
 
 def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> Preview:
@@ -94,23 +115,37 @@ def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> P
 
 def _next(world: World, every: Facts) -> Supposed:
     rules = wiring.rules(world.settings, every.pins)
-    found = what_if.suppose(every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver))
+    found = what_if.suppose(
+        every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver)
+    )
     return replace(found, notes=(*found.notes, *other_names.not_followed(world)))
 
 
 def _row(found: Preview, names: Collection[str]) -> PreviewRow:
     without, with_it = found.without, found.with_it
-    told = _preview_row(with_it.moves, without.moves, with_it.after, without.after, names)
+    told = _preview_row(
+        with_it.moves, without.moves, with_it.after, without.after, names
+    )
     return told.model_copy(update={"notes": list(with_it.notes)})
 
 
 def _preview_row(
-    moves: Sequence[Move], anyhow: Sequence[Move], after: Balance, without: Balance, names: Collection[str]
+    moves: Sequence[Move],
+    anyhow: Sequence[Move],
+    after: Balance,
+    without: Balance,
+    names: Collection[str],
 ) -> PreviewRow:
     """Moves of the site that it is about, or from and to the node, come first; then the largest."""
     known = {(move.site, move.source, move.target) for move in anyhow}
     new = [move for move in moves if (move.site, move.source, move.target) not in known]
-    new.sort(key=lambda move: ({move.site, move.source, move.target}.isdisjoint(names), -move.cold_bytes, move.site))
+    new.sort(
+        key=lambda move: (
+            {move.site, move.source, move.target}.isdisjoint(names),
+            -move.cold_bytes,
+            move.site,
+        )
+    )
     return PreviewRow(
         moves=len(moves),
         moves_without=len(anyhow),

@@ -1,7 +1,8 @@
 """The solver of previews: somebody waits for the answer, and looks at it once.
 
-In goes the solver of the nights; out comes one that answers within seconds, with the bound that it knows of. A small
-cluster is still solved as at night; of a larger one a short search is enough to see what a wish or a lost node means.
+In goes the solver of the nights; out comes one that answers within seconds, with the bound that it
+knows of. A small cluster is still solved as at night; of a larger one a short search is enough to
+see what a wish or a lost node means.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from flex.placing.problem import Budget, Problem, Solution
 from flex.ports import Solver
 from flex_solver import SOLVERS
 
-# Sites times nodes up to which the nights' solver mostly has its proof in that many seconds; and steps of a search.
+# Sites times nodes up to which the nights' solver mostly has its proof in that many seconds; and
+# steps of a search.
 SMALL, SECONDS, STEPS = 2_000, 5.0, 50_000
 NOTE = "this is the answer of a short search: a night searches longer, and may move fewer sites"
 
@@ -25,8 +27,12 @@ def short(budget: Budget) -> Budget:
 
 def quick(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
-        asking = np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open)
-        found = (solver if asking <= SMALL else SOLVERS["local"])(problem, short(budget))
+        asking = np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(
+            problem.open
+        )
+        found = (solver if asking <= SMALL else SOLVERS["local"])(
+            problem, short(budget)
+        )
         return found if found.proven or found.note else replace(found, note=NOTE)
 
     return place

@@ -1,6 +1,8 @@
-"""What-if, the frontier, and two partitions side by side: what the command line and the REST API both show.
+"""What-if, the frontier, and two partitions side by side: what the command line and the REST API
+both show.
 
-In go a world and a question; out come output models. Nothing is stored, and no name server is asked.
+In go a world and a question; out come output models. Nothing is stored, and no name server is
+asked.
 """
 
 from __future__ import annotations
@@ -27,11 +29,19 @@ from flex_api.wishes.quick import quick, short
 from flex_solver import frontier
 
 
-def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -> WhatIfOutput:
+def what_if(
+    world: World, wanted: Supposition, *, with_frontier: bool = False
+) -> WhatIfOutput:
     """Raises Unknown, BadInput or Infeasible."""
     facts = nightly.facts(world)
-    found = suppose.suppose(facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch)
-    points = frontier.points(found.problem, short(world.rules.budget), [found.rows]) if with_frontier else ()
+    found = suppose.suppose(
+        facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch
+    )
+    points = (
+        frontier.points(found.problem, short(world.rules.budget), [found.rows])
+        if with_frontier
+        else ()
+    )
     found = replace(found, notes=(*found.notes, *other_names.not_followed(world)))
     return _output(found, facts.period, points)
 
@@ -49,7 +59,9 @@ def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfO
         proven_least=found.quality.proven,
         forecasts=foretold.rows(found.forecasts, period),
         requests_per_second=found.asked,
-        frontier=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
+        frontier=[
+            PointRow(moves=point.moves, worst_ratio=point.worst) for point in points
+        ],
         notes=list(found.notes),
     )
 
@@ -62,20 +74,31 @@ def with_pin(world: World, wanted: Pin) -> Preview:
 
 def without_node(world: World, node: str) -> Supposed:
     """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
-    found = suppose.suppose(nightly.facts(world), world.rules, Supposition(lost=(node,)), solver=quick(world.solver))
+    found = suppose.suppose(
+        nightly.facts(world),
+        world.rules,
+        Supposition(lost=(node,)),
+        solver=quick(world.solver),
+    )
     return replace(found, notes=(*found.notes, *other_names.not_followed(world)))
 
 
 def frontier_of(world: World) -> FrontierOutput:
-    """What more moves would buy tonight, from none to a partition from scratch, asked as the next plan will ask.
+    """What more moves would buy tonight, from none to a partition from scratch, asked as the next
+    plan will ask.
 
-    The plan that waits is one of the placements compared; no name server is asked for names that are not ours.
+    The plan that waits is one of the placements compared; no name server is asked for names that
+    are not ours.
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
     facts = replace(_possible(known), guard=recent.guard(world, known.period))
     asked = decide.resting(planning.build(facts, world.rules), facts.guard)
-    waiting = [one for one in world.store.plans(1, state="proposed") if one.base == facts.base]
-    planned = [problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting]
+    waiting = [
+        one for one in world.store.plans(1, state="proposed") if one.base == facts.base
+    ]
+    planned = [
+        problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting
+    ]
     points = frontier.points(asked, short(world.rules.budget), planned)
     return FrontierOutput(
         base=facts.base,
@@ -83,7 +106,9 @@ def frontier_of(world: World) -> FrontierOutput:
         trigger_ratio=world.settings.safety.trigger_imbalance,
         in_force_worst_ratio=score.balance_in_force(asked).worst,
         in_force_keeps_wishes=keeps_wishes(asked, asked.old),
-        items=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
+        items=[
+            PointRow(moves=point.moves, worst_ratio=point.worst) for point in points
+        ],
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
         plan_worst_ratio=waiting[0].after.worst if waiting else None,
@@ -92,13 +117,22 @@ def frontier_of(world: World) -> FrontierOutput:
 
 
 def _possible(facts: Facts) -> Facts:
-    return replace(facts, pins=possible.possible(facts.pins, set(facts.sites) - facts.fixed, facts.nodes).pins)
+    return replace(
+        facts,
+        pins=possible.possible(
+            facts.pins, set(facts.sites) - facts.fixed, facts.nodes
+        ).pins,
+    )
 
 
 def difference(world: World, one: str, other: str) -> DiffOutput:
-    """What differs between the partitions of two plans; "current" is the one in force. Raises Unknown."""
+    """What differs between the partitions of two plans; "current" is the one in force. Raises
+    Unknown.
+    """
     store = world.store
     ids = [store.in_force() if name == "current" else name for name in (one, other)]
     first, second = (differing.head(store, name) for name in ids)
-    found = differing.difference(first, second, (store.placement_of(first.id), store.placement_of(second.id)))
+    found = differing.difference(
+        first, second, (store.placement_of(first.id), store.placement_of(second.id))
+    )
     return DiffOutput(**found.fields(), items=found.rows_of(found.names))

@@ -1,8 +1,9 @@
-"""What the next plan makes of a node that was drained or taken back, and what is left to later ones: in sentences.
+"""What the next plan makes of a node that was drained or taken back, and what is left to later
+ones: in sentences.
 
-In go a world, in which the node is in its new state already, and the node's name. The search is that of previews
-(quick.py), under the rules and limits of a night. Nothing is stored and no name server is asked, so that sites which
-are not FLEX's to move count as if they were.
+In go a world, in which the node is in its new state already, and the node's name. The search is
+that of previews (quick.py), under the rules and limits of a night. Nothing is stored and no name
+server is asked, so that sites which are not FLEX's to move count as if they were.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from flex_api.wishes.quick import quick
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """How many sites come to a node, or leave it: with the next plan, and later; and the rules that have a part."""
+    """How many sites come to a node, or leave it: with the next plan, and later; and the rules that
+    have a part.
+    """
 
     now: int
     later: int
@@ -35,12 +38,18 @@ class Turn:
 
 
 def told(world: World, node: str) -> list[str]:
-    """Nothing where no partition is in force, or no plan could be made yet: then there is nothing to say."""
+    """Nothing where no partition is in force, or no plan could be made yet: then there is nothing
+    to say.
+    """
     state = next((one.state for one in world.nodes if one.name == node), None)
     if not world.store.in_force():
         return []
     try:
-        return list(_coming(world, node)) if state == "active" else list(_going(world, node))
+        return (
+            list(_coming(world, node))
+            if state == "active"
+            else list(_going(world, node))
+        )
     except (NoData, Infeasible):
         return []
     except FlexError as error:
@@ -53,7 +62,10 @@ def _coming(world: World, node: str) -> Iterator[str]:
     if turn.now or turn.later:
         yield f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
     elif turn.stops:
-        yield f"no site comes to {node} with the next plan: {'; '.join(stop.sentence for stop in turn.stops)}"
+        yield (
+            f"no site comes to {node} with the next plan: "
+            f"{'; '.join(stop.sentence for stop in turn.stops)}"
+        )
     else:
         yield f"no site comes to {node} with the next plan: balance does not ask for it"
 
@@ -61,7 +73,11 @@ def _coming(world: World, node: str) -> Iterator[str]:
 def _going(world: World, node: str) -> Iterator[str]:
     turn = _turn(world, node, comes=False)
     if turn.now or turn.later:
-        hurry = f"; `flex nodes drain {node} --deadline TIME` to hurry" if turn.later else ""
+        hurry = (
+            f"; `flex nodes drain {node} --deadline TIME` to hurry"
+            if turn.later
+            else ""
+        )
         yield f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}{hurry}"
     else:
         yield f"no site is on {node}"
@@ -69,11 +85,16 @@ def _going(world: World, node: str) -> Iterator[str]:
 
 def _sites(turn: Turn, one: str, many: str) -> str:
     later = f", {turn.later:,} later" if turn.later else ""
-    return f"{words.count(turn.now, 'site')} {one if turn.now == 1 else many} with the next plan{later}"
+    return (
+        f"{words.count(turn.now, 'site')} {one if turn.now == 1 else many} with "
+        f"the next plan{later}"
+    )
 
 
 def _because(turn: Turn) -> str:
-    limits = [f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED]
+    limits = [
+        f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED
+    ]
     return f" ({'; '.join(limits)})" if turn.later and limits else ""
 
 
@@ -87,11 +108,17 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
         rules.budget,
         rules.reins(facts.guard),
     )
-    now, whole = (_of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole))
+    now, whole = (
+        _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)
+    )
     return Turn(now, whole - now, stops)
 
 
 def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:
     """How many rows of the node are new, or are given up."""
     changed = score.new_rows(asked, rows) if comes else score.rows_given_up(asked, rows)
-    return int((changed[:, 1] == asked.nodes.index(node)).sum()) if node in asked.nodes else 0
+    return (
+        int((changed[:, 1] == asked.nodes.index(node)).sum())
+        if node in asked.nodes
+        else 0
+    )

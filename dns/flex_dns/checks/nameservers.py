@@ -1,8 +1,8 @@
 """Who answers for a zone: its NS records, followed to addresses.
 
-In go a primary and a zone; out come the servers to check, the primary first. Names in the primary's own zones are asked
-of it, others of the system's resolver, for a bounded time; a name without an address stays a name, for whoever asks it
-to find out.
+In go a primary and a zone; out come the servers to check, the primary first. Names in the primary's
+own zones are asked of it, others of the system's resolver, for a bounded time; a name without an
+address stays a name, for whoever asks it to find out.
 """
 
 from __future__ import annotations
@@ -27,31 +27,44 @@ MOST = 13
 
 
 def servers_to_check(server: Server, zone: str) -> tuple[Address, ...]:
-    """The primary, and every other server that the zone names. Where the primary is silent nobody else is known."""
+    """The primary, and every other server that the zone names. Where the primary is silent nobody
+    else is known.
+    """
     try:
         found = of_zone(server, zone)
     except DnsError:
         found = {}
-    others = dict.fromkeys(address for addresses in found.values() for address in addresses)
+    others = dict.fromkeys(
+        address for addresses in found.values() for address in addresses
+    )
     ours = _own(server)
     return (server.address, *(address for address in others if address[0] not in ours))
 
 
 def of_zone(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
-    """Each name server's addresses, by name, at the primary's port. Raises a DnsError where the primary is silent."""
+    """Each name server's addresses, by name, at the primary's port. Raises a DnsError where the
+    primary is silent.
+    """
     answer = verify.ask(server.address, [(zone, "NS")], server.timeout)[zone, "NS"]
     names = sorted(_targets(answer, zone))[:MOST]
     known = _addresses_by_primary(server, names)
     with ThreadPoolExecutor(MOST) as threads:
-        hosts = threads.map(lambda name: known[name] or _resolve(name, server.timeout) or (name,), names)
+        hosts = threads.map(
+            lambda name: known[name] or _resolve(name, server.timeout) or (name,), names
+        )
         return {
-            name: tuple((host, server.port) for host in of_name) for name, of_name in zip(names, hosts, strict=True)
+            name: tuple((host, server.port) for host in of_name)
+            for name, of_name in zip(names, hosts, strict=True)
         }
 
 
 def named(server: Server, zones: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The names alone that zones have for their servers; none for a zone that it does not serve. Raises a DnsError."""
-    answers = verify.ask(server.address, [(zone, "NS") for zone in zones], server.timeout)
+    """The names alone that zones have for their servers; none for a zone that it does not serve.
+    Raises a DnsError.
+    """
+    answers = verify.ask(
+        server.address, [(zone, "NS") for zone in zones], server.timeout
+    )
     return {zone: frozenset(_targets(answers[zone, "NS"], zone)) for zone in zones}
 
 
@@ -64,11 +77,16 @@ def _targets(answer: dns.message.Message, zone: str) -> set[str]:
     }
 
 
-def _addresses_by_primary(server: Server, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def _addresses_by_primary(
+    server: Server, names: Sequence[str]
+) -> Mapping[str, tuple[str, ...]]:
     """What the primary itself answers for."""
     asked: list[Question] = [(name, kind) for name in names for kind in ("A", "AAAA")]
     answers = verify.ask(server.address, asked, server.timeout) if asked else {}
-    return {name: _addresses(answers[name, "A"]) or _addresses(answers[name, "AAAA"]) for name in names}
+    return {
+        name: _addresses(answers[name, "A"]) or _addresses(answers[name, "AAAA"])
+        for name in names
+    }
 
 
 def _addresses(answer: dns.message.Message) -> tuple[str, ...]:
@@ -76,7 +94,12 @@ def _addresses(answer: dns.message.Message) -> tuple[str, ...]:
     if not answer.flags & dns.flags.AA:
         return ()
     kinds = (dns.rdatatype.A, dns.rdatatype.AAAA)
-    return tuple(rdata.to_text() for rrset in answer.answer if rrset.rdtype in kinds for rdata in rrset)
+    return tuple(
+        rdata.to_text()
+        for rrset in answer.answer
+        if rrset.rdtype in kinds
+        for rdata in rrset
+    )
 
 
 def _resolve(name: str, patience: float) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """A NOTIFY of our own, for a secondary that has not heard of a change.
 
-A name server notifies its secondaries by UDP, and a packet that is lost leaves them with what is old until their
-refresh timers run out, which takes hours. A secondary asks its primary for the zone when we tell it to, if its
-`allow-notify` has our key or address. Nothing is believed that it answers but that it took the message.
+A name server notifies its secondaries by UDP, and a packet that is lost leaves them with what is
+old until their refresh timers run out, which takes hours. A secondary asks its primary for the zone
+when we tell it to, if its `allow-notify` has our key or address. Nothing is believed that it
+answers but that it took the message.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from flex_dns.wire.server import Address
 
 
 def nudged(server: Address, zone: str, key: Key | None, timeout: float) -> bool:
-    """Whether another one may be heeded: not where the server refused this one. Silence may be one more lost packet."""
+    """Whether another one may be heeded: not where the server refused this one. Silence may be one
+    more lost packet.
+    """
     notify = dns.message.make_query(zone, "SOA", flags=dns.flags.AA)
     notify.set_opcode(dns.opcode.NOTIFY)
     if key:

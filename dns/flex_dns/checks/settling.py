@@ -1,8 +1,8 @@
 """Waiting until every server that answers for a zone says what it should.
 
-In go servers and wanted RECORDS; out comes a Verdict of each: how long it took to agree, or what it said last when the
-time was up. Secondaries hear of a change later than the primary, and how much later is theirs to say; one that seems
-not to have heard of it is told.
+In go servers and wanted RECORDS; out comes a Verdict of each: how long it took to agree, or what it
+said last when the time was up. Secondaries hear of a change later than the primary, and how much
+later is theirs to say; one that seems not to have heard of it is told.
 """
 
 from __future__ import annotations
@@ -24,14 +24,20 @@ from flex_dns.wire.server import Address
 
 # Between one look at a server's serial and the next.
 SHORTEST, LONGEST = 0.01, 0.5
-# A server that is behind for so long has not been notified; it is told, and again after twice as long.
+# A server that is behind for so long has not been notified; it is told, and again after twice as
+# long.
 UNHEARD = 1.0
 # What a server has for its answer when the time is all but up.
 LAST_LOOK = 1.0
 
 
 def verdicts(
-    servers: Sequence[Address], zone: str, wanted: pd.DataFrame, timeout: float, key: Key | None, patience: float
+    servers: Sequence[Address],
+    zone: str,
+    wanted: pd.DataFrame,
+    timeout: float,
+    key: Key | None,
+    patience: float,
 ) -> tuple[Verdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
     wait, every = _Wait(time.monotonic(), patience, timeout), verify.Wanted.of(wanted)
@@ -45,9 +51,15 @@ def verdicts(
 
 
 def catch_up(
-    primary: Address, servers: Sequence[Address], zone: str, timeout: float, key: Key | None, patience: float
+    primary: Address,
+    servers: Sequence[Address],
+    zone: str,
+    timeout: float,
+    key: Key | None,
+    patience: float,
 ) -> None:
-    """Tell those of the servers that are behind the primary, and wait until each has what that has now.
+    """Tell those of the servers that are behind the primary, and wait until each has what that has
+    now.
 
     Nothing is compared. A server that does not say its serial is not waited for.
     """
@@ -58,7 +70,9 @@ def catch_up(
     def follow(server: Address) -> None:
         serial = _serial(server, zone, wait)
         if serial is not None and not is_since(serial, first):
-            telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0)
+            telling = _Telling(
+                lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0
+            )
             _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
 
     with ThreadPoolExecutor(max(1, len(servers))) as threads:
@@ -79,8 +93,14 @@ class _Wait:
 
     @property
     def for_answer(self) -> float:
-        """A silent server is not asked for longer than the others are waited for; a last look needs some time."""
-        return min(self.timeout, max(self.seconds_left, LAST_LOOK)) if self.patience else self.timeout
+        """A silent server is not asked for longer than the others are waited for; a last look needs
+        some time.
+        """
+        return (
+            min(self.timeout, max(self.seconds_left, LAST_LOOK))
+            if self.patience
+            else self.timeout
+        )
 
     @property
     def so_far(self) -> float:
@@ -88,7 +108,12 @@ class _Wait:
 
 
 def _wait_for_server(
-    server: Address, zone: str, wanted: verify.Wanted, key: Key | None, wait: _Wait, first: int | None
+    server: Address,
+    zone: str,
+    wanted: verify.Wanted,
+    key: Key | None,
+    wait: _Wait,
+    first: int | None,
 ) -> Verdict:
     """The whole zone is compared again only when its serial is another one."""
     telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer))
@@ -103,7 +128,13 @@ def _wait_for_server(
         _await(server, zone, wait, _other_than(found.serial), telling)
 
 
-def _await(server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool], telling: _Telling) -> None:
+def _await(
+    server: Address,
+    zone: str,
+    wait: _Wait,
+    enough: Callable[[int], bool],
+    telling: _Telling,
+) -> None:
     """Until the server has such a serial or the time is up."""
     begun = time.monotonic()
     while wait.seconds_left:
@@ -117,7 +148,9 @@ def _await(server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool
 
 
 class _Telling:
-    """Tells a server now and then, as long as it listens: what it refuses once it refuses again, and logs."""
+    """Tells a server now and then, as long as it listens: what it refuses once it refuses again,
+    and logs.
+    """
 
     def __init__(self, tell: Callable[[], bool], unheard: float = UNHEARD) -> None:
         self._tell, self._heeded, self._wait = tell, True, UNHEARD
@@ -133,7 +166,9 @@ class _Telling:
 def _serial(server: Address, zone: str, wait: _Wait) -> int | None:
     """None where it cannot be learnt now: that is the next look's business."""
     try:
-        return verify.serial_of(verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"])
+        return verify.serial_of(
+            verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"]
+        )
     except DnsError:
         return None
 

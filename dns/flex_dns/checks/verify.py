@@ -1,7 +1,8 @@
 """What a name server answers anybody who asks, compared with what it should.
 
-In goes what is wanted, out comes a Verdict of one server: its serial, and each set that differs, addresses and TTL.
-A server that is silent, or answers without authority, gets an error and never passes for one without records.
+In goes what is wanted, out comes a Verdict of one server: its serial, and each set that differs,
+addresses and TTL. A server that is silent, or answers without authority, gets an error and never
+passes for one without records.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ Set = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """What every server of a zone should say, made once for all of them: names, markers, and the sets of both."""
+    """What every server of a zone should say, made once for all of them: names, markers, and the
+    sets of both.
+    """
 
     names: Sequence[str]
     markers: Sequence[str]
@@ -58,7 +61,12 @@ class Wanted:
     @classmethod
     def of(cls, records: pd.DataFrame) -> Wanted:
         sets = {
-            (name, kind): (ttl, tuple(sorted(canonical(kind, one) for one in values)) if kind == "AAAA" else values)
+            (name, kind): (
+                ttl,
+                tuple(sorted(canonical(kind, one) for one in values))
+                if kind == "AAAA"
+                else values,
+            )
             for (name, kind), (ttl, values) in by_name(records).items()
         }
         names = dict.fromkeys(name for name, kind in sets if kind != "TXT")
@@ -73,25 +81,38 @@ class Wanted:
         yield from ((marker, "TXT") for marker in self.markers)
 
 
-def verdict(address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None) -> Verdict:
-    """What one server says of the zone's serial, of both address types of each wanted name, and of the markers.
+def verdict(
+    address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None
+) -> Verdict:
+    """What one server says of the zone's serial, of both address types of each wanted name, and of
+    the markers.
 
     Many names are compared with a transfer of the zone, where the server gives one to the key.
     """
     many = len(wanted.names) >= MANY
     names = [*wanted.names, *wanted.markers]
-    found = _contents_by_transfer(address, zone, names, timeout, key) if key and many else None
+    found = (
+        _contents_by_transfer(address, zone, names, timeout, key)
+        if key and many
+        else None
+    )
     if found is None:
         return _verdict_by_questions(address, zone, wanted, timeout)
     # Nearly always all is as it should be, and that is quickly told.
-    wrong = () if found.sets == wanted.sets else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    wrong = (
+        ()
+        if found.sets == wanted.sets
+        else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    )
     return Verdict(address_text(address), wanted.size, found.serial, wrong)
 
 
 def _contents_by_transfer(
     address: Address, zone: str, names: Sequence[str], timeout: float, key: Key
 ) -> Contents | None:
-    """None where the server gives this key no transfers, or does not know it: then anybody's questions do."""
+    """None where the server gives this key no transfers, or does not know it: then anybody's
+    questions do.
+    """
     server = Server(*address, key, timeout)
     try:
         with Session(server) as session:
@@ -100,22 +121,42 @@ def _contents_by_transfer(
         return None
 
 
-def _verdict_by_questions(address: Address, zone: str, wanted: Wanted, timeout: float) -> Verdict:
+def _verdict_by_questions(
+    address: Address, zone: str, wanted: Wanted, timeout: float
+) -> Verdict:
     try:
         answers = ask(address, [(zone, "SOA"), *wanted.questions()], timeout)
     except DnsError as error:
         return Verdict(address_text(address), 0, error=str(error))
-    troubles = [trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))]
+    troubles = [
+        trouble
+        for question, answer in answers.items()
+        if (trouble := _trouble(question, answer))
+    ]
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-        return Verdict(address_text(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more)
-    wrong = differences(wanted, lambda name, kind: set_of(name, kind, answers[name, kind]))
-    return Verdict(address_text(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong)
+        return Verdict(
+            address_text(address),
+            0,
+            serial_of(answers[zone, "SOA"]),
+            error=troubles[0] + more,
+        )
+    wrong = differences(
+        wanted, lambda name, kind: set_of(name, kind, answers[name, kind])
+    )
+    return Verdict(
+        address_text(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong
+    )
 
 
-def differences(wanted: Wanted, found: Callable[[str, RecordType], Set | None]) -> tuple[Change, ...]:
+def differences(
+    wanted: Wanted, found: Callable[[str, RecordType], Set | None]
+) -> tuple[Change, ...]:
     """From what to what each set that differs would have to change."""
-    pairs = ((name, kind, found(name, kind), wanted.sets.get((name, kind))) for name, kind in wanted.questions())
+    pairs = (
+        (name, kind, found(name, kind), wanted.sets.get((name, kind)))
+        for name, kind in wanted.questions()
+    )
     return tuple(
         Change(_rrset(name, kind, have), _rrset(name, kind, want))
         for name, kind, have, want in pairs
@@ -125,11 +166,15 @@ def differences(wanted: Wanted, found: Callable[[str, RecordType], Set | None]) 
 
 def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
     """A marker that was made under another TTL says the same."""
-    return kind == "TXT" and have is not None and want is not None and have[1] == want[1]
+    return (
+        kind == "TXT" and have is not None and want is not None and have[1] == want[1]
+    )
 
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:
-    """The answers to all questions, by UDP and where one does not fit by TCP. Raises a DnsError on silence."""
+    """The answers to all questions, by UDP and where one does not fit by TCP. Raises a DnsError on
+    silence.
+    """
     with translate_errors(address_text(address), "verification"):
         family, _, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
@@ -138,14 +183,18 @@ def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answ
             answers = _Window(sock, questions, timeout / TRIES).run()
         for question, answer in answers.items():
             if answer.flags & dns.flags.TC:
-                answers[question] = dns.query.tcp(query_of(question), str(peer[0]), timeout, address[1])
+                answers[question] = dns.query.tcp(
+                    query_of(question), str(peer[0]), timeout, address[1]
+                )
     return answers
 
 
 class _Window:
     """A number of questions on their way at a time; each is sent up to three times."""
 
-    def __init__(self, sock: socket.socket, questions: Sequence[Question], patience: float) -> None:
+    def __init__(
+        self, sock: socket.socket, questions: Sequence[Question], patience: float
+    ) -> None:
         self._socket = sock
         self._left = deque((question, 1) for question in questions)
         self._patience = patience
@@ -158,7 +207,8 @@ class _Window:
             self._socket.setblocking(False)
             while self._left or self._sent:
                 self._fill()
-                # Ids are kept in the order they were sent in: the first is the first to run out of time.
+                # Ids are kept in the order they were sent in: the first is the first to run out of
+                # time.
                 _, _, deadline, _ = next(iter(self._sent.values()))
                 if selector.select(max(0.0, deadline - time.monotonic())):
                     self._receive()
@@ -170,7 +220,12 @@ class _Window:
             question, tries = self._left.popleft()
             query = query_of(question)
             query.id = self._fresh_id()
-            self._sent[query.id] = (question, tries, time.monotonic() + self._patience, query)
+            self._sent[query.id] = (
+                question,
+                tries,
+                time.monotonic() + self._patience,
+                query,
+            )
             self._socket.send(query.to_wire())
 
     def _fresh_id(self) -> int:
@@ -206,7 +261,10 @@ def query_of(question: Question) -> dns.message.Message:
 
 def set_of(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
     for rrset in answer.answer:
-        if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
+        if (
+            rrset.rdtype == dns.rdatatype.from_text(kind)
+            and rrset.name.to_text().lower() == name
+        ):
             return rrset.ttl, reading.values(rrset)
     return None
 
@@ -225,4 +283,12 @@ def _trouble(question: Question, answer: dns.message.Message) -> str:
 
 
 def serial_of(answer: dns.message.Message) -> int | None:
-    return next((rdata.serial for rrset in answer.answer for rdata in rrset if rrset.rdtype == dns.rdatatype.SOA), None)
+    return next(
+        (
+            rdata.serial
+            for rrset in answer.answer
+            for rdata in rrset
+            if rrset.rdtype == dns.rdatatype.SOA
+        ),
+        None,
+    )

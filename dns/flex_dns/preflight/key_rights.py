@@ -1,7 +1,7 @@
 """What the key could do in a zone and should not, tried live.
 
-In go a session and a zone; out come Checks. Each try is an update that takes away a record that is not there, so that
-the policy is asked and nothing is changed.
+In go a session and a zone; out come Checks. Each try is an update that takes away a record that is
+not there, so that the policy is asked and nothing is changed.
 """
 
 from __future__ import annotations
@@ -39,28 +39,45 @@ OF_NAMES = ("CNAME", "MX", "NS", "TXT")
 OF_SERVERS = ("A", "AAAA")
 
 
-def checks(session: Session, zone: str, servers: Sequence[str], *, own_name: bool) -> Iterator[Check]:
-    """`servers` are the name servers of the zone, `own_name` whether a site is called as the zone is."""
+def checks(
+    session: Session, zone: str, servers: Sequence[str], *, own_name: bool
+) -> Iterator[Check]:
+    """`servers` are the name servers of the zone, `own_name` whether a site is called as the zone
+    is.
+    """
     key = session.server.key.name
     within = [name for name in servers if name.endswith(f".{zone}")]
     policy = update_policy(zone, key, within, own_name=own_name)
     tries = [
         *((zone, zone, kind) for kind in OF_ZONE),
-        *((zone, f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind) for kind in OF_NAMES),
+        *(
+            (zone, f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind)
+            for kind in OF_NAMES
+        ),
         *((zone, name, kind) for name in within for kind in OF_SERVERS),
     ]
     granted = [
         f"{kind} of {_name_for_people(name)}"
-        for (_, name, kind), may in zip(tries, _which_are_granted(session, tries, LIMITS), strict=True)
+        for (_, name, kind), may in zip(
+            tries, _which_are_granted(session, tries, LIMITS), strict=True
+        )
         if may
     ]
     if granted:
         said = f"the key {key} may change {', '.join(granted)}"
         yield Check(LIMITS, "fail", said, f"{PUT_IN}:\n{policy}")
     elif _hidden(session, zone):
-        said = "no CNAME, MX, NS, other TXT or address of a name server by itself; beside addresses of other names the "
+        said = (
+            "no CNAME, MX, NS, other TXT or address of a name server by itself; "
+            "beside addresses of other names the "
+        )
         said += "server lets some of them pass, as it looks at each message as a whole"
-        yield Check(LIMITS, "warn", said, "let nobody but FLEX have the key; BIND's rules hold for each record")
+        yield Check(
+            LIMITS,
+            "warn",
+            said,
+            "let nobody but FLEX have the key; BIND's rules hold for each record",
+        )
     else:
         said = "it may change no CNAME, MX, NS or other TXT, nor the name servers' addresses"
         yield Check(LIMITS, "ok", said)
@@ -68,7 +85,9 @@ def checks(session: Session, zone: str, servers: Sequence[str], *, own_name: boo
 
 
 def _hidden(session: Session, zone: str) -> bool:
-    """Whether a text that may not be changed by itself may be in one message with an address: so it is in Knot DNS."""
+    """Whether a text that may not be changed by itself may be in one message with an address: so it
+    is in Knot DNS.
+    """
     name = f"flex-preflight-{secrets.token_hex(8)}.{zone}"
     made = _away(zone, name, "A")
     made.delete(name, "TXT", NOBODYS["TXT"])
@@ -82,27 +101,44 @@ def _hidden(session: Session, zone: str) -> bool:
 
 def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Check:
     name, bare = "own name", zone.rstrip(".")
-    may = all(_which_are_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS))
+    may = all(
+        _which_are_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS)
+    )
     if may and own_name:
-        return Check(name, "ok", f"the site {bare} is called as its zone is, and may be moved")
+        return Check(
+            name, "ok", f"the site {bare} is called as its zone is, and may be moved"
+        )
     if not may and not own_name:
-        return Check(name, "ok", f"no site is called {bare}, and its addresses may not be changed")
+        return Check(
+            name,
+            "ok",
+            f"no site is called {bare}, and its addresses may not be changed",
+        )
     if may:
         said = f"no site is called {bare}, and the key may change its addresses all the same"
         return Check(name, "fail", said, f"{PUT_IN}:\n{policy}")
     said = f"the site {bare} is called as its zone is, and its addresses may not be changed"
-    return Check(name, "fail", said, f"take `deny ... name {zone} ANY;` out of the zone's update-policy; {PRINTED}")
+    return Check(
+        name,
+        "fail",
+        said,
+        f"take `deny ... name {zone} ANY;` out of the zone's update-policy; {PRINTED}",
+    )
 
 
 def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
     """Raises what the server says to a change of nothing: a key that may not, a frozen zone."""
     asked = "what is to be changed, before anything is sent"
-    for (zone, name, _), may in zip(tries, _which_are_granted(session, tries, asked), strict=True):
+    for (zone, name, _), may in zip(
+        tries, _which_are_granted(session, tries, asked), strict=True
+    ):
         if not may:
             raise not_granted(session.server, zone, asked, [name])
 
 
-def _which_are_granted(session: Session, tries: Sequence[Try], asked: str) -> list[bool]:
+def _which_are_granted(
+    session: Session, tries: Sequence[Try], asked: str
+) -> list[bool]:
     """Only a refusal says that something is not granted; of any other trouble nothing follows."""
     zones = some(list(dict.fromkeys(zone for zone, _, _ in tries)))
     try:
@@ -111,7 +147,10 @@ def _which_are_granted(session: Session, tries: Sequence[Try], asked: str) -> li
         if not disowned(error):
             raise
         return [_alone(session, one, asked) for one in tries]
-    return [_may(session, one, asked, answer) for one, answer in zip(tries, answers, strict=True)]
+    return [
+        _may(session, one, asked, answer)
+        for one, answer in zip(tries, answers, strict=True)
+    ]
 
 
 def _may(session: Session, one: Try, asked: str, answer: dns.message.Message) -> bool:
@@ -122,9 +161,13 @@ def _may(session: Session, one: Try, asked: str, answer: dns.message.Message) ->
 
 
 def _alone(session: Session, one: Try, asked: str) -> bool:
-    """Knot DNS says that it does not know the key to what the key may not do, and knows it for what it may."""
+    """Knot DNS says that it does not know the key to what the key may not do, and knows it for what
+    it may.
+    """
     try:
-        return _may(session, one, asked, session.ask(_away(*one), f"{asked} in {one[0]}"))
+        return _may(
+            session, one, asked, session.ask(_away(*one), f"{asked} in {one[0]}")
+        )
     except Refused as error:
         if not disowned(error):
             raise

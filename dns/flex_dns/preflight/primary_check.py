@@ -1,6 +1,7 @@
 """Whether a primary would do what FLEX will ask of it, found out before the first night.
 
-In go a server and a zone, out come Checks. Nothing is changed: the updates sent here delete what is not there.
+In go a server and a zone, out come Checks. Nothing is changed: the updates sent here delete what is
+not there.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ APART = 30
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be checked: `verified` are all servers that are asked after a change, the zone's own where none are
-    named and it `follows` them; `controller` is who we are; `own_name` whether a site is called as the zone is.
+    """What is to be checked: `verified` are all servers that are asked after a change, the zone's
+    own where none are named and it `follows` them; `controller` is who we are; `own_name` whether a
+    site is called as the zone is.
     """
 
     verified: Sequence[Address] = ()
@@ -50,11 +52,23 @@ class Wanted:
 PLAIN = Wanted()
 
 
-def preflight(server: Server, zone: str, clock: Clock = time.time, wanted: Wanted = PLAIN) -> tuple[Check, ...]:
-    """Every check that makes sense after the ones before it: a closed port ends the list. Never a DnsError."""
+def preflight(
+    server: Server, zone: str, clock: Clock = time.time, wanted: Wanted = PLAIN
+) -> tuple[Check, ...]:
+    """Every check that makes sense after the ones before it: a closed port ends the list. Never a
+    DnsError.
+    """
     found = tuple(_checks(server, zone, clock, wanted))
-    named = tuple(_other(server, other, zone) for other in wanted.verified if other != server.address)
-    return (*found, *named, *(_name_servers(server, zone, wanted) if len(found) > 1 else ()))
+    named = tuple(
+        _other(server, other, zone)
+        for other in wanted.verified
+        if other != server.address
+    )
+    return (
+        *found,
+        *named,
+        *(_name_servers(server, zone, wanted) if len(found) > 1 else ()),
+    )
 
 
 def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
@@ -68,24 +82,38 @@ def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
         return
     for name, addresses in found.items():
         for address in addresses if not known & {host for host, _ in addresses} else ():
-            yield _check_follower(server, zone, name, address) if follows else _unchecked_server(name, address)
+            yield (
+                _check_follower(server, zone, name, address)
+                if follows
+                else _unchecked_server(name, address)
+            )
 
 
 def _check_follower(server: Server, zone: str, name: str, address: Address) -> Check:
     found = _other(server, address, zone)
     if found.state == "ok":
         return replace(found, name=f"name server {name}")
-    advice = "let this machine reach it; or name the servers to check in dns.verify, or set dns.verify_ns = false"
+    advice = (
+        "let this machine reach it; or name the servers to check in dns.verify, "
+        "or set dns.verify_ns = false"
+    )
     return Check(f"name server {name}", "warn", found.detail, advice)
 
 
 def _unchecked_server(name: str, address: Address) -> Check:
     said = f"the zone names it, and after a change {address_text(address)} is not asked"
-    return Check(f"name server {name}", "warn", said, f'add "{address_text(address)}" to dns.verify')
+    return Check(
+        f"name server {name}",
+        "warn",
+        said,
+        f'add "{address_text(address)}" to dns.verify',
+    )
 
 
 def choose_key(servers: Sequence[Server], zones: Sequence[str]) -> Server:
-    """Of one server with several keys, the first whose key it knows; with none of them, or no answer, the first."""
+    """Of one server with several keys, the first whose key it knows; with none of them, or no
+    answer, the first.
+    """
     for server in servers if zones else ():
         with Session(server) as session, suppress(DnsError):
             reading.soa_serial(session, server, zones[0])
@@ -105,17 +133,30 @@ def _checks(server: Server, zone: str, clock: Clock, wanted: Wanted) -> Iterator
         if signed.state == "fail":
             return
         yield _clock(session, zone, clock)
-        served = _try("zone", lambda: f"serial {reading.soa_serial(session, server, zone)}")
+        served = _try(
+            "zone", lambda: f"serial {reading.soa_serial(session, server, zone)}"
+        )
         yield served
         if served.state == "fail":
             return
         yield _transfer(server, zone, clock)
         name = permission.unused_name(zone)
-        yield _try("addresses", lambda: permission.may_change(session, server, zone, name, "A", "AAAA"))
-        yield _try("markers", lambda: permission.may_change(session, server, zone, marker_name(name, zone), "TXT"))
+        yield _try(
+            "addresses",
+            lambda: permission.may_change(session, server, zone, name, "A", "AAAA"),
+        )
+        yield _try(
+            "markers",
+            lambda: permission.may_change(
+                session, server, zone, marker_name(name, zone), "TXT"
+            ),
+        )
         yield from _limits(session, zone, own_name=wanted.own_name)
         if wanted.controller:
-            yield _try("controller", lambda: _holder_text(session, server, zone, wanted.controller))
+            yield _try(
+                "controller",
+                lambda: _holder_text(session, server, zone, wanted.controller),
+            )
         yield _try("signing", lambda: _signing(session, server, zone))
 
 
@@ -127,7 +168,10 @@ def _try(name: str, check: Callable[[], str]) -> Check:
 
 
 def _tcp(server: Server) -> str:
-    with translate_errors(server, "connection"), socket.create_connection(server.address, server.timeout):
+    with (
+        translate_errors(server, "connection"),
+        socket.create_connection(server.address, server.timeout),
+    ):
         return f"{server} takes connections"
 
 
@@ -149,7 +193,12 @@ def _clock(session: Session, zone: str, clock: Clock) -> Check:
     apart = abs(tsig.time_signed - int(clock()))
     detail = f"{apart} seconds apart, at most 300 are allowed"
     if apart > APART:
-        return Check("clock", "warn", detail, "bring both clocks in step (`timedatectl set-ntp true`)")
+        return Check(
+            "clock",
+            "warn",
+            detail,
+            "bring both clocks in step (`timedatectl set-ntp true`)",
+        )
     return Check("clock", "ok", detail)
 
 
@@ -165,7 +214,8 @@ def _transfer(server: Server, zone: str, clock: Clock) -> Check:
     return Check(
         "transfer",
         "warn",
-        f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names under a wildcard seem to be taken",
+        f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names "
+        "under a wildcard seem to be taken",
         f"allow-transfer {{ key {server.reading.key.name}; }}; in the zone's clause; {PRINTED}",
     )
 
@@ -198,9 +248,11 @@ def _signing(session: Session, server: Server, zone: str) -> str:
     if rcode == dns.rcode.NXRRSET:
         raise Refused(
             f"asking {server}: {asked}",
-            "the zone is signed with inline-signing yes: after many changes at once it can go on serving old records",
+            "the zone is signed with inline-signing yes: after many changes at once "
+            "it can go on serving old records",
             kept="nothing was changed",
-            advice="inline-signing no; in the zone's clause beside its dnssec-policy, then `rndc reconfig`",
+            advice="inline-signing no; in the zone's clause beside its "
+            "dnssec-policy, then `rndc reconfig`",
         )
     if rcode != dns.rcode.NOERROR:
         raise said_no(rcode, server, asked)
@@ -211,15 +263,23 @@ def _other(server: Server, other: Address, zone: str) -> Check:
     """A server that follows the primary, or should."""
     name = f"server {address_text(other)}"
     try:
-        here, there = (_serial(address, zone, server.timeout) for address in (server.address, other))
+        here, there = (
+            _serial(address, zone, server.timeout)
+            for address in (server.address, other)
+        )
     except DnsError as error:
         return Check(name, "fail", str(error), error.advice)
     if here is None or there is None:
         advice = "add the zone to it as a secondary, or take it out of dns.verify"
-        return Check(name, "fail", f"it does not answer for {zone} with authority", advice)
+        return Check(
+            name, "fail", f"it does not answer for {zone} with authority", advice
+        )
     if here == there:
         return Check(name, "ok", f"serial {there}, as the primary")
-    advice = f"see that the primary notifies it and lets it transfer; named.conf: {PRIMARY_OPTIONS.splitlines()[0]}"
+    advice = (
+        "see that the primary notifies it and lets it transfer; named.conf: "
+        f"{PRIMARY_OPTIONS.splitlines()[0]}"
+    )
     return Check(name, "warn", f"serial {there}, the primary has {here}", advice)
 
 

@@ -1,6 +1,7 @@
 """A private primary with a private secondary: as clusters have them, set up as `flex init` says.
 
-In go zones and a key; out come two running servers, of which the second follows the first by NOTIFY and transfers.
+In go zones and a key; out come two running servers, of which the second follows the first by NOTIFY
+and transfers.
 """
 
 from __future__ import annotations

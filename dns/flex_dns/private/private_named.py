@@ -1,7 +1,8 @@
-"""A private BIND for the demo and for tests: unprivileged, on a loopback port of its own, gone when its parent is.
+"""A private BIND for the demo and for tests: unprivileged, on a loopback port of its own, gone when
+its parent is.
 
-In go zones and a key, out comes a Server. It recurses for nobody, answers only on 127.0.0.1, has no control channel,
-and takes updates by the very policy that FLEX asks operators to install.
+In go zones and a key, out comes a Server. It recurses for nobody, answers only on 127.0.0.1, has no
+control channel, and takes updates by the very policy that FLEX asks operators to install.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ START_SECONDS = 90.0
 SECONDS_A_ZONE = 0.03
 LOOK_SECONDS = 0.02
 PORT_TRIES = 50
-# Below those that sockets get that ask for none. named's own questions and NOTIFYs go out from such: one that by chance
-# went out from the port it goes to would come back to itself, as named shares its ports, and never arrive.
+# Below those that sockets get that ask for none. named's own questions and NOTIFYs go out from
+# such: one that by chance went out from the port it goes to would come back to itself, as named
+# shares its ports, and never arrive.
 PORTS = range(15_000, 32_768)
 LOG_LINES = 8
 BROKEN = "not loaded due to errors"
@@ -54,13 +56,15 @@ APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 class PrivateNamed:
     """`with PrivateNamed(directory, ["hosting.example."], key) as named: ... named.server`
 
-    The directory is made if need be and left for the caller to delete. `records` are further lines of a zone's file;
-    `readers` are keys that may transfer zones but change nothing; kept `apart`, nobody else may transfer. Run by root,
-    the server is the user `bind` or `nobody` instead, or the `user` given; where that user cannot reach the directory,
-    a temporary one is used and deleted at the end. A `port` that the caller keeps free is used instead of one of its
-    own; `options` are further lines of the configuration's options, `beside` what stands beside them, `clause` what
-    stands in each zone's instead of a primary's lines, `controls` what lets rndc in. A site may be called as its zone
-    is in those of `own_names`. It has `stop_seconds` to end by itself. On Linux it ends with the thread that began it.
+    The directory is made if need be and left for the caller to delete. `records` are further lines
+    of a zone's file; `readers` are keys that may transfer zones but change nothing; kept `apart`,
+    nobody else may transfer. Run by root, the server is the user `bind` or `nobody` instead, or the
+    `user` given; where that user cannot reach the directory, a temporary one is used and deleted at
+    the end. A `port` that the caller keeps free is used instead of one of its own; `options` are
+    further lines of the configuration's options, `beside` what stands beside them, `clause` what
+    stands in each zone's instead of a primary's lines, `controls` what lets rndc in. A site may be
+    called as its zone is in those of `own_names`. It has `stop_seconds` to end by itself. On Linux
+    it ends with the thread that began it.
     """
 
     def __init__(
@@ -126,12 +130,17 @@ class PrivateNamed:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._exit.close()
 
     def start(self) -> None:
-        """Run the server and wait until it answers for its zones; after a stop, on the same port again."""
+        """Run the server and wait until it answers for its zones; after a stop, on the same port
+        again.
+        """
         account = self._account
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
@@ -180,8 +189,18 @@ class PrivateNamed:
         return self.directory / "named.log"
 
     def _arguments(self) -> list[str]:
-        """With -g it would log whatever the configuration says; -L is for what goes wrong before it has read that."""
-        return ["-f", "-L", str(self._log), "-n", str(self._threads), "-c", str(self._conf)]
+        """With -g it would log whatever the configuration says; -L is for what goes wrong before it
+        has read that.
+        """
+        return [
+            "-f",
+            "-L",
+            str(self._log),
+            "-n",
+            str(self._threads),
+            "-c",
+            str(self._conf),
+        ]
 
     def _write(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -189,7 +208,9 @@ class PrivateNamed:
         self._conf.write_text(self._configuration())
         self._log.touch()
         for zone in self.zones if "type secondary" not in self._clause else ():
-            (self.directory / f"{zone}db").write_text(zone_file(zone, self._records.get(zone, "")))
+            (self.directory / f"{zone}db").write_text(
+                zone_file(zone, self._records.get(zone, ""))
+            )
         if self._account:
             self._give_to(self._account)
 
@@ -200,7 +221,9 @@ class PrivateNamed:
 
     def _configuration(self) -> str:
         keys = (self.key, *self._readers)
-        may = " ".join(f"key {key.name};" for key in (self._readers if self._apart else keys))
+        may = " ".join(
+            f"key {key.name};" for key in (self._readers if self._apart else keys)
+        )
         may = may if self._transfers else "none;"
         options = f"""\
 options {{
@@ -219,11 +242,22 @@ options {{
 controls {{ {self._controls} }};
 """
         options += self._beside + update_logging("stderr")
-        return options + "".join(key.clause() for key in keys) + "".join(self._zone(zone, may) for zone in self.zones)
+        return (
+            options
+            + "".join(key.clause() for key in keys)
+            + "".join(self._zone(zone, may) for zone in self.zones)
+        )
 
     def _zone(self, zone: str, may_transfer: str) -> str:
-        lines = self._clause or f"type primary;\n{update_policy(zone, self.key.name, own_name=zone in self._own_names)}"
-        return f'zone "{zone}" {{\nfile "{zone}db";\nallow-transfer {{ {may_transfer} }};\n{lines}}};\n'
+        lines = (
+            self._clause
+            or "type "
+            f"primary;\n{update_policy(zone, self.key.name, own_name=zone in self._own_names)}"
+        )
+        return (
+            f'zone "{zone}" {{\nfile "{zone}db";\nallow-transfer {{ {may_transfer} '
+            f"}};\n{lines}}};\n"
+        )
 
     def _program(self) -> str:
         """AppArmor confines named, by its path, to the directories of the system's own service.
@@ -238,7 +272,9 @@ controls {{ {self._controls} }};
         return str(copy)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        """Until it serves every zone, and has shown that it is ours and not another server on the same port."""
+        """Until it serves every zone, and has shown that it is ours and not another server on the
+        same port.
+        """
         deadline = time.monotonic() + START_SECONDS + SECONDS_A_ZONE * len(self.zones)
         while not self._is_up():
             # A server with a broken zone file keeps running, and would never serve it.
@@ -254,12 +290,16 @@ controls {{ {self._controls} }};
             return False
 
     def _says_nonce(self) -> bool:
-        query = dns.message.make_query("version.bind", dns.rdatatype.TXT, dns.rdataclass.CH)
+        query = dns.message.make_query(
+            "version.bind", dns.rdatatype.TXT, dns.rdataclass.CH
+        )
         answer = dns.query.tcp(query, LOOPBACK, timeout=1, port=self.port)
         return any(self._nonce in rrset.to_text() for rrset in answer.answer)
 
     def _serves(self, zone: str) -> bool:
-        answer = dns.query.udp(dns.message.make_query(zone, "SOA"), LOOPBACK, timeout=1, port=self.port)
+        answer = dns.query.udp(
+            dns.message.make_query(zone, "SOA"), LOOPBACK, timeout=1, port=self.port
+        )
         return answer.rcode() == dns.rcode.NOERROR and bool(answer.flags & dns.flags.AA)
 
     def _did_not_come_up(self) -> FlexError:
@@ -287,7 +327,9 @@ def find_named() -> str:
 
 @contextmanager
 def free_port() -> Iterator[int]:
-    """A loopback port that is free for TCP and UDP alike, kept from other private servers while in use."""
+    """A loopback port that is free for TCP and UDP alike, kept from other private servers while in
+    use.
+    """
     for _ in range(PORT_TRIES):
         with ExitStack() as held:
             if port := reserve_port(held, secrets.choice(PORTS)):
@@ -316,15 +358,18 @@ ns1 IN A {LOOPBACK}
 def reserve_port(held: ExitStack, port: int) -> int:
     """The port, kept from other private servers until `held` closes; 0 when it is taken.
 
-    BIND binds with SO_REUSEPORT: a second one on the port would not fail but share its packets. So the port itself
-    is only tried, without that option, and a name that other private servers look for is held instead.
+    BIND binds with SO_REUSEPORT: a second one on the port would not fail but share its packets. So
+    the port itself is only tried, without that option, and a name that other private servers look
+    for is held instead.
     """
     with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         try:
             tcp.bind((LOOPBACK, port))
             udp.bind((LOOPBACK, port))
             if sys.platform == "linux":
-                held.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0flex-named-{port}")
+                held.enter_context(socket.socket(socket.AF_UNIX)).bind(
+                    f"\0flex-named-{port}"
+                )
         except OSError:
             return 0
     return port
@@ -349,7 +394,9 @@ def _account(user: str | None) -> pwd.struct_passwd | None:
 
 def _can_reach(account: pwd.struct_passwd, directory: Path) -> bool:
     """Whether the account may enter all folders above; the directory itself will be its own."""
-    return all(_can_enter(account, parent) for parent in directory.parents if parent.exists())
+    return all(
+        _can_enter(account, parent) for parent in directory.parents if parent.exists()
+    )
 
 
 def _can_enter(account: pwd.struct_passwd, folder: Path) -> bool:

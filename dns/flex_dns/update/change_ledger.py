@@ -1,7 +1,7 @@
 """What has become of each change of a run, told to the journal row by row.
 
-In go changes as they are settled; out come a Tally for each zone and the states of the journal's rows. A row ends when
-the last of its changes is settled, however many messages that took.
+In go changes as they are settled; out come a Tally for each zone and the states of the journal's
+rows. A row ends when the last of its changes is settled, however many messages that took.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ TOGETHER = 32
 
 @dataclass(slots=True)
 class Tally:
-    """What became of one zone's changes. `trouble` ended the work on it; `unknown` changes may have been made."""
+    """What became of one zone's changes. `trouble` ended the work on it; `unknown` changes may have
+    been made.
+    """
 
     zone: str
     done: int = 0
@@ -49,10 +51,14 @@ class _Open:
 
 
 class Ledger:
-    def __init__(self, journal: Journal, rows: Sequence[tuple[JournalRow, tuple[Change, ...]]]) -> None:
+    def __init__(
+        self, journal: Journal, rows: Sequence[tuple[JournalRow, tuple[Change, ...]]]
+    ) -> None:
         self.tallies = {row.zone: Tally(row.zone) for row, _ in rows}
         self._journal = journal
-        self._open = {row.number: _Open(row.zone, len(changes)) for row, changes in rows}
+        self._open = {
+            row.number: _Open(row.zone, len(changes)) for row, changes in rows
+        }
         self._ended: list[int] = []
 
     @property
@@ -67,15 +73,34 @@ class Ledger:
         self.tallies[message.zone].done += len(changes)
         self._settle(message.row, len(changes))
 
-    def overtaken(self, message: Message, conflicts: Sequence[Conflict], withheld: Sequence[Change] = ()) -> None:
+    def overtaken(
+        self,
+        message: Message,
+        conflicts: Sequence[Conflict],
+        withheld: Sequence[Change] = (),
+    ) -> None:
         self.tallies[message.zone].conflicts += conflicts
-        self._settle(message.row, len(conflicts) + len(withheld), "conflict", "; ".join(map(str, conflicts)))
+        self._settle(
+            message.row,
+            len(conflicts) + len(withheld),
+            "conflict",
+            "; ".join(map(str, conflicts)),
+        )
 
     def note_refused(self, message: Message, error: DnsError) -> None:
-        self.tallies[message.zone].refused += [(change, error) for change in message.changes]
-        self._settle(message.row, len(message.changes), "refused", f"{message.changes[0].name}: {error.answer}")
+        self.tallies[message.zone].refused += [
+            (change, error) for change in message.changes
+        ]
+        self._settle(
+            message.row,
+            len(message.changes),
+            "refused",
+            f"{message.changes[0].name}: {error.answer}",
+        )
 
-    def stop(self, zones: Collection[str], trouble: DnsError | None, note: str = "") -> None:
+    def stop(
+        self, zones: Collection[str], trouble: DnsError | None, note: str = ""
+    ) -> None:
         """Nothing more is sent for these zones; what was sent is known not to have been made."""
         for zone in zones:
             tally = self.tallies[zone]
@@ -86,9 +111,15 @@ class Ledger:
         self._journal.became(numbers, "refused", trouble.answer if trouble else note)
 
     def lose(self, zone: str, changes: int, trouble: DnsError) -> None:
-        """Whether these were made is not known: their rows stay as they are, for whoever finishes the run."""
+        """Whether these were made is not known: their rows stay as they are, for whoever finishes
+        the run.
+        """
         tally = self.tallies[zone]
-        tally.is_stopped, tally.trouble, tally.unknown = True, trouble, tally.unknown + changes
+        tally.is_stopped, tally.trouble, tally.unknown = (
+            True,
+            trouble,
+            tally.unknown + changes,
+        )
 
     def flush(self) -> None:
         ended, self._ended = self._ended, []
@@ -104,7 +135,9 @@ class Ledger:
             return
         del self._open[number]
         if row.worst:
-            self._journal.became([number], "conflict" if row.worst == "conflict" else "refused", row.note)
+            self._journal.became(
+                [number], "conflict" if row.worst == "conflict" else "refused", row.note
+            )
             return
         self._ended.append(number)
         if len(self._ended) >= TOGETHER:

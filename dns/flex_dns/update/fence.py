@@ -1,11 +1,13 @@
 """The record that keeps a second controller out: who may change a zone, written in the zone itself.
 
-In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our settings and database
-to another machine is refused by the name server, whatever he believes; nothing is taken from anybody here. Behind the
-controller stands an epoch where one was begun: what an earlier run sent and the server did not get to is refused then.
+In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our
+settings and database to another machine is refused by the name server, whatever he believes;
+nothing is taken from anybody here. Behind the controller stands an epoch where one was begun: what
+an earlier run sent and the server did not get to is refused then.
 
-Each change of the record is a compare-and-swap. Whether a run still may is asked behind the reading: who takes its work
-over meanwhile begins an epoch before anything else, and what was read is the record no more.
+Each change of the record is a compare-and-swap. Whether a run still may is asked behind the
+reading: who takes its work over meanwhile begins an epoch before anything else, and what was read
+is the record no more.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def always() -> None:
 
 
 def fence_name(zone: str) -> str:
-    """Among our markers, where the key may write; no host name begins so, so it is no site's marker."""
+    """Among our markers, where the key may write; no host name begins so, so it is no site's
+    marker.
+    """
     return f"{NAME}.{LABEL}.{zone}"
 
 
@@ -56,15 +60,22 @@ def controller_of(holder: str) -> str:
 
 def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
     """The controller that each zone is held by; empty where it is free."""
-    return {zone: controller_of(holder) for zone, holder in controller_records(session, server, zones).items()}
+    return {
+        zone: controller_of(holder)
+        for zone, holder in controller_records(session, server, zones).items()
+    }
 
 
-def controller_records(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
+def controller_records(
+    session: Session, server: Server, zones: Sequence[str]
+) -> dict[str, str]:
     """The same with the epoch: what a message for the zone has to require."""
     if not zones:
         return {}
     asked = f"controller of {zones[0]}"
-    queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
+    queries = [
+        dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones
+    ]
     return {
         zone: _controller_text(server, zone, answer)
         for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
@@ -72,9 +83,14 @@ def controller_records(session: Session, server: Server, zones: Sequence[str]) -
 
 
 def hold(
-    session: Session, server: Server, zones: Sequence[str], controller: str, refuse_lost: Ask = always
+    session: Session,
+    server: Server,
+    zones: Sequence[str],
+    controller: str,
+    refuse_lost: Ask = always,
 ) -> dict[str, str]:
-    """Make sure that each zone is ours, or free and then ours. Raises Refused where another controller holds one.
+    """Make sure that each zone is ours, or free and then ours. Raises Refused where another
+    controller holds one.
 
     Out comes what messages require: us, in the epoch of each zone.
     """
@@ -90,15 +106,24 @@ def hold(
     return found
 
 
-def free(session: Session, server: Server, zones: Sequence[str], controller: str) -> list[str]:
+def free(
+    session: Session, server: Server, zones: Sequence[str], controller: str
+) -> list[str]:
     """Those of the zones that nobody holds. Raises Refused where another controller holds one."""
-    return [zone for zone, by in ours(session, server, zones, controller).items() if not by]
+    return [
+        zone for zone, by in ours(session, server, zones, controller).items() if not by
+    ]
 
 
 def begin_epoch(
-    session: Session, server: Server, zones: Sequence[str], controller: str, refuse_lost: Ask = always
+    session: Session,
+    server: Server,
+    zones: Sequence[str],
+    controller: str,
+    refuse_lost: Ask = always,
 ) -> None:
-    """From the answer on the server refuses what an earlier run sent to the zones and it did not get to.
+    """From the answer on the server refuses what an earlier run sent to the zones and it did not
+    get to.
 
     In one that we do not hold it refuses all that is ours already.
     """
@@ -106,18 +131,29 @@ def begin_epoch(
         _begin_epoch(session, server, zone, was, controller, refuse_lost)
 
 
-def _begin_epoch(session: Session, server: Server, zone: str, was: str, controller: str, refuse_lost: Ask) -> None:
+def _begin_epoch(
+    session: Session,
+    server: Server,
+    zone: str,
+    was: str,
+    controller: str,
+    refuse_lost: Ask,
+) -> None:
     for _ in range(TRIES):
         if controller_of(was) != controller:
             return
         refuse_lost()
-        if _replaced(session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"):
+        if _replaced(
+            session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"
+        ):
             return
         was = controller_records(session, server, [zone])[zone]
     raise overtaken(server, zone)
 
 
-def ours(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
+def ours(
+    session: Session, server: Server, zones: Sequence[str], controller: str
+) -> dict[str, str]:
     """What `said` gives. Raises Refused where another controller holds one."""
     found = controller_records(session, server, zones)
     for zone, by in found.items():
@@ -127,16 +163,25 @@ def ours(session: Session, server: Server, zones: Sequence[str], controller: str
 
 
 def take_over(
-    session: Session, server: Server, zone: str, controller: str, was: str, refuse_lost: Ask = always
+    session: Session,
+    server: Server,
+    zone: str,
+    controller: str,
+    was: str,
+    refuse_lost: Ask = always,
 ) -> None:
     """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
     found = controller_records(session, server, [zone])[zone]
     refuse_lost()
-    if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
+    if controller_of(found) != was or not _replaced(
+        session, server, zone, found, controller
+    ):
         raise held_error(server, zone, holders(session, server, [zone])[zone])
 
 
-def _replaced(session: Session, server: Server, zone: str, was: str, holder: str) -> bool:
+def _replaced(
+    session: Session, server: Server, zone: str, was: str, holder: str
+) -> bool:
     """Whether the record said `was` until now; it says `holder` then."""
     asked = f"taking {zone} over from {controller_of(was)}"
     update = dns.update.UpdateMessage(zone)
@@ -151,17 +196,22 @@ def _replaced(session: Session, server: Server, zone: str, was: str, holder: str
 
 
 def _controller_text(server: Server, zone: str, answer: dns.message.Message) -> str:
-    """A text of another form is no controller's: a wildcard's stands for all names that are not there."""
+    """A text of another form is no controller's: a wildcard's stands for all names that are not
+    there.
+    """
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise said_no(answer.rcode(), server, f"controller of {zone}")
     texts = [
         b"".join(rdata.strings).decode(errors="replace")
         for rrset in answer.answer
-        if rrset.rdtype == dns.rdatatype.TXT and rrset.name.to_text().lower() == fence_name(zone)
+        if rrset.rdtype == dns.rdatatype.TXT
+        and rrset.name.to_text().lower() == fence_name(zone)
         for rdata in rrset
         if isinstance(rdata, TXT)
     ]
-    return next((text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)), "")
+    return next(
+        (text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)), ""
+    )
 
 
 def held_error(server: Server, zone: str, by: str) -> Refused:
@@ -170,7 +220,8 @@ def held_error(server: Server, zone: str, by: str) -> Refused:
         f"asking {server}: whether we may change {zone}",
         f"another controller holds it: {by or 'somebody took our record away'}",
         kept=UNCHANGED,
-        advice=f"stop one of the two; if that one is gone for good: `flex dns takeover --from '{by}'`"
+        advice="stop one of the two; if that one is gone for good: `flex dns "
+        f"takeover --from '{by}'`"
         if by
         else "another controller may be about to take it; `flex dns holders` says who has it",
     )

@@ -1,7 +1,7 @@
 """What a person is told of a run over several zones.
 
-In go plans and what became of them; out comes nothing where all is as planned, else the one error that says what is
-not so, zone by zone.
+In go plans and what became of them; out comes nothing where all is as planned, else the one error
+that says what is not so, zone by zone.
 """
 
 from __future__ import annotations
@@ -18,21 +18,33 @@ RESUME = "then `flex apply --resume` finishes it"
 
 
 def judge(
-    zone_plans: Sequence[ZonePlan], tallies: Mapping[str, Tally], done: Mapping[str, int]
+    zone_plans: Sequence[ZonePlan],
+    tallies: Mapping[str, Tally],
+    done: Mapping[str, int],
 ) -> DnsError | PartlyApplied | None:
     """`done` changes of each zone held before the run began."""
     wrong = [
-        zone_plan for zone_plan in zone_plans if zone_plan.zone in tallies and not tallies[zone_plan.zone].is_complete
+        zone_plan
+        for zone_plan in zone_plans
+        if zone_plan.zone in tallies and not tallies[zone_plan.zone].is_complete
     ]
     if not wrong:
         return None
     held = {
-        zone_plan.zone: done.get(zone_plan.zone, 0) + (tallies[zone_plan.zone].done if zone_plan.zone in tallies else 0)
+        zone_plan.zone: done.get(zone_plan.zone, 0)
+        + (tallies[zone_plan.zone].done if zone_plan.zone in tallies else 0)
         for zone_plan in zone_plans
     }
-    errors = {zone_plan.zone: _of_zone(zone_plan, tallies[zone_plan.zone], held[zone_plan.zone]) for zone_plan in wrong}
+    errors = {
+        zone_plan.zone: _of_zone(
+            zone_plan, tallies[zone_plan.zone], held[zone_plan.zone]
+        )
+        for zone_plan in wrong
+    }
     first = errors[wrong[0].zone]
-    changed = any(held.values()) or any(isinstance(error, PartlyApplied) for error in errors.values())
+    changed = any(held.values()) or any(
+        isinstance(error, PartlyApplied) for error in errors.values()
+    )
     if len(zone_plans) == 1 or not changed:
         return first
     return _of_all(zone_plans, errors, held)
@@ -50,15 +62,21 @@ def _of_zone(zone_plan: ZonePlan, tally: Tally, done: int) -> DnsError | PartlyA
 
 
 def _of_all(
-    zone_plans: Sequence[ZonePlan], errors: Mapping[str, DnsError | PartlyApplied], held: Mapping[str, int]
+    zone_plans: Sequence[ZonePlan],
+    errors: Mapping[str, DnsError | PartlyApplied],
+    held: Mapping[str, int],
 ) -> PartlyApplied:
-    named = "; ".join(f"{zone}: {error.answer}" for zone, error in list(errors.items())[:SHOWN])
+    named = "; ".join(
+        f"{zone}: {error.answer}" for zone, error in list(errors.items())[:SHOWN]
+    )
     more = f"; and {len(errors) - SHOWN} more zones" if len(errors) > SHOWN else ""
     partly = [zone for zone in errors if held[zone]]
     whole = len(zone_plans) - len(errors)
     return kind(*errors.values())(
-        f"changing {sum(len(zone_plan.changes) for zone_plan in zone_plans)} record sets in {len(zone_plans)} zones",
-        f"{'1 zone is' if len(errors) == 1 else f'{len(errors)} zones are'} not as planned: {named}{more}",
+        f"changing {sum(len(zone_plan.changes) for zone_plan in zone_plans)} record "
+        f"sets in {len(zone_plans)} zones",
+        f"{'1 zone is' if len(errors) == 1 else f'{len(errors)} zones are'} not as "
+        f"planned: {named}{more}",
         kept=f"{whole} zones are as planned, {len(partly)} in part{_list_zones(partly)}, "
         f"{len(errors) - len(partly)} as they were",
         advice=f"{next(iter(errors.values())).advice.removesuffix(f'; {RESUME}')}; {RESUME}",
@@ -67,7 +85,11 @@ def _of_all(
 
 def kind(*errors: DnsError | PartlyApplied) -> type[PartlyApplied]:
     """What a server refuses today it refuses tomorrow; one that is away comes back."""
-    return OnTheWay if any(isinstance(error, (Unreachable, OnTheWay)) for error in errors) else PartlyApplied
+    return (
+        OnTheWay
+        if any(isinstance(error, (Unreachable, OnTheWay)) for error in errors)
+        else PartlyApplied
+    )
 
 
 def _list_zones(zones: Sequence[str]) -> str:
@@ -75,13 +97,17 @@ def _list_zones(zones: Sequence[str]) -> str:
     return f" ({', '.join(zones[:SHOWN])}{more})" if zones else ""
 
 
-def _faulty(error: DnsError, zone_plan: ZonePlan, tally: Tally, done: int) -> PartlyApplied:
+def _faulty(
+    error: DnsError, zone_plan: ZonePlan, tally: Tally, done: int
+) -> PartlyApplied:
     names = list(dict.fromkeys(change.name for change, _ in tally.refused))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return kind(error)(
         error.asked,
-        f"{len(tally.refused)} of {len(zone_plan.changes)} ({', '.join(names[:SHOWN])}{more}): {error.answer}",
-        kept=f"{done} of the record sets in {zone_plan.zone} are as planned, the others as they were",
+        f"{len(tally.refused)} of {len(zone_plan.changes)} "
+        f"({', '.join(names[:SHOWN])}{more}): {error.answer}",
+        kept=f"{done} of the record sets in {zone_plan.zone} are as planned, the "
+        "others as they were",
         advice=f"{error.advice}; {RESUME}",
     )
 
@@ -99,6 +125,7 @@ def halfway(trouble: DnsError, zone_plan: ZonePlan, done: int) -> PartlyApplied:
     return kind(trouble)(
         trouble.asked,
         trouble.answer,
-        kept=f"{done} of the {len(zone_plan.changes)} record sets in {zone_plan.zone} are as planned, the others as they were",
+        kept=f"{done} of the {len(zone_plan.changes)} record sets in {zone_plan.zone} "
+        "are as planned, the others as they were",
         advice=f"{trouble.advice}; {RESUME}",
     )

@@ -1,8 +1,9 @@
-"""The pace of a secondary, where many zones change: a primary is told of no more than its secondary can follow.
+"""The pace of a secondary, where many zones change: a primary is told of no more than its secondary
+can follow.
 
-In go messages that the primary has acknowledged, out comes whether to hold the next ones back. The secondary is asked
-now and then, one question at a time, whether it has one of them. Holding back is a courtesy: a server that does not
-move on for a while is not waited for again, whatever the reason.
+In go messages that the primary has acknowledged, out comes whether to hold the next ones back. The
+secondary is asked now and then, one question at a time, whether it has one of them. Holding back is
+a courtesy: a server that does not move on for a while is not waited for again, whatever the reason.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from flex_dns.update.update import Message
 from flex_dns.wire.contents import canonical
 from flex_dns.wire.server import Address
 
-# A secondary of this size of machine fetches so many zones in a tenth of a second: enough to never be without work, and
-# after the last one not far behind.
+# A secondary of this size of machine fetches so many zones in a tenth of a second: enough to never
+# be without work, and after the last one not far behind.
 AHEAD = 64
 # It fetches them about in the order that it hears of them, so the last of so many stands for all.
 STEP = 16
@@ -32,9 +33,13 @@ PATIENCE = 0.25
 
 
 class Pace:
-    """To be asked for its `question` again and again, and to `hear` when there is something to read."""
+    """To be asked for its `question` again and again, and to `hear` when there is something to
+    read.
+    """
 
-    def __init__(self, secondary: Address, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, secondary: Address, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._clock = clock
         self._behind = deque[Message]()
         self._asked: dns.message.Message | None = None
@@ -73,7 +78,12 @@ class Pace:
         now = self._clock()
         if self.holds and now >= self._since + PATIENCE:
             self.close()
-        if self._socket and not self._asked and now >= self._next and len(self._behind) >= STEP:
+        if (
+            self._socket
+            and not self._asked
+            and now >= self._next
+            and len(self._behind) >= STEP
+        ):
             change = self._behind[STEP - 1].changes[0]
             self._asked = verify.query_of((change.name, change.type))
             try:
@@ -105,7 +115,9 @@ class Pace:
 def _connect(address: Address) -> socket.socket | None:
     """Takes packets from this peer only; None where there is no such host."""
     try:
-        family, kind, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
+        family, kind, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[
+            0
+        ]
         made = socket.socket(family, kind)
     except OSError:
         return None
@@ -121,4 +133,6 @@ def _connect(address: Address) -> socket.socket | None:
 def _has(answer: dns.message.Message, change: Change) -> bool:
     found = verify.set_of(change.name, change.type, answer)
     values = change.after.values if change.after else ()
-    return (found[1] if found else ()) == tuple(sorted(canonical(change.type, value) for value in values))
+    return (found[1] if found else ()) == tuple(
+        sorted(canonical(change.type, value) for value in values)
+    )

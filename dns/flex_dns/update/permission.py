@@ -1,6 +1,7 @@
 """Whether a key may change a zone: asked by an update that deletes what is not there.
 
-Takes a session and a zone. Returns a sentence, or raises what the server refused. Nothing is changed.
+Takes a session and a zone. Returns a sentence, or raises what the server refused. Nothing is
+changed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def unused_name(zone: str) -> str:
     return f"flex-preflight-{secrets.token_hex(8)}.{zone}"
 
 
-def may_change(session: Session, server: Server, zone: str, name: str, *kinds: str) -> str:
+def may_change(
+    session: Session, server: Server, zone: str, name: str, *kinds: str
+) -> str:
     """Delete what is not there: the policy is asked, the zone and its serial stay as they are."""
     asked = f"right to change {' and '.join(kinds)} in {zone}"
     update = dns.update.UpdateMessage(zone)
@@ -32,7 +35,9 @@ def may_change(session: Session, server: Server, zone: str, name: str, *kinds: s
         rcode = session.ask(update, asked).rcode()
     except Refused as error:
         # Signed questions pass by now: the key is known, and may not do this.
-        raise (not_granted(server, zone, asked) if disowned(error) else error) from error
+        raise (
+            not_granted(server, zone, asked) if disowned(error) else error
+        ) from error
     if rcode == dns.rcode.REFUSED:
         raise not_granted(server, zone, asked)
     if rcode != dns.rcode.NOERROR:

@@ -1,8 +1,9 @@
-"""Updates on their way: several connections to a primary, for many zones several messages on each before an answer.
+"""Updates on their way: several connections to a primary, for many zones several messages on each
+before an answer.
 
-In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and once an answer does
-not come nothing more is sent: what was not sent by then is not among the outcomes. Of many zones no more are sent than
-the secondaries can follow.
+In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and
+once an answer does not come nothing more is sent: what was not sent by then is not among the
+outcomes. Of many zones no more are sent than the secondaries can follow.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, connect
 from flex_dns.wire.trouble import translate, translate_errors, untrusted_error
 
-# BIND reads a connection's next update when it has answered the last one, and tells a zone's secondaries as soon as it
-# has nothing to do for the zone, which costs as much as an update. So the next ones wait on other connections, and only
-# where zones are more than connections several on one. All together they stay below the update-quota of 100: BIND drops
-# without an answer what is over it.
+# BIND reads a connection's next update when it has answered the last one, and tells a zone's
+# secondaries as soon as it has nothing to do for the zone, which costs as much as an update. So the
+# next ones wait on other connections, and only where zones are more than connections several on
+# one. All together they stay below the update-quota of 100: BIND drops without an answer what is
+# over it.
 LINES = 8
 DEEPEST = 12
 # Messages are announced in blocks, while those before them are on their way.
 BLOCK = 32
-# After so many, nothing more of few zones is sent until all is answered: a server that is never without work for a zone
-# would not tell its secondaries before the end.
+# After so many, nothing more of few zones is sent until all is answered: a server that is never
+# without work for a zone would not tell its secondaries before the end.
 BREATH = 8 * BLOCK
 PIECE = 65536
 RESPONSE = 0x80
@@ -44,7 +46,11 @@ Announce = Callable[[Sequence[Message]], None]
 
 
 def deliver(
-    server: Server, messages: Sequence[Message], clock: Clock, announce: Announce, secondaries: Sequence[Address] = ()
+    server: Server,
+    messages: Sequence[Message],
+    clock: Clock,
+    announce: Announce,
+    secondaries: Sequence[Address] = (),
 ) -> Iterator[Outcome]:
     """Each message is announced before its first byte leaves. To be read to the end."""
     lines = [_Line(server, clock) for _ in range(min(LINES, len(messages)))]
@@ -59,8 +65,12 @@ def deliver(
                 pace.question()
             for line in lines if not any(pace.holds for pace in paces) else ():
                 yield from line.fill(queue, deep)
-            for line, is_readable in _ready([line for line in lines if line.sent], paces):
-                for message, outcome in line.receive() if is_readable else line.give_up():
+            for line, is_readable in _ready(
+                [line for line in lines if line.sent], paces
+            ):
+                for message, outcome in (
+                    line.receive() if is_readable else line.give_up()
+                ):
                     for pace in paces if outcome == dns.rcode.NOERROR else ():
                         pace.note_acknowledged(message)
                     yield message, outcome
@@ -73,8 +83,12 @@ def deliver(
             pace.close()
 
 
-def _ready(lines: Sequence[_Line], paces: Sequence[Pace]) -> Iterator[tuple[_Line, bool]]:
-    """Those with something to read, and those that waited too long for it. What secondaries said is heard, too."""
+def _ready(
+    lines: Sequence[_Line], paces: Sequence[Pace]
+) -> Iterator[tuple[_Line, bool]]:
+    """Those with something to read, and those that waited too long for it. What secondaries said is
+    heard, too.
+    """
     due = [line.deadline for line in lines] + [pace.due for pace in paces if pace.holds]
     if not due:
         return
@@ -140,7 +154,9 @@ class _Line:
 
     @property
     def deadline(self) -> float:
-        """Messages are kept in the order they were sent in: the first is the first to run out of time."""
+        """Messages are kept in the order they were sent in: the first is the first to run out of
+        time.
+        """
         return next(iter(self.sent.values()))[2]
 
     def close(self) -> None:
@@ -164,7 +180,9 @@ class _Line:
 
     def give_up(self) -> Iterator[Outcome]:
         first, _, _ = next(iter(self.sent.values()))
-        yield from self._broke(translate(TimeoutError(), self._server, _what_was_asked(first)))
+        yield from self._broke(
+            translate(TimeoutError(), self._server, _what_was_asked(first))
+        )
 
     def _send(self, message: Message) -> None:
         while self._next_id in self.sent:
@@ -185,7 +203,9 @@ class _Line:
             if not piece:
                 raise EOFError
         self._bytes += piece
-        while len(self._bytes) >= 2 and len(self._bytes) >= 2 + int.from_bytes(self._bytes[:2]):
+        while len(self._bytes) >= 2 and len(self._bytes) >= 2 + int.from_bytes(
+            self._bytes[:2]
+        ):
             end = 2 + int.from_bytes(self._bytes[:2])
             wire = bytes(self._bytes[2:end])
             del self._bytes[:end]
@@ -196,11 +216,15 @@ class _Line:
         if len(wire) < 12 or number not in self.sent or not wire[2] & RESPONSE:
             message, _, _ = next(iter(self.sent.values()), (None, b"", 0.0))
             asked = _what_was_asked(message) if message else "update"
-            raise untrusted_error(self._server, asked, "the answer is to another question")
+            raise untrusted_error(
+                self._server, asked, "the answer is to another question"
+            )
         message, mac, _ = self.sent[number]
         asked = _what_was_asked(message)
         with translate_errors(self._server, asked):
-            rcode = signing.rcode_of(wire, mac, self._key, self._server, int(self._clock()), asked)
+            rcode = signing.rcode_of(
+                wire, mac, self._key, self._server, int(self._clock()), asked
+            )
         del self.sent[number]
         return message, rcode
 

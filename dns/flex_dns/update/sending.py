@@ -1,8 +1,9 @@
 """Changes carried to a primary until each holds, was overtaken by somebody else, or was refused.
 
-In go rows of the journal, out comes a Tally for each zone. A message that is refused for what it asks is halved until
-the name at fault is found, and the others are applied. After an answer that leaves it open whether a change was made
-the zone is read, and only what is still to do is sent again.
+In go rows of the journal, out comes a Tally for each zone. A message that is refused for what it
+asks is halved until the name at fault is found, and the others are applied. After an answer that
+leaves it open whether a change was made the zone is read, and only what is still to do is sent
+again.
 """
 
 from __future__ import annotations
@@ -28,14 +29,21 @@ from flex_dns.zone import reading
 from flex_dns.zone.change_states import questions, standing
 
 # Answers after which only the zone itself can say what happened.
-OPEN = (dns.rcode.NXRRSET, dns.rcode.YXRRSET, dns.rcode.NXDOMAIN, dns.rcode.YXDOMAIN, dns.rcode.SERVFAIL)
+OPEN = (
+    dns.rcode.NXRRSET,
+    dns.rcode.YXRRSET,
+    dns.rcode.NXDOMAIN,
+    dns.rcode.YXDOMAIN,
+    dns.rcode.SERVFAIL,
+)
 # Answers that can be due to one record of many.
 FAULTY = (dns.rcode.REFUSED, dns.rcode.NOTZONE, dns.rcode.FORMERR)
 # Between one round and the next, while nothing moves.
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 LOOK_SECONDS = 0.1
 LONGEST_LOOK = 2.0
-# Names that are looked for one by one among those refused; where there are more, it is not a name's fault.
+# Names that are looked for one by one among those refused; where there are more, it is not a name's
+# fault.
 MOST_FAULTS = 20
 WHOLE = "somebody else changed a record, and an outdated plan is refused whole"
 
@@ -49,7 +57,8 @@ def carry(
     claim: Claim = NOBODY,
     secondaries: Sequence[Address] = (),
 ) -> dict[str, Tally]:
-    """`patience` is how many seconds a server that went away in the middle is waited for; `secondaries` are to follow.
+    """`patience` is how many seconds a server that went away in the middle is waited for;
+    `secondaries` are to follow.
 
     Each zone must be held by us, and each name be ours, as far as the `claim` goes.
     """
@@ -61,7 +70,9 @@ def carry(
         sent = _send(server, todo, ledger, clock, secondaries)
         todo = [*sent.unsent, *_halve(server, sent.refused, ledger, clock)]
         todo += _looked_after(server, sent.opened, ledger, clock, patience)
-        todo = [message for message in todo if not ledger.tallies[message.zone].is_stopped]
+        todo = [
+            message for message in todo if not ledger.tallies[message.zone].is_stopped
+        ]
         if todo and sent.opened and before == (ledger.open_changes, len(todo)):
             pause = next(pauses, None)
             if pause is None:
@@ -74,7 +85,9 @@ def carry(
 
 @dataclass(slots=True)
 class _Sent:
-    """What is left of a round: messages whose fate only the zone knows, those refused, those not sent at all."""
+    """What is left of a round: messages whose fate only the zone knows, those refused, those not
+    sent at all.
+    """
 
     opened: list[tuple[Message, DnsError]] = field(default_factory=list)
     refused: list[tuple[Message, dns.rcode.Rcode]] = field(default_factory=list)
@@ -82,11 +95,17 @@ class _Sent:
 
 
 def _send(
-    server: Server, messages: Sequence[Message], ledger: Ledger, clock: Clock, secondaries: Sequence[Address]
+    server: Server,
+    messages: Sequence[Message],
+    ledger: Ledger,
+    clock: Clock,
+    secondaries: Sequence[Address],
 ) -> _Sent:
     left = {id(message): message for message in messages}
     found = _Sent()
-    for message, outcome in pipeline.deliver(server, messages, clock, ledger.note_sent, secondaries):
+    for message, outcome in pipeline.deliver(
+        server, messages, clock, ledger.note_sent, secondaries
+    ):
         del left[id(message)]
         if isinstance(outcome, Unreachable):
             found.opened.append((message, outcome))
@@ -108,19 +127,31 @@ def _send(
 def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
     asked = f"update of {len(message.changes)} record sets in {message.zone}"
     if rcode == dns.rcode.REFUSED:
-        return not_granted(server, message.zone, asked, {change.name for change in message.changes})
+        return not_granted(
+            server, message.zone, asked, {change.name for change in message.changes}
+        )
     return said_no(rcode, server, asked)
 
 
 def _halve(
-    server: Server, refused: Sequence[tuple[Message, dns.rcode.Rcode]], ledger: Ledger, clock: Clock
+    server: Server,
+    refused: Sequence[tuple[Message, dns.rcode.Rcode]],
+    ledger: Ledger,
+    clock: Clock,
 ) -> Iterator[Message]:
-    """Halves of what was refused. A name by itself is at fault; so is the zone when it takes nothing at all."""
+    """Halves of what was refused. A name by itself is at fault; so is the zone when it takes
+    nothing at all.
+    """
     tried: set[str] = set()
     for message, rcode in refused:
         tally, halves = ledger.tallies[message.zone], update.halves(message)
         first, tried = message.zone not in tried, tried | {message.zone}
-        takes_none = halves and first and not tally.done and not _takes_updates(server, message.zone, rcode, clock)
+        takes_none = (
+            halves
+            and first
+            and not tally.done
+            and not _takes_updates(server, message.zone, rcode, clock)
+        )
         if takes_none or tally.faults >= MOST_FAULTS:
             ledger.stop([message.zone], _no(server, message, rcode))
         elif halves:
@@ -129,20 +160,28 @@ def _halve(
             ledger.note_refused(message, _no(server, message, rcode))
 
 
-def _takes_updates(server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clock) -> bool:
+def _takes_updates(
+    server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clock
+) -> bool:
     """Whether the key may change anything in the zone, asked by an update that changes nothing."""
     if rcode != dns.rcode.REFUSED:
         return True
     try:
         with Session(server, clock) as session:
-            permission.may_change(session, server, zone, permission.unused_name(zone), "A")
+            permission.may_change(
+                session, server, zone, permission.unused_name(zone), "A"
+            )
     except DnsError:
         return False
     return True
 
 
 def _looked_after(
-    server: Server, opened: Sequence[tuple[Message, DnsError]], ledger: Ledger, clock: Clock, patience: float
+    server: Server,
+    opened: Sequence[tuple[Message, DnsError]],
+    ledger: Ledger,
+    clock: Clock,
+    patience: float,
 ) -> Iterator[Message]:
     """Where the changes stand of which nobody knows; those that were not made are to be sent again."""
     deadline = time.monotonic() + patience
@@ -150,12 +189,22 @@ def _looked_after(
         messages = [message for message, _ in opened if message.zone == zone]
         changes = [change for message in messages for change in message.changes]
         try:
-            contents = _contents(server, zone, questions(zone, changes), clock, deadline)
+            contents = _contents(
+                server, zone, questions(zone, changes), clock, deadline
+            )
             lost = _error_of_lost_zone(server, messages[0], clock)
         except DnsError:
-            ledger.lose(zone, len(changes), next(error for message, error in opened if message.zone == zone))
+            ledger.lose(
+                zone,
+                len(changes),
+                next(error for message, error in opened if message.zone == zone),
+            )
             continue
-        pending = [again for message in messages for again in _settle(message, contents, ledger)]
+        pending = [
+            again
+            for message in messages
+            for again in _settle(message, contents, ledger)
+        ]
         tally = ledger.tallies[zone]
         if pending and lost:
             ledger.stop([zone], lost)
@@ -172,8 +221,12 @@ def _settle(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Me
         yield message.only(found.pending)
 
 
-def _error_of_lost_zone(server: Server, message: Message, clock: Clock) -> DnsError | None:
-    """Whether another controller holds the zone by now, or another run of ours began a new epoch there."""
+def _error_of_lost_zone(
+    server: Server, message: Message, clock: Clock
+) -> DnsError | None:
+    """Whether another controller holds the zone by now, or another run of ours began a new epoch
+    there.
+    """
     if not message.claim.controller:
         return None
     with Session(server, clock) as session:
@@ -181,10 +234,16 @@ def _error_of_lost_zone(server: Server, message: Message, clock: Clock) -> DnsEr
     if found == message.claim.holder(message.zone):
         return None
     is_ours = fence.controller_of(found) == message.claim.controller
-    return fence.overtaken(server, message.zone) if is_ours else fence.held_error(server, message.zone, found)
+    return (
+        fence.overtaken(server, message.zone)
+        if is_ours
+        else fence.held_error(server, message.zone, found)
+    )
 
 
-def _contents(server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float) -> Contents:
+def _contents(
+    server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float
+) -> Contents:
     """What the zone holds, as soon as the server answers with authority again."""
     pause = LOOK_SECONDS
     with Session(server, clock) as session:

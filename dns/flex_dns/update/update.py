@@ -1,9 +1,9 @@
 """A plan's changes as RFC 2136 messages of a handy size.
 
-In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a deletion; that the names
-are still ours, and the zone too, is a prerequisite as well, and so is all that the plan saw at a name that becomes
-ours. Sending them, and what an answer means, is for pipeline.py
-and carrying.py.
+In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a
+deletion; that the names are still ours, and the zone too, is a prerequisite as well, and so is all
+that the plan saw at a name that becomes ours. Sending them, and what an answer means, is for
+pipeline.py and carrying.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from flex_dns.wire.claim import NOBODY, Claim
 from flex_dns.wire.messages import Kept, Part
 from flex_dns.zone.marked_names import lies_in
 
-# Some 270 replacements with what they require. Each message waits twice for the server's disk and wakes its
-# secondaries, so small ones are slow; queries of one of its threads wait while it works on one, and what it does for a
-# record grows with those before it in the message, so larger ones are no good either.
+# Some 270 replacements with what they require. Each message waits twice for the server's disk and
+# wakes its secondaries, so small ones are slow; queries of one of its threads wait while it works
+# on one, and what it does for a record grows with those before it in the message, so larger ones
+# are no good either.
 MESSAGE_BYTES = 32 * 1024
 
 
@@ -30,8 +31,8 @@ MESSAGE_BYTES = 32 * 1024
 class Message:
     """What one message changes. `row` is the line of the journal that it belongs to.
 
-    It requires what we claim: that we hold the zone, and that each name carries our marker. Where one is made for it,
-    the name must be as the plan saw it instead.
+    It requires what we claim: that we hold the zone, and that each name carries our marker. Where
+    one is made for it, the name must be as the plan saw it instead.
     """
 
     zone: str
@@ -40,18 +41,29 @@ class Message:
     claim: Claim = NOBODY
 
     def wire(self) -> bytes:
-        """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those before it."""
+        """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those
+        before it.
+        """
         seen = wire.kept(self.zone, kept(self.zone, self.changes))
-        return wire.body(self.zone, [*self.claim_parts(), wire.parts(self.zone, self.changes), seen])
+        return wire.body(
+            self.zone, [*self.claim_parts(), wire.parts(self.zone, self.changes), seen]
+        )
 
     def claim_parts(self) -> Iterator[Part]:
         if self.claim.controller:
             yield wire.require_text(
-                self.zone, fence.fence_name(self.zone), fence.fence_text(self.claim.holder(self.zone))
+                self.zone,
+                fence.fence_name(self.zone),
+                fence.fence_text(self.claim.holder(self.zone)),
             )
         if self.claim.owner:
-            names, first = names_to_mark(self.zone, self.changes), fence.NAME if self.claim.controller else ""
-            yield wire.require_markers(self.zone, names, marker_text(self.claim.owner), first)
+            names, first = (
+                names_to_mark(self.zone, self.changes),
+                fence.NAME if self.claim.controller else "",
+            )
+            yield wire.require_markers(
+                self.zone, names, marker_text(self.claim.owner), first
+            )
 
     def only(self, changes: Sequence[Change]) -> Message:
         """The same message with some of its changes."""
@@ -59,11 +71,18 @@ class Message:
 
 
 def messages(
-    zone: str, changes: Sequence[Change], limit: int = MESSAGE_BYTES, row: int = -1, claim: Claim = NOBODY
+    zone: str,
+    changes: Sequence[Change],
+    limit: int = MESSAGE_BYTES,
+    row: int = -1,
+    claim: Claim = NOBODY,
 ) -> Iterator[Message]:
     """The changes in groups that fit one message. All changes of one name are in the same group."""
     batch: list[Change] = []
-    size, mark = 0, wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
+    size, mark = (
+        0,
+        wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None,
+    )
     for name, together in _of_names(zone, changes).items():
         needed = sum([wire.part_size(zone, change) for change in together])
         if mark is not None and "TXT" not in [change.type for change in together]:
@@ -83,21 +102,25 @@ def halves(whole: Message) -> tuple[Message, ...]:
     names = by_site(whole.zone, whole.changes)
     middle = len(names) // 2
     parts = (names[:middle], names[middle:]) if middle else ()
-    return tuple(whole.only([change for name in part for change in name]) for part in parts)
+    return tuple(
+        whole.only([change for name in part for change in name]) for part in parts
+    )
 
 
 def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
     """The names that have to carry our marker before: those whose marker is not changed with them."""
     names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
-    making = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
+    making = {
+        site_name(zone, change.name) for change in changes if change.type == "TXT"
+    }
     return [name for name in names if name not in making and lies_in(zone, name)]
 
 
 def kept(zone: str, changes: Sequence[Change]) -> list[Kept]:
     """What has to be at the names that get a marker, beside what their other changes require.
 
-    Nobody took the name since the plan was made: its addresses are those that the plan saw, and it is no alias and not
-    delegated.
+    Nobody took the name since the plan was made: its addresses are those that the plan saw, and it
+    is no alias and not delegated.
     """
     marks = [change for change in changes if change.beside is not None]
     if not marks:
@@ -106,7 +129,9 @@ def kept(zone: str, changes: Sequence[Change]) -> list[Kept]:
     return [one for mark in marks for one in _kept(zone, mark, changing)]
 
 
-def _kept(zone: str, mark: Change, changing: Mapping[tuple[str, RecordType], Change]) -> Iterator[Kept]:
+def _kept(
+    zone: str, mark: Change, changing: Mapping[tuple[str, RecordType], Change]
+) -> Iterator[Kept]:
     name = site_name(zone, mark.name)
     saw = {rrset.type: rrset.values for rrset in mark.beside or ()}
     others = {kind: changing.get((name, kind)) for kind in ADDRESSES}

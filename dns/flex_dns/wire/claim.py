@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Names must carry the marker of `owner`, zones be held by `controller` (fence.py); empty ones ask for nothing.
+    """Names must carry the marker of `owner`, zones be held by `controller` (fence.py); empty ones
+    ask for nothing.
 
     `held` has the controller with the epoch of each zone in which one was begun.
     """

@@ -1,7 +1,8 @@
 """What a zone holds at the names we care about, and whose they are.
 
-In go the record sets that were read, however they were read. Nothing here asks a name server, or makes a table of what
-was read: that is zone_state.py's, and takes as much memory by itself as a large zone.
+In go the record sets that were read, however they were read. Nothing here asks a name server, or
+makes a table of what was read: that is zone_state.py's, and takes as much memory by itself as a
+large zone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field
 
 from flex.zones.marker import LABEL, marker_name, marker_owner
 
-# Without the underscore, as BIND has it: by default it refuses addresses at any other name, and a whole update with it.
+# Without the underscore, as BIND has it: by default it refuses addresses at any other name, and a
+# whole update with it.
 HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
 LONGEST = 254
 
@@ -22,10 +24,12 @@ Question = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """Of the names that were asked for, the sets that are there: (name, type) to (ttl, sorted values).
+    """Of the names that were asked for, the sets that are there: (name, type) to (ttl, sorted
+    values).
 
-    `closed` are names that can hold no addresses here, with the reason: an alias, or delegated away. `aliases` are the
-    targets of the aliases. `whole` says that the zone was transferred: what is not there then does not exist.
+    `closed` are names that can hold no addresses here, with the reason: an alias, or delegated
+    away. `aliases` are the targets of the aliases. `whole` says that the zone was transferred: what
+    is not there then does not exist.
     """
 
     serial: int
@@ -37,9 +41,11 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """All that has to be known about names inside the zone, question by question: their addresses and their markers.
+    """All that has to be known about names inside the zone, question by question: their addresses
+    and their markers.
 
-    They are made as they are asked for: a hundred thousand names take three hundred thousand of them.
+    They are made as they are asked for: a hundred thousand names take three hundred thousand of
+    them.
     """
 
     zone: str
@@ -62,7 +68,9 @@ def unfit(zone: str, name: str) -> str:
     if name.endswith(f".{LABEL}.{zone}") or name == f"{LABEL}.{zone}":
         return "lies among FLEX's own markers"
     if not HOST_NAME.fullmatch(name):
-        return "is not a host name of letters, digits and hyphens in lower case (A-labels)"
+        return (
+            "is not a host name of letters, digits and hyphens in lower case (A-labels)"
+        )
     if len(name) + len(LABEL) + 1 > LONGEST:
         return "is too long for a marker beside it"
     return ""

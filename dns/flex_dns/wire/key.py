@@ -1,7 +1,7 @@
 """TSIG keys: made, read from a file, and never shown.
 
-In goes a file in BIND's own syntax, or one that holds only the secret; out comes a Key. Keys that any user of the
-machine could read, that are too short or that sign with a broken hash are refused.
+In goes a file in BIND's own syntax, or one that holds only the secret; out comes a Key. Keys that
+any user of the machine could read, that are too short or that sign with a broken hash are refused.
 """
 
 from __future__ import annotations
@@ -41,9 +41,13 @@ class Key:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name.lower().rstrip("."))
         if not NAME.fullmatch(self.name):
-            raise _unusable(self, "a key's name is made of letters, digits, dots and dashes")
+            raise _unusable(
+                self, "a key's name is made of letters, digits, dots and dashes"
+            )
         if self.algorithm not in ALGORITHMS:
-            raise _unusable(self, f"{self.algorithm} is not one of {', '.join(ALGORITHMS)}")
+            raise _unusable(
+                self, f"{self.algorithm} is not one of {', '.join(ALGORITHMS)}"
+            )
         if len(_decode(self)) < LEAST_BYTES:
             raise _unusable(self, f"its secret is shorter than {LEAST_BYTES} bytes")
 
@@ -52,11 +56,18 @@ class Key:
 
     def signer(self) -> dns.tsig.Key:
         """The key as dnspython wants it."""
-        return _Masked(dns.name.from_text(self.name), _decode(self), dns.name.from_text(self.algorithm))
+        return _Masked(
+            dns.name.from_text(self.name),
+            _decode(self),
+            dns.name.from_text(self.algorithm),
+        )
 
     def clause(self) -> str:
         """The key as named.conf has it. This is the one text that shows the secret."""
-        return f'key "{self.name}" {{\n  algorithm {self.algorithm};\n  secret "{self.secret}";\n}};\n'
+        return (
+            f'key "{self.name}" {{\n  algorithm {self.algorithm};\n  secret '
+            f'"{self.secret}";\n}};\n'
+        )
 
 
 class _Masked(dns.tsig.Key):
@@ -93,7 +104,9 @@ def read_key(path: Path, name: str = "") -> Key:
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """All keys in the file, in order: two while one takes the place of the other. Raises BadSetting."""
+    """All keys in the file, in order: two while one takes the place of the other. Raises
+    BadSetting.
+    """
     found = tuple(_keys(_private_text(path)))
     return found or (read_key(path),)
 
@@ -104,7 +117,9 @@ def _private_text(path: Path) -> str:
             _refuse_open_doors(path, os.fstat(file.fileno()).st_mode)
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
+        reason = (
+            error.strerror if isinstance(error, OSError) else "it is not a text file"
+        )
         raise BadSetting(
             f"reading the TSIG key in {path}",
             str(reason),
@@ -124,11 +139,17 @@ def _refuse_open_doors(path: Path, mode: int) -> None:
 
 
 def _keys(text: str) -> Iterator[Key]:
-    words = [word.strip('"') for word in WORD.findall(text) if not word.startswith(("#", "//", "/*"))]
+    words = [
+        word.strip('"')
+        for word in WORD.findall(text)
+        if not word.startswith(("#", "//", "/*"))
+    ]
     for at, word in enumerate(words):
         if word == "key" and words[at + 2 : at + 3] == ["{"] and "}" in words[at:]:
             body = words[at + 3 : words.index("}", at)]
-            yield Key(words[at + 1], _after("secret", body), _after("algorithm", body).lower())
+            yield Key(
+                words[at + 1], _after("secret", body), _after("algorithm", body).lower()
+            )
 
 
 def _after(word: str, words: list[str]) -> str:

@@ -1,7 +1,9 @@
-"""Changes as bytes, where an object for each record would cost more than the name server's own work.
+"""Changes as bytes, where an object for each record would cost more than the name server's own
+work.
 
-In go changes of one zone; out comes the unsigned body of an RFC 2136 message with the id 0, the same that dnspython
-would make of them. Names and values that are not plain are left to dnspython, which also says what is wrong with them.
+In go changes of one zone; out comes the unsigned body of an RFC 2136 message with the id 0, the
+same that dnspython would make of them. Names and values that are not plain are left to dnspython,
+which also says what is wrong with them.
 """
 
 from __future__ import annotations
@@ -37,8 +39,12 @@ LONGEST_LABEL, LONGEST_NAME = 63, 254
 
 _LENGTH = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 _EQUAL = {kind: struct.pack("!HHI", number, IN, 0) for kind, number in TYPES.items()}
-_ABSENT = {kind: struct.pack("!HHIH", number, NONE, 0, 0) for kind, number in TYPES.items()}
-_DELETE = {kind: struct.pack("!HHIH", number, ANY, 0, 0) for kind, number in TYPES.items()}
+_ABSENT = {
+    kind: struct.pack("!HHIH", number, NONE, 0, 0) for kind, number in TYPES.items()
+}
+_DELETE = {
+    kind: struct.pack("!HHIH", number, ANY, 0, 0) for kind, number in TYPES.items()
+}
 _NONE = {
     "A": _ABSENT["A"],
     "AAAA": _ABSENT["AAAA"],
@@ -63,7 +69,9 @@ class Part(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A record set that has to be there, with these values and no others; without values there has to be none."""
+    """A record set that has to be there, with these values and no others; without values there has
+    to be none.
+    """
 
     name: str
     kind: RecordType | Literal["CNAME", "NS"]
@@ -71,7 +79,9 @@ class Kept(NamedTuple):
 
 
 def part(zone: str, change: Change) -> Part:
-    """`before` as what must be so, value by value and without a TTL; `after` as what is put in its place."""
+    """`before` as what must be so, value by value and without a TTL; `after` as what is put in its
+    place.
+    """
     owner = owner_bytes(zone, change.name)
     required, requirements = _spell_prerequisite(owner, change)
     made, makings = _spell_change(owner, change)
@@ -98,19 +108,28 @@ def parts(zone: str, changes: Sequence[Change]) -> Part:
 
 def require_text(zone: str, name: str, text: str) -> Part:
     """That this TXT record is there, and no other beside it; nothing is to change."""
-    return Part(owner_bytes(zone, name) + _EQUAL["TXT"] + rdata_bytes("TXT", text), 1, b"", 0)
+    return Part(
+        owner_bytes(zone, name) + _EQUAL["TXT"] + rdata_bytes("TXT", text), 1, b"", 0
+    )
 
 
-def require_markers(zone: str, names: Sequence[str], text: str, first: str = "") -> Part:
+def require_markers(
+    zone: str, names: Sequence[str], text: str, first: str = ""
+) -> Part:
     """The same of the marker of each of these names of the zone.
 
-    `first` is the label of the message's first prerequisite, where that stands among the markers: what they all end in
-    is spelled out there.
+    `first` is the label of the message's first prerequisite, where that stands among the markers:
+    what they all end in is spelled out there.
     """
     at = POINTER | HEADER + len(name_bytes(zone)) + ZONE_CLASS + 1 + len(first)
     marks = struct.pack("!H", at) if first else MARKS
     tail = _EQUAL["TXT"] + rdata_bytes("TXT", text)
-    return Part(b"".join([_marker(zone, name, marks) + tail for name in names]), len(names), b"", 0)
+    return Part(
+        b"".join([_marker(zone, name, marks) + tail for name in names]),
+        len(names),
+        b"",
+        0,
+    )
 
 
 def kept(zone: str, sets: Sequence[Kept]) -> Part:
@@ -119,7 +138,9 @@ def kept(zone: str, sets: Sequence[Kept]) -> Part:
     for name, kind, values in sets:
         owner = owner_bytes(zone, name)
         if kind in ("A", "AAAA"):
-            records += [owner + _EQUAL[kind] + rdata_bytes(kind, value) for value in values]
+            records += [
+                owner + _EQUAL[kind] + rdata_bytes(kind, value) for value in values
+            ]
         if not values:
             records.append(owner + _NONE[kind])
     return Part(b"".join(records), len(records), b"", 0)
@@ -133,7 +154,11 @@ def kept_size(zone: str, one: Kept) -> int:
 
 def _marker(zone: str, name: str, marks: bytes) -> bytes:
     owner = owner_bytes(zone, name)
-    return owner[: -len(ZONE_AT)] + marks if owner.endswith(ZONE_AT) else name_bytes(marker_name(name, zone))
+    return (
+        owner[: -len(ZONE_AT)] + marks
+        if owner.endswith(ZONE_AT)
+        else name_bytes(marker_name(name, zone))
+    )
 
 
 def mark_size(zone: str, text: str) -> int:
@@ -148,12 +173,17 @@ def part_size(zone: str, change: Change) -> int:
     owner = 2 if name == zone else len(name) - len(zone) + len(ZONE_AT)
     values = before.values + after.values if before and after else either.values
     records = len(values) + (1 if before or kind == "TXT" else 2)
-    data = _VALUE[kind] * len(values) or sum([len(value.encode()) + 1 for value in values])
+    data = _VALUE[kind] * len(values) or sum(
+        [len(value.encode()) + 1 for value in values]
+    )
     return records * (owner + RECORD) + data
 
 
 def body(zone: str, parts: Sequence[Part]) -> bytes:
-    requirements, makings = sum(part.requirements for part in parts), sum(part.makings for part in parts)
+    requirements, makings = (
+        sum(part.requirements for part in parts),
+        sum(part.makings for part in parts),
+    )
     return b"".join(
         (
             struct.pack("!HHHHHH", 0, FLAGS, 1, requirements, makings, 0),
@@ -168,7 +198,9 @@ def body(zone: str, parts: Sequence[Part]) -> bytes:
 @lru_cache(maxsize=4096)
 def name_bytes(name: str) -> bytes:
     """An absolute name, uncompressed."""
-    plain = _labels(name[:-1]) if name.endswith(".") and len(name) <= LONGEST_NAME else None
+    plain = (
+        _labels(name[:-1]) if name.endswith(".") and len(name) <= LONGEST_NAME else None
+    )
     if plain is None:
         whole = dns.name.from_text(name).to_wire()
         assert whole is not None, "without a file it gives the bytes back"
@@ -194,7 +226,11 @@ def _labels(text: str) -> bytes | None:
         return None
     labels = text.encode("ascii").split(b".")
     try:
-        return b"".join([_LENGTH[len(label)] + label for label in labels]) if all(labels) else None
+        return (
+            b"".join([_LENGTH[len(label)] + label for label in labels])
+            if all(labels)
+            else None
+        )
     except IndexError:
         return None
 
@@ -218,7 +254,9 @@ def rdata_bytes(kind: RecordType, value: str) -> bytes:
 def _spell_prerequisite(owner: bytes, change: Change) -> tuple[bytes, int]:
     if change.before:
         head = owner + _EQUAL[change.type]
-        return b"".join([head + rdata for rdata in _values(change.before)]), len(change.before.values)
+        return b"".join([head + rdata for rdata in _values(change.before)]), len(
+            change.before.values
+        )
     if change.type == "TXT" or not change.after:
         return owner + _ABSENT[change.type], 1
     # BIND accepts an address beside a CNAME, says NOERROR and stores nothing.

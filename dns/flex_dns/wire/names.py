@@ -74,8 +74,9 @@ def _follow_pointer(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, i
 
 
 def _target(wire: bytes, at: int) -> int:
-    """Where a pointer leads. It may lead to another one, but not to one that leads to another again: names that are one
-    step behind the other, message after message, would keep us busy for long.
+    """Where a pointer leads. It may lead to another one, but not to one that leads to another
+    again: names that are one step behind the other, message after message, would keep us busy for
+    long.
     """
     target = (wire[at] & 0x3F) << 8 | wire[at + 1]
     if wire[target] >= POINTER:

@@ -1,7 +1,7 @@
 """Record sets of the names that are wanted, record by record as a transfer brings them.
 
-In go the bytes of a message; out come sets on a Shelf. What says something of the zone, or of what a name can hold, is
-left to harvest.py.
+In go the bytes of a message; out come sets on a Shelf. What says something of the zone, or of what
+a name can hold, is left to harvest.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
 NOTED = frozenset((SOA, CNAME, NS, DNAME))
 
-# So many values at one name are usual, and worth remembering: of all that a hostile zone can hold nobody wants the sum.
+# So many values at one name are usual, and worth remembering: of all that a hostile zone can hold
+# nobody wants the sum.
 MOST_SHARED = 16
 
 # TTL and values in order.
@@ -30,7 +31,9 @@ _FIXED = Struct("!HHIH").unpack_from
 
 
 class Shelf:
-    """The `sets` of the wanted `names`. Each name and each value is kept once, however many records have it."""
+    """The `sets` of the wanted `names`. Each name and each value is kept once, however many records
+    have it.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         every = list(names)
@@ -58,10 +61,14 @@ class Shelf:
         return found
 
 
-def reference_shelve(wire: bytes, at: int, left: int, known: dict[int, str], shelf: Shelf) -> tuple[int, int]:
-    """From there on as many records, up to the first that is NOTED: where that is, and how many are left.
+def reference_shelve(
+    wire: bytes, at: int, left: int, known: dict[int, str], shelf: Shelf
+) -> tuple[int, int]:
+    """From there on as many records, up to the first that is NOTED: where that is, and how many are
+    left.
 
-    Raises IndexError or struct.error where a record is cut off, ValueError for a name or an address that is none.
+    Raises IndexError or struct.error where a record is cut off, ValueError for a name or an address
+    that is none.
     """
     names, whole = shelf.names, len(wire)
     while left:

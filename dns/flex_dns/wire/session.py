@@ -1,7 +1,8 @@
-"""One TCP connection to a primary: every message on it is signed, every answer's signature is checked.
+"""One TCP connection to a primary: every message on it is signed, every answer's signature is
+checked.
 
-In go messages without a signature, out come answers that were verified; what they say is for the caller.
-Nothing is retried here.
+In go messages without a signature, out come answers that were verified; what they say is for the
+caller. Nothing is retried here.
 """
 
 from __future__ import annotations
@@ -40,13 +41,18 @@ class Session:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """What a zone is transferred by: a connection of its own where there is another key for that."""
+        """What a zone is transferred by: a connection of its own where there is another key for
+        that.
+        """
         if self.server.reader is None:
             yield self
             return
@@ -62,13 +68,17 @@ class Session:
     def ask(self, message: dns.message.Message, asked: str) -> dns.message.Message:
         return self.ask_all([message], asked)[0]
 
-    def ask_all(self, messages: Sequence[dns.message.Message], asked: str) -> list[dns.message.Message]:
+    def ask_all(
+        self, messages: Sequence[dns.message.Message], asked: str
+    ) -> list[dns.message.Message]:
         """The answers in the order of the messages, a window of them on their way at a time."""
         answers: list[dns.message.Message] = []
         for first in range(0, len(messages), WINDOW):
             try:
                 with translate_errors(self.server, asked):
-                    answers.extend(self._exchange(messages[first : first + WINDOW], asked))
+                    answers.extend(
+                        self._exchange(messages[first : first + WINDOW], asked)
+                    )
             except DnsError:
                 # What is still on its way would answer the next question.
                 self.close()
@@ -77,7 +87,9 @@ class Session:
 
     def send(self, message: dns.message.Message) -> bytes:
         """Sign and send; the signature is what the answer's one is chained to."""
-        wire, mac = signing.sign(message.to_wire(max_size=65535), self.key, int(self._clock()))
+        wire, mac = signing.sign(
+            message.to_wire(max_size=65535), self.key, int(self._clock())
+        )
         if self._socket is None:
             self._socket = connect(self.server)
         self._socket.settimeout(self.server.timeout)
@@ -90,9 +102,13 @@ class Session:
         return self._take(length, deadline)
 
     def verify(self, wire: bytes, mac: bytes, asked: str) -> dns.message.Message:
-        return signing.verify_answer(wire, mac, self.key, self.server, int(self._clock()), asked)
+        return signing.verify_answer(
+            wire, mac, self.key, self.server, int(self._clock()), asked
+        )
 
-    def _exchange(self, messages: Sequence[dns.message.Message], asked: str) -> list[dns.message.Message]:
+    def _exchange(
+        self, messages: Sequence[dns.message.Message], asked: str
+    ) -> list[dns.message.Message]:
         waiting: dict[int, tuple[int, bytes]] = {}
         for at, message in enumerate(messages):
             # A fresh random id for each, unlike all that are on their way.
@@ -104,10 +120,14 @@ class Session:
             wire = self.receive()
             at, mac = waiting.pop(int.from_bytes(wire[:2]), (-1, b""))
             if at < 0:
-                raise untrusted_error(self.server, asked, "the answer is to another question")
+                raise untrusted_error(
+                    self.server, asked, "the answer is to another question"
+                )
             answers[at] = self.verify(wire, mac, asked)
             if not messages[at].is_response(answers[at]):
-                raise untrusted_error(self.server, asked, "the answer is to another question")
+                raise untrusted_error(
+                    self.server, asked, "the answer is to another question"
+                )
         return [answers[at] for at in range(len(messages))]
 
     def _take(self, count: int, deadline: float) -> bytes:

@@ -1,6 +1,7 @@
 """Signatures (TSIG, RFC 8945): ours put under a message, theirs checked.
 
-In go bytes and a key; out come signed bytes, or a message that was verified against the request it answers.
+In go bytes and a key; out come signed bytes, or a message that was verified against the request it
+answers.
 """
 
 from __future__ import annotations
@@ -26,37 +27,56 @@ Context = dns.tsig.HMACTSig | dns.tsig.GSSTSig | None
 
 
 def sign(wire: bytes, key: dns.tsig.Key, now: int) -> tuple[bytes, bytes]:
-    """The message with its signature appended, and the signature: by hand, for every message passes here."""
+    """The message with its signature appended, and the signature: by hand, for every message passes
+    here.
+    """
     at = struct.pack("!HIH", now >> 32, now & 0xFFFFFFFF, FUDGE)
     record, mac = _signature(wire, key, at)
     additional = int.from_bytes(wire[10:12]) + 1
     return wire[:10] + struct.pack("!H", additional) + wire[12:] + record, mac
 
 
-def _signature(wire: bytes, key: dns.tsig.Key, at: bytes, before: bytes = b"") -> tuple[bytes, bytes]:
-    """The record to be appended, and the signature in it: good `at` a time, and of what came `before`, too."""
+def _signature(
+    wire: bytes, key: dns.tsig.Key, at: bytes, before: bytes = b""
+) -> tuple[bytes, bytes]:
+    """The record to be appended, and the signature in it: good `at` a time, and of what came
+    `before`, too.
+    """
     name, algorithm, hashed = _describe_key(key)
     # What is signed beside the message, then what stands behind it (RFC 8945, 4.3.3 and 4.2).
-    variables = name + struct.pack("!HI", dns.rdataclass.ANY, 0) + algorithm + at + bytes(4)
+    variables = (
+        name + struct.pack("!HI", dns.rdataclass.ANY, 0) + algorithm + at + bytes(4)
+    )
     mac = hmac.digest(key.secret, before + wire + variables, hashed)
     rdata = algorithm + at + struct.pack("!H", len(mac)) + mac + wire[:2] + bytes(4)
-    return name + struct.pack("!HHIH", dns.rdatatype.TSIG, dns.rdataclass.ANY, 0, len(rdata)) + rdata, mac
+    return name + struct.pack(
+        "!HHIH", dns.rdatatype.TSIG, dns.rdataclass.ANY, 0, len(rdata)
+    ) + rdata, mac
 
 
 def _describe_key(key: dns.tsig.Key) -> tuple[bytes, bytes, str]:
     """Name and algorithm as bytes, and the hash as Python calls it."""
-    return key.name.to_digestable(), key.algorithm.to_digestable(), key.algorithm.labels[0].decode()[len("hmac-") :]
+    return (
+        key.name.to_digestable(),
+        key.algorithm.to_digestable(),
+        key.algorithm.labels[0].decode()[len("hmac-") :],
+    )
 
 
-def rcode_of(wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: int, asked: str) -> dns.rcode.Rcode:
-    """What the answer comes to, verified as below: every update has an answer, and most of them look alike."""
+def rcode_of(
+    wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: int, asked: str
+) -> dns.rcode.Rcode:
+    """What the answer comes to, verified as below: every update has an answer, and most of them
+    look alike.
+    """
     if _is_plainly_signed(wire, mac, key):
         return dns.rcode.Rcode(wire[3] & 15)
     return verify_answer(wire, mac, key, server, now, asked).rcode()
 
 
 def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
-    """Whether it is nothing but the head of an answer, with what was asked at most, and our key's signature, good now.
+    """Whether it is nothing but the head of an answer, with what was asked at most, and our key's
+    signature, good now.
 
     All else is for dnspython to look at, and to say what is wrong with it.
     """
@@ -77,11 +97,21 @@ def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
 
 
 def verify_answer(
-    wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: int, asked: str, context: Context = None
+    wire: bytes,
+    mac: bytes,
+    key: dns.tsig.Key,
+    server: Server,
+    now: int,
+    asked: str,
+    context: Context = None,
 ) -> dns.message.Message:
-    """The answer to the request with that signature. Raises a DnsError for clocks that are too far apart."""
+    """The answer to the request with that signature. Raises a DnsError for clocks that are too far
+    apart.
+    """
     try:
-        return dns.message.from_wire(wire, keyring={key.name: key}, request_mac=mac, tsig_ctx=context)
+        return dns.message.from_wire(
+            wire, keyring={key.name: key}, request_mac=mac, tsig_ctx=context
+        )
     except dns.tsig.PeerBadTime as error:
         raise skewed_error(_server_time(wire) - now, server, asked) from error
 

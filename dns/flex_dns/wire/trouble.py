@@ -1,7 +1,8 @@
 """What went wrong with a name server, in words that say what to do next.
 
-In go dnspython's and the system's exceptions, and answers that say no; out comes one DnsError each. None of them
-shows a secret: exceptions of others are quoted only where their text is known to hold none.
+In go dnspython's and the system's exceptions, and answers that say no; out comes one DnsError each.
+None of them shows a secret: exceptions of others are quoted only where their text is known to hold
+none.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ BAD_SIGNATURE = Meaning(
 BAD_KEY = Meaning(
     Refused,
     "the name server does not know this key, or knows it with another algorithm",
-    "add the key clause to named.conf with the same name and algorithm, then `rndc reconfig`; Knot DNS says this also "
+    "add the key clause to named.conf with the same name and algorithm, then `rndc "
+    "reconfig`; Knot DNS says this also "
     f"of what a key may not do. {PRINTED}",
 )
 BAD_TIME = Meaning(
@@ -75,7 +77,11 @@ NO_ROUTE = Meaning(
     "the network does not lead there",
     "check the address, and the routes and firewalls on the way",
 )
-NO_ADDRESS = Meaning(Unreachable, "its host name has no address", "check the host name, or write an address")
+NO_ADDRESS = Meaning(
+    Unreachable,
+    "its host name has no address",
+    "check the host name, or write an address",
+)
 OUR_DATA = Meaning(
     Refused,
     "what was to be sent is no valid DNS data",
@@ -111,14 +117,19 @@ RCODES: Mapping[dns.rcode.Rcode, Meaning] = {
     dns.rcode.REFUSED: Meaning(
         Refused,
         "REFUSED: it does not serve this zone, or not to us",
-        f"check the zone's name in the settings, and its zone clause and allow-query in named.conf; {PRINTED}",
+        "check the zone's name in the settings, and its zone clause and allow-query "
+        f"in named.conf; {PRINTED}",
     ),
     dns.rcode.NOTAUTH: Meaning(
         Refused,
         "NOTAUTH: it does not serve this zone, or the name is not a zone's apex",
         f"check the zone's name in the settings and the zone clause in named.conf; {PRINTED}",
     ),
-    dns.rcode.NOTZONE: Meaning(Refused, "NOTZONE: a name lies outside the zone", "check the zones in the settings"),
+    dns.rcode.NOTZONE: Meaning(
+        Refused,
+        "NOTZONE: a name lies outside the zone",
+        "check the zones in the settings",
+    ),
     dns.rcode.SERVFAIL: Meaning(
         Unreachable,
         "SERVFAIL: it could not do it",
@@ -169,22 +180,38 @@ def skewed_error(apart: int, server: Server, asked: str) -> DnsError:
 
 def said_no(rcode: dns.rcode.Rcode, server: Server | str, asked: str) -> DnsError:
     name = dns.rcode.to_text(rcode)
-    other = Meaning(Refused, f"it answered {name}", "read the name server's log for the reason")
+    other = Meaning(
+        Refused, f"it answered {name}", "read the name server's log for the reason"
+    )
     return _say(RCODES.get(rcode, other), f"asking {server}: {asked}")
 
 
-def not_granted(server: Server, zone: str, asked: str, names: Collection[str] = ()) -> DnsError:
-    """An update was refused by the zone's policy: the advice is the policy that would allow it for these `names`."""
+def not_granted(
+    server: Server, zone: str, asked: str, names: Collection[str] = ()
+) -> DnsError:
+    """An update was refused by the zone's policy: the advice is the policy that would allow it for
+    these `names`.
+    """
     key = server.key.name
     policy = update_policy(zone, key, own_name=zone in names)
-    but = "" if zone in names else f" (without its line for {zone} where a site is called so)"
+    but = (
+        ""
+        if zone in names
+        else f" (without its line for {zone} where a site is called so)"
+    )
     denied = sorted(name for name in names if f"deny {key} name {name} " in policy)
-    servers = f"; it denies {', '.join(denied)} as a name server's: `flex sites exclude`" if denied else ""
+    servers = (
+        f"; it denies {', '.join(denied)} as a name server's: `flex sites exclude`"
+        if denied
+        else ""
+    )
     return Refused(
         f"asking {server}: {asked}",
-        f"REFUSED: the key {key} may not change this in {zone}, or a name breaks the server's check-names",
+        f"REFUSED: the key {key} may not change this in {zone}, or a name breaks the "
+        "server's check-names",
         kept=UNCHANGED,
-        advice=f"put this into the zone's clause in named.conf{but}, then `rndc reconfig`{servers}; a frozen zone "
+        advice=f"put this into the zone's clause in named.conf{but}, then `rndc "
+        f"reconfig`{servers}; a frozen zone "
         f"needs `rndc thaw`, and a secondary takes no updates. {PRINTED}:\n{policy}",
     )
 
@@ -199,7 +226,9 @@ def not_authoritative(server: Server | str, zone: str, asked: str) -> DnsError:
 
 
 def untrusted_error(server: Server | str, asked: str, why: str) -> DnsError:
-    return Unreachable(f"asking {server}: {asked}", why, kept=UNCHANGED, advice=NOT_OURS.advice)
+    return Unreachable(
+        f"asking {server}: {asked}", why, kept=UNCHANGED, advice=NOT_OURS.advice
+    )
 
 
 def _say(meaning: Meaning, asked: str) -> DnsError:

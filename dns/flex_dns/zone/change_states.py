@@ -1,6 +1,7 @@
 """Where each change of a plan stands: done, still to do, or overtaken by somebody else.
 
-In go a plan and what the zone holds; out come the changes by standing, and the error that tells a person.
+In go a plan and what the zone holds; out come the changes by standing, and the error that tells a
+person.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ Held = tuple[int, tuple[str, ...]] | None
 class Conflict:
     """A change whose record set is neither what the plan saw nor what it wants.
 
-    Of a name that was to become ours `beside` is the question to which the zone gives another answer, and what the plan
-    saw of it.
+    Of a name that was to become ours `beside` is the question to which the zone gives another
+    answer, and what the plan saw of it.
     """
 
     change: Change
@@ -39,13 +40,18 @@ class Conflict:
         return self.beside[0][0] if self.beside else self.change.name
 
     def __str__(self) -> str:
-        (name, kind), held = self.beside or ((self.change.name, self.change.type), _state_of(self.change.before))
+        (name, kind), held = self.beside or (
+            (self.change.name, self.change.type),
+            _state_of(self.change.before),
+        )
         return f"{name} {kind}: expected {_state_text(held)}, found {self.found}"
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`withheld` changes could be made, or hold already, but somebody else changed another record of their name."""
+    """`withheld` changes could be made, or hold already, but somebody else changed another record
+    of their name.
+    """
 
     done: tuple[Change, ...]
     pending: tuple[Change, ...]
@@ -54,28 +60,45 @@ class Standing:
 
 
 def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
-    """What the zone has to be asked for `standing`: the record sets, and the markers of their names.
+    """What the zone has to be asked for `standing`: the record sets, and the markers of their
+    names.
 
     All addresses of names that become ours are asked for, those too that do not change.
     """
-    names = {name for change in changes if lies_in(zone, name := site_name(zone, change.name))}
-    asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
-    marking = [site_name(zone, change.name) for change in changes if change.beside is not None]
+    names = {
+        name
+        for change in changes
+        if lies_in(zone, name := site_name(zone, change.name))
+    }
+    asked: dict[Question, None] = dict.fromkeys(
+        (change.name, change.type) for change in changes
+    )
+    marking = [
+        site_name(zone, change.name) for change in changes if change.beside is not None
+    ]
     asked |= dict.fromkeys((name, kind) for name in marking for kind in ADDRESSES)
-    return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
+    return list(
+        asked
+        | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names))
+    )
 
 
-def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: str = "") -> Standing:
+def standing(
+    zone: str, changes: Sequence[Change], contents: Contents, owner: str = ""
+) -> Standing:
     """Values and TTL both count: a TTL that somebody else edited is their edit.
 
-    With an `owner`, names that carry the marker of another by now are theirs, whatever their records say; and those
-    that carry none, and are not to get one by these changes, are not ours any more. Those that are to get one must have
-    all the addresses that the plan saw at them, and no others.
+    With an `owner`, names that carry the marker of another by now are theirs, whatever their
+    records say; and those that carry none, and are not to get one by these changes, are not ours
+    any more. Those that are to get one must have all the addresses that the plan saw at them, and
+    no others.
     """
     done: list[Change] = []
     pending: list[Change] = []
     conflicts: list[Conflict] = []
-    marking = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
+    marking = {
+        site_name(zone, change.name) for change in changes if change.type == "TXT"
+    }
     for change in changes:
         found = contents.sets.get((change.name, change.type))
         closed = contents.closed.get(change.name, "")
@@ -90,13 +113,21 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
         else:
             conflicts.append(Conflict(change, _state_text(found)))
     changed = {site_name(zone, conflict.change.name) for conflict in conflicts}
-    marks = [one for one in pending if one.beside is not None and site_name(zone, one.name) not in changed]
+    marks = [
+        one
+        for one in pending
+        if one.beside is not None and site_name(zone, one.name) not in changed
+    ]
     taken = list(_taken(zone, marks, changes, contents.sets, contents.closed))
     if not changed and not taken:
         return Standing(tuple(done), tuple(pending), ())
     marks, strangers = [one.change for one in taken], {one.name for one in taken}
     withheld = [one for one in done if site_name(zone, one.name) in strangers]
-    withheld += [one for one in pending if site_name(zone, one.name) in changed | strangers and one not in marks]
+    withheld += [
+        one
+        for one in pending
+        if site_name(zone, one.name) in changed | strangers and one not in marks
+    ]
     settled = {*marks, *withheld}
     return Standing(
         tuple(one for one in done if one not in settled),
@@ -107,26 +138,44 @@ def standing(zone: str, changes: Sequence[Change], contents: Contents, owner: st
 
 
 def _taken(
-    zone: str, marks: Sequence[Change], changes: Sequence[Change], sets: Sets, closed: Mapping[str, str]
+    zone: str,
+    marks: Sequence[Change],
+    changes: Sequence[Change],
+    sets: Sets,
+    closed: Mapping[str, str],
 ) -> Iterator[Conflict]:
-    """The markers that are not to be made, as their names are not what the plan saw: somebody took them.
+    """The markers that are not to be made, as their names are not what the plan saw: somebody took
+    them.
 
-    So is a name that has the very address that we were to give it: what we change of it and its marker are one message.
+    So is a name that has the very address that we were to give it: what we change of it and its
+    marker are one message.
     """
-    changing = {(change.name, change.type): change for change in changes} if marks else {}
+    changing = (
+        {(change.name, change.type): change for change in changes} if marks else {}
+    )
     for mark in marks:
-        name, saw = site_name(zone, mark.name), {one.type: one for one in mark.beside or ()}
+        name, saw = (
+            site_name(zone, mark.name),
+            {one.type: one for one in mark.beside or ()},
+        )
         for kind in ADDRESSES:
             change = changing.get((name, kind))
-            held, found = _state_of(change.before if change else saw.get(kind)), sets.get((name, kind))
+            held, found = (
+                _state_of(change.before if change else saw.get(kind)),
+                sets.get((name, kind)),
+            )
             if name in closed or found != held:
-                said = f"that it {closed[name]}" if name in closed else _state_text(found)
+                said = (
+                    f"that it {closed[name]}" if name in closed else _state_text(found)
+                )
                 yield Conflict(mark, said, ((name, kind), held))
                 break
 
 
 def refuse_outdated(zone_plan: ZonePlan, state: ZoneState) -> None:
-    """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it wants."""
+    """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it
+    wants.
+    """
     if found := conflicts(zone_plan, state):
         raise overtaken(zone_plan, 0, found)
 
@@ -135,30 +184,49 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     """The changes that somebody else overtook."""
     have = by_name(state.records)
     ours = state.owned | {
-        site_name(zone_plan.zone, change.name) for change in zone_plan.changes if change.type == "TXT"
+        site_name(zone_plan.zone, change.name)
+        for change in zone_plan.changes
+        if change.type == "TXT"
     }
     found: list[Conflict] = []
     for change in (change for change in zone_plan.changes if change.type != "TXT"):
-        said, reason = have.get((change.name, change.type)), state.blocked.get(change.name, "")
+        said, reason = (
+            have.get((change.name, change.type)),
+            state.blocked.get(change.name, ""),
+        )
         if not reason and said != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
         if reason or said not in (_state_of(change.before), _state_of(change.after)):
-            found.append(Conflict(change, f"that it {reason}" if reason else _state_text(said)))
+            found.append(
+                Conflict(change, f"that it {reason}" if reason else _state_text(said))
+            )
     known = {conflict.name for conflict in found} | state.owned
     marks = [
-        one for one in zone_plan.changes if one.beside is not None and site_name(zone_plan.zone, one.name) not in known
+        one
+        for one in zone_plan.changes
+        if one.beside is not None and site_name(zone_plan.zone, one.name) not in known
     ]
-    return [*found, *_taken(zone_plan.zone, marks, zone_plan.changes, have, state.blocked)]
+    return [
+        *found,
+        *_taken(zone_plan.zone, marks, zone_plan.changes, have, state.blocked),
+    ]
 
 
-def overtaken(zone_plan: ZonePlan, done: int, conflicts: Sequence[Conflict]) -> Stale | PartlyApplied:
+def overtaken(
+    zone_plan: ZonePlan, done: int, conflicts: Sequence[Conflict]
+) -> Stale | PartlyApplied:
     """The error for changes that somebody else overtook, after `done` changes of the plan hold."""
     named = "; ".join(str(conflict) for conflict in conflicts[:SHOWN])
     more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
     asked = f"changing {len(zone_plan.changes)} record sets in {zone_plan.zone}"
     answer = f"{len(conflicts)} are no longer what the plan saw: {named}{more}"
     if not done:
-        return Stale(asked, answer, kept="nothing was changed", advice="make a new plan with `flex plan`")
+        return Stale(
+            asked,
+            answer,
+            kept="nothing was changed",
+            advice="make a new plan with `flex plan`",
+        )
     return PartlyApplied(
         asked,
         answer,
@@ -167,7 +235,9 @@ def overtaken(zone_plan: ZonePlan, done: int, conflicts: Sequence[Conflict]) -> 
     )
 
 
-def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: Set[str]) -> str:
+def _claim(
+    zone: str, change: Change, contents: Contents, owner: str, marking: Set[str]
+) -> str:
     name = site_name(zone, change.name)
     if not lies_in(zone, name):
         return ""
@@ -179,7 +249,9 @@ def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: S
 def _state_of(rrset: Rrset | None) -> Held:
     if rrset is None:
         return None
-    return rrset.ttl, tuple(sorted({canonical(rrset.type, value) for value in rrset.values}))
+    return rrset.ttl, tuple(
+        sorted({canonical(rrset.type, value) for value in rrset.values})
+    )
 
 
 def _state_text(held: Held) -> str:

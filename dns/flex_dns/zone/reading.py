@@ -1,7 +1,7 @@
 """Reading record sets from a primary: by one zone transfer where the key may, else name by name.
 
-Complete or an error: what a transfer must be is in transfer.py, an answer counts when the server gave it with
-authority. Without transfers, names under a wildcard seem to exist.
+Complete or an error: what a transfer must be is in transfer.py, an answer counts when the server
+gave it with authority. Without transfers, names under a wildcard seem to exist.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from flex_dns.zone.where_names_lead import wildcards
 
 
 def read(
-    session: Session, server: Server, zone: str, questions: Iterable[Question], also: Sequence[str] = ()
+    session: Session,
+    server: Server,
+    zone: str,
+    questions: Iterable[Question],
+    also: Sequence[str] = (),
 ) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain.
 
@@ -38,10 +42,14 @@ def read(
     return found or by_queries(session, server, zone, list(questions))
 
 
-def by_queries(session: Session, server: Server, zone: str, questions: Sequence[Question]) -> Contents:
+def by_queries(
+    session: Session, server: Server, zone: str, questions: Sequence[Question]
+) -> Contents:
     asked = f"records of {zone}"
     serial = soa_serial(session, server, zone)
-    answers = session.ask_all([dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked)
+    answers = session.ask_all(
+        [dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked
+    )
     sets: dict[Question, tuple[int, tuple[str, ...]]] = {}
     closed: dict[str, str] = {}
     for (name, kind), answer in zip(questions, answers, strict=True):
@@ -64,7 +72,11 @@ def soa_serial(session: Session, server: Server, zone: str) -> int:
     answer = session.ask(dns.message.make_query(zone, "SOA", flags=0), asked)
     if answer.rcode() != dns.rcode.NOERROR:
         raise said_no(answer.rcode(), server, asked)
-    serials = [_serial(rrset) for rrset in answer.answer if rrset.rdtype == dns.rdatatype.SOA and _name(rrset) == zone]
+    serials = [
+        _serial(rrset)
+        for rrset in answer.answer
+        if rrset.rdtype == dns.rdatatype.SOA and _name(rrset) == zone
+    ]
     if not answer.flags & dns.flags.AA or not serials:
         raise not_authoritative(server, zone, asked)
     return serials[0]
@@ -73,13 +85,19 @@ def soa_serial(session: Session, server: Server, zone: str) -> int:
 def _delegation_in(zone: str, answer: dns.message.Message) -> str:
     if answer.flags & dns.flags.AA or answer.rcode() != dns.rcode.NOERROR:
         return ""
-    cuts = [_name(rrset) for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NS]
-    return next((f"is delegated at {cut}" for cut in cuts if cut.endswith(f".{zone}")), "")
+    cuts = [
+        _name(rrset) for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NS
+    ]
+    return next(
+        (f"is delegated at {cut}" for cut in cuts if cut.endswith(f".{zone}")), ""
+    )
 
 
 def _alias(name: str, answer: dns.message.Message) -> str:
     targets = [
-        rrset[0].to_text() for rrset in answer.answer if rrset.rdtype == dns.rdatatype.CNAME and _name(rrset) == name
+        rrset[0].to_text()
+        for rrset in answer.answer
+        if rrset.rdtype == dns.rdatatype.CNAME and _name(rrset) == name
     ]
     return f"has a CNAME to {targets[0]}" if targets else ""
 

@@ -1,8 +1,8 @@
 """A zone as a whole (AXFR): read once, believed only when it is complete and signed.
 
-In go a session, a zone and the names that matter; out come Contents, None where the server lets us transfer nothing,
-or a DnsError. It counts when it begins and ends with the same SOA of the zone, and its first and last message are
-signed; each signature covers all messages since the one before.
+In go a session, a zone and the names that matter; out come Contents, None where the server lets us
+transfer nothing, or a DnsError. It counts when it begins and ends with the same SOA of the zone,
+and its first and last message are signed; each signature covers all messages since the one before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from flex_dns.zone.wanted_records import Harvest
 RESPONSE = 0x8000
 
 
-def transfer(session: Session, server: Server, zone: str, names: Iterable[str]) -> Contents | None:
+def transfer(
+    session: Session, server: Server, zone: str, names: Iterable[str]
+) -> Contents | None:
     asked = f"transfer of {zone}"
     with translate_errors(server, asked):
         query = dns.message.make_query(zone, dns.rdatatype.AXFR)
@@ -42,12 +44,16 @@ def transfer(session: Session, server: Server, zone: str, names: Iterable[str]) 
             raise said_no(refusal, server, asked)
         found = _gather(session, server, zone, names, wire, query.id, mac)
     if found.serials[0] != found.serials[1]:
-        raise untrusted_error(server, asked, "the transfer ends with another SOA than it began with")
+        raise untrusted_error(
+            server, asked, "the transfer ends with another SOA than it began with"
+        )
     return found.contents()
 
 
 def may_transfer(session: Session, zone: str) -> dns.rcode.Rcode:
-    """What the server says to the question; the session is to be closed, for the zone itself is not waited for."""
+    """What the server says to the question; the session is to be closed, for the zone itself is not
+    waited for.
+    """
     asked = f"transfer of {zone}"
     with translate_errors(session.server, asked):
         mac = session.send(dns.message.make_query(zone, dns.rdatatype.AXFR))
@@ -55,19 +61,29 @@ def may_transfer(session: Session, zone: str) -> dns.rcode.Rcode:
         return _refusal(session, wire, mac, asked) or dns.rcode.NOERROR
 
 
-def _refusal(session: Session, wire: bytes, mac: bytes, asked: str) -> dns.rcode.Rcode | None:
+def _refusal(
+    session: Session, wire: bytes, mac: bytes, asked: str
+) -> dns.rcode.Rcode | None:
     """A no, checked as any answer is; None when the answer holds records."""
     flags, _, answers = unpack_from("!HHH", wire, 2)
     if answers and not flags & 15:
         return None
     answer = session.verify(wire, mac, asked)
     if answer.rcode() == dns.rcode.NOERROR:
-        raise untrusted_error(session.server, asked, "the transfer does not begin with the zone's SOA")
+        raise untrusted_error(
+            session.server, asked, "the transfer does not begin with the zone's SOA"
+        )
     return answer.rcode()
 
 
 def _gather(
-    session: Session, server: Server, zone: str, names: Iterable[str], wire: bytes, query_id: int, mac: bytes
+    session: Session,
+    server: Server,
+    zone: str,
+    names: Iterable[str],
+    wire: bytes,
+    query_id: int,
+    mac: bytes,
 ) -> Harvest:
     asked = f"transfer of {zone}"
     harvest = Harvest(zone, names)
@@ -84,7 +100,9 @@ def _gather(
             raise untrusted_error(server, asked, "the transfer is not signed")
         if harvest.is_complete:
             if not signed:
-                raise untrusted_error(server, asked, "the end of the transfer is not signed")
+                raise untrusted_error(
+                    server, asked, "the end of the transfer is not signed"
+                )
             return harvest
         first, wire = False, session.receive()
 
@@ -98,7 +116,9 @@ class _Chain:
         self._context: Context = None
 
     def covers(self, wire: bytes, end: int) -> bool:
-        """Whether the message, whose answers end there, is signed itself. Raises for a signature that is wrong."""
+        """Whether the message, whose answers end there, is signed itself. Raises for a signature
+        that is wrong.
+        """
         authority, additional = unpack_from("!HH", wire, 8)
         if authority or additional > 1:
             raise ValueError("a transfer holds answers and a signature only")
@@ -117,7 +137,17 @@ class _Chain:
         kind, _, _, size = unpack_from("!HHIH", wire, at)
         if kind != dns.rdatatype.TSIG or at + 10 + size != len(wire):
             raise ValueError("a transfer holds answers and a signature only")
-        rdata = dns.rdata.from_wire(dns.rdataclass.ANY, dns.rdatatype.TSIG, wire, at + 10, size)
+        rdata = dns.rdata.from_wire(
+            dns.rdataclass.ANY, dns.rdatatype.TSIG, wire, at + 10, size
+        )
         self._context = dns.tsig.validate(  # type: ignore[no-untyped-call]  # as above
-            wire, self._key, owner, rdata, int(time.time()), self._mac, end, self._context, True
+            wire,
+            self._key,
+            owner,
+            rdata,
+            int(time.time()),
+            self._mac,
+            end,
+            self._context,
+            True,
         )

@@ -1,7 +1,8 @@
 """The records of a zone transfer, kept or passed over while its messages come in.
 
-In go messages as bytes; out come the record sets of the names that are wanted, and what makes a name unfit for
-addresses. A transfer can bring millions of records, so nothing is made of those that nobody asked for.
+In go messages as bytes; out come the record sets of the names that are wanted, and what makes a
+name unfit for addresses. A transfer can bring millions of records, so nothing is made of those that
+nobody asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from flex_dns.wire.rrsets import CNAME, DNAME, NS, SOA, Shelf, shelve
 
 
 class Harvest:
-    """`serials` are those of the zone's SOA records: one at the beginning of a transfer, one at its end."""
+    """`serials` are those of the zone's SOA records: one at the beginning of a transfer, one at its
+    end.
+    """
 
     def __init__(self, zone: str, names: Iterable[str]) -> None:
         self.serials: list[int] = []
@@ -27,7 +30,9 @@ class Harvest:
         self._dnames: set[str] = set()
 
     def take(self, wire: bytes) -> int:
-        """All records of a message's answer section; where it ends. Raises ValueError for what is no such message."""
+        """All records of a message's answer section; where it ends. Raises ValueError for what is
+        no such message.
+        """
         try:
             return self._take(wire)
         except (IndexError, struct.error):
@@ -39,10 +44,20 @@ class Harvest:
 
     def contents(self) -> Contents:
         names = self._shelf.names
-        closed = {name: f"has a CNAME to {target}" for name, target in self._aliases.items()}
-        closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below(names, self._cuts)}
-        closed |= {name: f"lies below the DNAME at {dname}" for name, dname in below(names, self._dnames)}
-        return Contents(self.serials[0], self._shelf.sets, closed, self._aliases, whole=True)
+        closed = {
+            name: f"has a CNAME to {target}" for name, target in self._aliases.items()
+        }
+        closed |= {
+            name: f"is delegated at {cut}"
+            for name, cut in at_or_below(names, self._cuts)
+        }
+        closed |= {
+            name: f"lies below the DNAME at {dname}"
+            for name, dname in below(names, self._dnames)
+        }
+        return Contents(
+            self.serials[0], self._shelf.sets, closed, self._aliases, whole=True
+        )
 
     def _take(self, wire: bytes) -> int:
         questions, left = unpack_from("!HH", wire, 4)

@@ -1,8 +1,9 @@
 """Where a name leads that nobody places here: its addresses, or those at the end of its CNAMEs.
 
-In go names of a zone and what was read of it; out comes an Answer for each name. What a transfer says plainly is taken
-from there. For all else the primary is asked, which follows wildcards, CNAMEs and DNAMEs as it does for visitors; a
-CNAME that leaves what this primary answers for ends there. Nothing is changed, and nobody else is asked.
+In go names of a zone and what was read of it; out comes an Answer for each name. What a transfer
+says plainly is taken from there. For all else the primary is asked, which follows wildcards, CNAMEs
+and DNAMEs as it does for visitors; a CNAME that leaves what this primary answers for ends there.
+Nothing is changed, and nobody else is asked.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def wildcards(zone: str, names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def answers(session: Session, zone: str, names: Sequence[str], found: Contents) -> dict[str, Answer]:
+def answers(
+    session: Session, zone: str, names: Sequence[str], found: Contents
+) -> dict[str, Answer]:
     """Raises a DnsError where the primary does not answer."""
     plain = {name: _plain(zone, name, found) for name in names} if found.whole else {}
     said = {name: answer for name, answer in plain.items() if answer is not None}
@@ -50,13 +53,19 @@ def _plain(zone: str, name: str, found: Contents) -> Answer | None:
     if target := found.aliases.get(name):
         behind = _addresses(target, found)
         return Answer(behind, (target,)) if behind else None
-    if name in found.closed or any(_is_there(owner, found) for owner in wildcards(zone, [name])):
+    if name in found.closed or any(
+        _is_there(owner, found) for owner in wildcards(zone, [name])
+    ):
         return None
     return Answer()
 
 
 def _addresses(name: str, found: Contents) -> tuple[str, ...]:
-    return tuple(value for kind in ADDRESSES for value in found.sets.get((name, kind), (0, ()))[1])
+    return tuple(
+        value
+        for kind in ADDRESSES
+        for value in found.sets.get((name, kind), (0, ()))[1]
+    )
 
 
 def _is_there(owner: str, found: Contents) -> bool:
@@ -72,7 +81,11 @@ def _asked(session: Session, zone: str, names: Sequence[str]) -> dict[str, Answe
         answer = _answer(name, kind, reply)
         known = found.get(name, Answer())
         chain = answer.chain or known.chain
-        found[name] = Answer((*known.addresses, *answer.addresses), chain, answer.unknown or known.unknown)
+        found[name] = Answer(
+            (*known.addresses, *answer.addresses),
+            chain,
+            answer.unknown or known.unknown,
+        )
     return found
 
 
@@ -87,7 +100,8 @@ def _answer(name: str, kind: str, reply: dns.message.Message) -> Answer:
     values = {
         canonical(kind, rdata.to_text())
         for rrset in reply.answer
-        if rrset.name.to_text().lower() == last and dns.rdatatype.to_text(rrset.rdtype) == kind
+        if rrset.name.to_text().lower() == last
+        and dns.rdatatype.to_text(rrset.rdtype) == kind
         for rdata in rrset
     }
     return Answer(tuple(sorted(values)), chain)

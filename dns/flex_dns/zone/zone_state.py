@@ -18,14 +18,22 @@ ADDRESSES = ("A", "AAAA")
 
 
 def state(
-    zone: str, names: Sequence[str], owner: str, contents: Contents, answers: Mapping[str, Answer] | None = None
+    zone: str,
+    names: Sequence[str],
+    owner: str,
+    contents: Contents,
+    answers: Mapping[str, Answer] | None = None,
 ) -> ZoneState:
     """A name is ours when its marker says so and nothing else stands beside it."""
     owned: set[str] = set()
     blocked: dict[str, str] = {}
     rows: list[tuple[str, str, int, str]] = []
     for name in names:
-        reason = unfit(zone, name) or contents.closed.get(name, "") or why_not_ours(zone, name, owner, contents)
+        reason = (
+            unfit(zone, name)
+            or contents.closed.get(name, "")
+            or why_not_ours(zone, name, owner, contents)
+        )
         if reason:
             blocked[name] = reason
         elif (marker_name(name, zone), "TXT") in contents.sets:
@@ -34,4 +42,6 @@ def state(
             ttl, values = contents.sets.get((name, kind), (0, ()))
             rows += [(name, kind, ttl, value) for value in values]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    return ZoneState(zone, contents.serial, records, frozenset(owned), blocked, answers or {})
+    return ZoneState(
+        zone, contents.serial, records, frozenset(owned), blocked, answers or {}
+    )

@@ -1,7 +1,8 @@
 """Which zones names lie in, asked of a primary that may serve many of them.
 
-In go names; out comes the closest zone that the server answers for with authority, for each name that has one there.
-The zone is that of the SOA record in its answer. Nothing is changed, and no name need exist.
+In go names; out comes the closest zone that the server answers for with authority, for each name
+that has one there. The zone is that of the SOA record in its answer. Nothing is changed, and no
+name need exist.
 """
 
 from __future__ import annotations
@@ -17,18 +18,26 @@ from flex_dns.wire.session import Session
 
 
 def zones_of(session: Session, server: Server, names: Sequence[str]) -> dict[str, str]:
-    """Names that are delegated away, or that the server knows nothing of, are left out. Raises a DnsError."""
+    """Names that are delegated away, or that the server knows nothing of, are left out. Raises a
+    DnsError.
+    """
     found: dict[str, str] = {}
     # Where a name's answer has no SOA (an alias has none), that of the name above tells.
     asked = {name: name for name in names}
     while asked:
         above = _ask_zones(session, server, sorted(set(asked.values())))
         found |= {name: zone for name, at in asked.items() if (zone := above[at])}
-        asked = {name: parent for name, at in asked.items() if above[at] is None and (parent := at.partition(".")[2])}
+        asked = {
+            name: parent
+            for name, at in asked.items()
+            if above[at] is None and (parent := at.partition(".")[2])
+        }
     return found
 
 
-def _ask_zones(session: Session, server: Server, names: Sequence[str]) -> dict[str, str | None]:
+def _ask_zones(
+    session: Session, server: Server, names: Sequence[str]
+) -> dict[str, str | None]:
     """The zone of each; "" where there is none, None where the answer does not tell."""
     queries = [dns.message.make_query(name, "SOA", flags=0) for name in names]
     answers = session.ask_all(queries, f"zones of {len(names)} names at {server}")
@@ -39,4 +48,11 @@ def _zone(answer: dns.message.Message) -> str | None:
     if not answer.flags & dns.flags.AA:
         return ""
     rrsets = (*answer.answer, *answer.authority)
-    return next((rrset.name.to_text().lower() for rrset in rrsets if rrset.rdtype == dns.rdatatype.SOA), None)
+    return next(
+        (
+            rrset.name.to_text().lower()
+            for rrset in rrsets
+            if rrset.rdtype == dns.rdatatype.SOA
+        ),
+        None,
+    )

@@ -1,6 +1,7 @@
 """How the requests for a site are spread over its members: a rule is one file and one line here.
 
-A rule gives the lines of a HAProxy backend, from a Pool and an expression that tells the time in seconds.
+A rule gives the lines of a HAProxy backend, from a Pool and an expression that tells the time in
+seconds.
 """
 
 from __future__ import annotations

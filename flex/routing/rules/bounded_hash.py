@@ -1,4 +1,6 @@
-"""Consistent hashing of targets with bounded loads: nobody gets more than half as much again as the mean."""
+"""Consistent hashing of targets with bounded loads: nobody gets more than half as much again as the
+mean.
+"""
 
 from __future__ import annotations
 

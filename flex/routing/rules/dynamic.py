@@ -1,5 +1,6 @@
-"""Requests that are computed and not read: they go to members of their own, the one with the least to do, so that they
-take nobody's processor from what is in memory (as CAP and HACC split them). No target is remembered for them.
+"""Requests that are computed and not read: they go to members of their own, the one with the least
+to do, so that they take nobody's processor from what is in memory (as CAP and HACC split them). No
+target is remembered for them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ _BITS = 1 << 16
 
 
 def split(pool: Pool) -> Iterator[str]:
-    """Lines before those of the policy, which then see no dynamic request, unless none of its members is up."""
+    """Lines before those of the policy, which then see no dynamic request, unless none of its
+    members is up.
+    """
     own = [member for member in pool.members if member.node in pool.dynamic]
     if not own:
         return
@@ -24,10 +27,16 @@ def split(pool: Pool) -> Iterator[str]:
     for member in own:
         server = f"{pool.name}/s{member.bit}"
         up = f"dynamic {{ srv_is_up({server}) }}"
-        yield f"http-request set-var(txn.load) srv_conn({server}),mul({_BITS}),add({member.bit}) if {up}"
+        yield (
+            "http-request set-var(txn.load) "
+            f"srv_conn({server}),mul({_BITS}),add({member.bit}) if {up}"
+        )
         yield f"http-request set-var(txn.own,ifgt) var(txn.load) if {up}"
     yield f"acl somebody_computes var(txn.own) -m int lt {NOBODY}"
-    yield f"http-request set-var(txn.computes) var(txn.own),and({_BITS - 1}) if dynamic somebody_computes"
+    yield (
+        f"http-request set-var(txn.computes) var(txn.own),and({_BITS - 1}) if "
+        "dynamic somebody_computes"
+    )
     yield "http-request allow if { var(txn.computes) -m int gt 0 }"
 
 

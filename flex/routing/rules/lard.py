@@ -1,5 +1,6 @@
-"""LARD without replication (Pai and others, ASPLOS 1998, figure 2): each target has one member, until that is
-overloaded; then it has the least loaded."""
+"""LARD without replication (Pai and others, ASPLOS 1998, figure 2): each target has one member,
+until that is overloaded; then it has the least loaded.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""LARD with replication (Pai and others, ASPLOS 1998, figure 3): each target has a set of members, which grows when its
-least loaded is overloaded, and loses its most loaded when it has not changed for a while."""
+"""LARD with replication (Pai and others, ASPLOS 1998, figure 3): each target has a set of members,
+which grows when its least loaded is overloaded, and loses its most loaded when it has not changed
+for a while.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from flex.routing.rules.sets import choose_lines, keep_lines, looked_up
 def lardr(pool: Pool, clock: str) -> list[str]:
     limits = pool.limits
     return [
-        *looked_up(pool, "http-request set-var(txn.set) var(txn.set),or(txn.wide)" if pool.popular else ""),
+        *looked_up(
+            pool,
+            "http-request set-var(txn.set) var(txn.set),or(txn.wide)"
+            if pool.popular
+            else "",
+        ),
         "http-request set-var(txn.set) var(txn.set),or(txn.free) if { var(txn.grow) -m bool }",
         # The set without its lowest bit: more than nothing is left of a set of several.
         "http-request set-var(txn.less) var(txn.set),sub(1)",
@@ -18,7 +25,10 @@ def lardr(pool: Pool, clock: str) -> list[str]:
         "http-request set-var(txn.changed) sc_get_gpt(1,0)",
         f"acl unchanged {clock},sub(txn.changed) gt {limits.hold}",
         "acl busiest_is_other var(txn.busiest),xor(txn.chosen) gt 0",
-        "http-request set-var(txn.set) var(txn.set),xor(txn.busiest) if several unchanged busiest_is_other",
+        (
+            "http-request set-var(txn.set) var(txn.set),xor(txn.busiest) if several "
+            "unchanged busiest_is_other"
+        ),
         *keep_lines(clock),
         *choose_lines(),
     ]

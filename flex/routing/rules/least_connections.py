@@ -1,4 +1,6 @@
-"""The member with the fewest requests under way: no regard for what is in its memory. Right where everything fits."""
+"""The member with the fewest requests under way: no regard for what is in its memory. Right where
+everything fits.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The more a target is asked for, the more members have it from the start, as CWARD/FR replicates; LARD/R adds to them.
+"""The more a target is asked for, the more members have it from the start, as CWARD/FR replicates;
+LARD/R adds to them.
 
-In go how often targets were asked for and the members, out come sets of members, and the lines that look them up. The
-paper's equation, with its normalisation by logarithms: of n members a target that was asked for w times has
-log(w / least w) / log(largest w / least w) * n, rounded up. Sets are handed out around the members.
+In go how often targets were asked for and the members, out come sets of members, and the lines that
+look them up. The paper's equation, with its normalisation by logarithms: of n members a target that
+was asked for w times has log(w / least w) / log(largest w / least w) * n, rounded up. Sets are
+handed out around the members.
 """
 
 from __future__ import annotations
@@ -16,13 +18,21 @@ from flex.routing.pool import Member, Pool
 POPULAR = "popular.map"
 
 
-def sets_by_popularity(requests: Sequence[int], least: int, members: Sequence[Member]) -> list[int]:
-    """A set of members for each target, the most popular first; `least` is what the least popular of all has."""
+def sets_by_popularity(
+    requests: Sequence[int], least: int, members: Sequence[Member]
+) -> list[int]:
+    """A set of members for each target, the most popular first; `least` is what the least popular
+    of all has.
+    """
     stay = [member.bit for member in members if not member.leaving]
     if not requests or not stay:
         return []
-    scaled = np.log(np.maximum(np.array(requests, dtype=np.float64) / max(least, 1), 1.0))
-    counts = np.clip(np.ceil(scaled / max(float(scaled.max()), 1e-9) * len(stay)), 1, len(stay)).astype(np.int64)
+    scaled = np.log(
+        np.maximum(np.array(requests, dtype=np.float64) / max(least, 1), 1.0)
+    )
+    counts = np.clip(
+        np.ceil(scaled / max(float(scaled.max()), 1e-9) * len(stay)), 1, len(stay)
+    ).astype(np.int64)
     starts = (np.cumsum(counts) - counts) % len(stay)
     return [
         sum(stay[(start + step) % len(stay)] for step in range(count))
@@ -34,8 +44,13 @@ def looked_up(pool: Pool, directory: str) -> Iterator[str]:
     """Lines before those of the policy."""
     if pool.popular:
         yield "http-request set-var(txn.path) path"
-        yield f"http-request set-var(txn.wide) str({pool.name}),concat(,txn.path),map_str_int({directory}/{POPULAR},0)"
+        yield (
+            "http-request set-var(txn.wide) "
+            f"str({pool.name}),concat(,txn.path),map_str_int({directory}/{POPULAR},0)"
+        )
 
 
 def entries(pool: Pool) -> Iterator[str]:
-    yield from (f"{pool.name}{path} {members}\n" for path, members in sorted(pool.popular))
+    yield from (
+        f"{pool.name}{path} {members}\n" for path, members in sorted(pool.popular)
+    )

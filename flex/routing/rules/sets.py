@@ -1,7 +1,8 @@
-"""What LARD and LARD/R have in common: which members have a target, and which of them has least to do.
+"""What LARD and LARD/R have in common: which members have a target, and which of them has least to
+do.
 
-A table remembers for each target a set of members, a bit for each (gpt 0), when that changed (gpt 1), and how often all
-of them were overloaded (gpc 0). Variables of a request, all of them numbers:
+A table remembers for each target a set of members, a bit for each (gpt 0), when that changed (gpt
+1), and how often all of them were overloaded (gpc 0). Variables of a request, all of them numbers:
 
     set       the members that have the target; 0 where nobody asked for it yet
     least     of the set, load and bit of the one with the least to do; NOBODY where none is up
@@ -10,10 +11,11 @@ of them were overloaded (gpc 0). Variables of a request, all of them numbers:
     grow      whether the set has nobody, or only overloaded ones
     chosen    the bit of the member that gets the request
 
-Most targets have one member, which is neither down nor overloaded: then nothing else has to be looked at.
+Most targets have one member, which is neither down nor overloaded: then nothing else has to be
+looked at.
 
-Load and bit are one number: requests under way, then sixteen places for who goes first among equals, which a hash of
-the target says, so that equals get equally many targets; then the bit.
+Load and bit are one number: requests under way, then sixteen places for who goes first among
+equals, which a hash of the target says, so that equals get equally many targets; then the bit.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ def looked_up(pool: Pool, wider: str = "") -> list[str]:
         "stick-table type integer size 200k expire 30m peers flex store gpt(2),gpc(1)",
         f"http-request track-sc0 {pool.target}",
         # What a node had that is no member any more, nobody has.
-        f"http-request set-var(txn.set) sc_get_gpt(0,0),and({sum(member.bit for member in pool.members)})",
+        (
+            "http-request set-var(txn.set) "
+            f"sc_get_gpt(0,0),and({sum(member.bit for member in pool.members)})"
+        ),
         "http-request set-var(txn.before) var(txn.set)",
         *([wider] if wider else []),
         *(_alone(pool, member) for member in pool.members),
@@ -47,12 +52,19 @@ def looked_up(pool: Pool, wider: str = "") -> list[str]:
         f"http-request set-var(txn.everyone) int({NOBODY})",
         f"http-request set-var(txn.least) int({NOBODY})",
         "http-request set-var(txn.most) int(0)",
-        *(line for member in pool.members for line in _weigh(pool.name, member.slot, member.bit)),
+        *(
+            line
+            for member in pool.members
+            for line in _weigh(pool.name, member.slot, member.bit)
+        ),
         f"acl nobody var(txn.least) -m int eq {NOBODY}",
         f"acl overloaded var(txn.least),div({_LOAD}) gt {limits.high}",
         f"acl far_overloaded var(txn.least),div({_LOAD}) ge {2 * limits.high}",
         f"acl somebody_has_room var(txn.everyone),div({_LOAD}) lt {limits.low}",
-        "http-request set-var(txn.grow) bool(true) if nobody or far_overloaded or overloaded somebody_has_room",
+        (
+            "http-request set-var(txn.grow) bool(true) if nobody or far_overloaded or "
+            "overloaded somebody_has_room"
+        ),
         # How often, for people to see.
         "http-request sc-inc-gpc(0,0) if { var(txn.grow) -m bool } !{ var(txn.set) -m int eq 0 }",
         f"http-request set-var(txn.free) var(txn.everyone),and({_BITS - 1})",
@@ -65,7 +77,8 @@ def looked_up(pool: Pool, wider: str = "") -> list[str]:
 def _alone(pool: Pool, member: Member) -> str:
     server = f"{pool.name}/s{member.bit}"
     return (
-        f"http-request set-var(txn.chosen) int({member.bit}) if {{ var(txn.set) -m int eq {member.bit} }} "
+        f"http-request set-var(txn.chosen) int({member.bit}) if {{ var(txn.set) -m "
+        f"int eq {member.bit} }} "
         f"{{ srv_is_up({server}) }} !{{ srv_conn({server}) gt {pool.limits.high} }}"
     )
 
@@ -76,7 +89,8 @@ def _weigh(backend: str, slot: int, bit: int) -> Iterator[str]:
     yield f"acl has_it_{bit} var(txn.set),and({bit}) gt 0"
     yield f"http-request set-var(txn.place) var(txn.hash),xor({slot}),and(15)"
     yield (
-        f"http-request set-var(txn.load) srv_conn({server}),mul(16),add(txn.place),mul({_BITS}),add({bit}) "
+        "http-request set-var(txn.load) "
+        f"srv_conn({server}),mul(16),add(txn.place),mul({_BITS}),add({bit}) "
         f"if is_up_{bit}"
     )
     yield f"http-request set-var(txn.everyone,ifgt) var(txn.load) if is_up_{bit}"

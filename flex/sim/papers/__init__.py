@@ -1,7 +1,7 @@
 """The experiments of the papers: an experiment is one function and one line here.
 
-Each runs what its paper ran, on twins of the paper's traces, and sets what comes out beside what was published. What
-does not come out is said; nothing is tuned until it does.
+Each runs what its paper ran, on twins of the paper's traces, and sets what comes out beside what
+was published. What does not come out is said; nothing is tuned until it does.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ HOLDS, MISSES, OPEN = "holds", "does not come out", "cannot be told"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`verdict` is one of HOLDS, MISSES and OPEN; `reason` is what was found where a claim does not hold, and `counter`
-    what came out of an experiment that puts the reason to the test."""
+    """`verdict` is one of HOLDS, MISSES and OPEN; `reason` is what was found where a claim does not
+    hold, and `counter` what came out of an experiment that puts the reason to the test.
+    """
 
     paper: str
     claim: str
@@ -25,7 +26,10 @@ class Claim:
 
 def because(claims: Sequence[Claim], reason: str, counter: str = "") -> list[Claim]:
     """The same claims; those that do not come out say why, unless they do already."""
-    return [_with_reason(claim, reason, counter) if claim.verdict == MISSES else claim for claim in claims]
+    return [
+        _with_reason(claim, reason, counter) if claim.verdict == MISSES else claim
+        for claim in claims
+    ]
 
 
 def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
@@ -34,7 +38,9 @@ def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
 
 
 def _with_reason(claim: Claim, reason: str, counter: str) -> Claim:
-    return replace(claim, reason=claim.reason or reason, counter=claim.counter or counter)
+    return replace(
+        claim, reason=claim.reason or reason, counter=claim.counter or counter
+    )
 
 
 def verdict(holds: bool) -> str:

@@ -1,7 +1,9 @@
-"""The FLEX paper's case studies (HPL-2000-28, sections 4 and 5): FLEX, round robin and Optimal over memory sizes.
+"""The FLEX paper's case studies (HPL-2000-28, sections 4 and 5): FLEX, round robin and Optimal over
+memory sizes.
 
-Throughput is the paper's in every claim: the mean over the nodes of what each serves a second until it has done its
-own part. How much a cluster serves until its last node ends is told beside it, where reasons are put to the test.
+Throughput is the paper's in every claim: the mean over the nodes of what each serves a second until
+it has done its own part. How much a cluster serves until its last node ends is told beside it,
+where reasons are put to the test.
 """
 
 from __future__ import annotations
@@ -19,10 +21,14 @@ from flex.sim.traces import Trace
 
 PAPER = "FLEX"
 _ORDER = (
-    "the twin's accesses are independent of each other: a cache of a real trace profits from bursts that a twin does "
-    "not have, round robin's small ones most. And nodes are the mean of what each serves while it works, as in the "
-    "paper: a partition balances bytes and working sets, so with small memories its nodes end at different times, "
-    "and those with small files serve many a second. Until the last node ends, FLEX is never ahead of Optimal"
+    "the twin's accesses are independent of each other: a cache of a real trace "
+    "profits from bursts that a twin does "
+    "not have, round robin's small ones most. And nodes are the mean of what each "
+    "serves while it works, as in the "
+    "paper: a partition balances bytes and working sets, so with small memories its "
+    "nodes end at different times, "
+    "and those with small files serve many a second. Until the last node ends, FLEX "
+    "is never ahead of Optimal"
 )
 RAM = (16, 32, 64, 128)
 LARGER = (64, 128)
@@ -90,19 +96,27 @@ def case_1(lab: Lab) -> list[Claim]:
 
 
 def case_2(lab: Lab) -> list[Claim]:
-    # The partition of each day is that of the traffic of the day before; day 1 has none, and takes its own.
+    # The partition of each day is that of the traffic of the day before; day 1 has none, and takes
+    # its own.
     days = lab.days(DAYS)
     before = dict(zip(days, (days[0], *days[:-1]), strict=True))
-    four, eight = ([_run(lab, day, before[day], nodes, ram) for day in days for ram in RAM] for nodes in (4, 8))
+    four, eight = (
+        [_run(lab, day, before[day], nodes, ram) for day in days for ram in RAM]
+        for nodes in (4, 8)
+    )
     small, large = [run.gain for run in four], [run.gain for run in eight]
     behind = [run.behind for run in (*four, *eight)]
-    faster = [2 * ratio(many.flex.per_server, few.flex.per_server) for few, many in zip(four, eight, strict=True)]
+    faster = [
+        2 * ratio(many.flex.per_server, few.flex.per_server)
+        for few, many in zip(four, eight, strict=True)
+    ]
     missed = [[run.round_robin.miss_ratio for run in runs] for runs in (four, eight)]
     steady = [ratio(many, few) - 1 for few, many in zip(*missed, strict=True)]
     return lab.because(
         [
         Claim(
-            PAPER, "case 2: throughput over round robin, four nodes, partition of the day before", "30 to 80 %",
+            PAPER, "case 2: throughput over round robin, four nodes, partition of "
+                   "the day before", "30 to 80 %",
             percent(*span(small)), verdict(within(small, 0.3, 0.8)),
         ),
         Claim(
@@ -118,44 +132,68 @@ def case_2(lab: Lab) -> list[Claim]:
             f"{min(faster):.2f} to {max(faster):.2f} times", verdict(min(faster) > 2),
         ),
         Claim(
-            PAPER, "case 2: round robin's miss ratio stays as it is from four to eight nodes", "the same",
+            PAPER, "case 2: round robin's miss ratio stays as it is from four to "
+                   "eight nodes", "the same",
             percent(*span(steady)), verdict(within(steady, -0.05, 0.05)),
         ),
         _by_client(lab, days),
     ],
         _ORDER,
-        lambda: f"{_counter(lab, 'hp-day-2', 'hp-day-1', 4)}; {_counter(lab, 'hp-day-2', 'hp-day-1', 8)}",
+        lambda: f"{_counter(lab, 'hp-day-2', 'hp-day-1', 4)}; "
+                f"{_counter(lab, 'hp-day-2', 'hp-day-1', 8)}",
     )  # fmt: skip
 
 
 def _by_client(lab: Lab, days: Sequence[str]) -> Claim:
-    claim, said = "case 2: per-client round robin behind ideal round robin", (0.05, 0.13)
+    claim, said = (
+        "case 2: per-client round robin behind ideal round robin",
+        (0.05, 0.13),
+    )
     if not len(lab.twin(days[0]).client):
         return Claim(
             PAPER, claim, percent(*said), "not measured", OPEN,
-            reason="who asked was not published of the traces, and a twin with made-up clients would measure those",
+            reason="who asked was not published of the traces, and a twin with "
+                   "made-up clients would measure those",
         )  # fmt: skip
     behind = []
     for day, ram in product(days, RAM):
         ideal, real = (
-            lab.run(lab.twin(day), clusters.flex(4, ram * MIB), policy, picture=f"{day}, 4 nodes, clients", x=ram)
+            lab.run(
+                lab.twin(day),
+                clusters.flex(4, ram * MIB),
+                policy,
+                picture=f"{day}, 4 nodes, clients",
+                x=ram,
+            )
             for policy in ("round_robin", "round_robin_clients")
         )
         behind.append(1 - ratio(real.per_server, ideal.per_server))
-    return Claim(PAPER, claim, percent(*said), percent(*span(behind)), verdict(within(behind, *said)))
+    return Claim(
+        PAPER,
+        claim,
+        percent(*said),
+        percent(*span(behind)),
+        verdict(within(behind, *said)),
+    )
 
 
 def _counter(lab: Lab, name: str, before: str, nodes: int) -> str:
-    """The requests as they are and in bursts: how far over round robin FLEX is, and how far behind Optimal, by the mean
-    of the nodes and by the time until the last one ends."""
-    traces = {"as it is": lab.twin(name), f"each file's requests within {BURST:.0%} of the time": lab.in_bursts(name)}
+    """The requests as they are and in bursts: how far over round robin FLEX is, and how far behind
+    Optimal, by the mean of the nodes and by the time until the last one ends.
+    """
+    traces = {
+        "as it is": lab.twin(name),
+        f"each file's requests within {BURST:.0%} of the time": lab.in_bursts(name),
+    }
     found = []
     for what, trace in traces.items():
         runs = [_compare(lab, trace, lab.twin(before), nodes, ram) for ram in RAM]
         gains = [run.gain for run in runs]
         found.append(
-            f"{what} {percent(*span(gains))} over round robin ({percent(*span(gains[2:]))} with the larger memories), "
-            f"{percent(*span([run.behind for run in runs]))} behind Optimal; until the last node ends "
+            f"{what} {percent(*span(gains))} over round robin "
+            f"({percent(*span(gains[2:]))} with the larger memories), "
+            f"{percent(*span([run.behind for run in runs]))} behind Optimal; until "
+            "the last node ends "
             f"{percent(*span([run.whole_gain for run in runs]))} and "
             f"{percent(*span([run.whole_behind for run in runs]))}"
         )
@@ -165,7 +203,14 @@ def _counter(lab: Lab, name: str, before: str, nodes: int) -> str:
 def _run(lab: Lab, name: str, before: str, nodes: int, ram: int) -> _Run:
     trace, cluster = lab.twin(name), clusters.flex(nodes, ram * MIB)
     found = (
-        lab.run(trace, cluster, policy, before=lab.twin(before), picture=f"{name}, {nodes} nodes", x=ram)
+        lab.run(
+            trace,
+            cluster,
+            policy,
+            before=lab.twin(before),
+            picture=f"{name}, {nodes} nodes",
+            x=ram,
+        )
         for policy in _COMPARED
     )
     return _Run(name, ram, *found)
@@ -173,10 +218,16 @@ def _run(lab: Lab, name: str, before: str, nodes: int, ram: int) -> _Run:
 
 def _compare(lab: Lab, trace: Trace, before: Trace, nodes: int, ram: int) -> _Run:
     cluster = clusters.flex(nodes, ram * MIB)
-    return _Run(trace.name, ram, *(lab.aside(trace, cluster, policy, before=before) for policy in _COMPARED))
+    return _Run(
+        trace.name,
+        ram,
+        *(lab.aside(trace, cluster, policy, before=before) for policy in _COMPARED),
+    )
 
 
-def _misses(claim: str, published: str, runs: list[_Run], low: float, high: float) -> Claim:
+def _misses(
+    claim: str, published: str, runs: list[_Run], low: float, high: float
+) -> Claim:
     fewer = [run.fewer for run in runs]
     measured = f"{min(fewer):.1f} to {max(fewer):.1f} times"
     return Claim(PAPER, claim, published, measured, verdict(within(fewer, low, high)))

@@ -1,5 +1,6 @@
-"""HACC's measurements (USENIX NT 1999, section 4), on workloads made up from its table 1: three nodes, one of them with
-half the memory."""
+"""HACC's measurements (USENIX NT 1999, section 4), on workloads made up from its table 1: three
+nodes, one of them with half the memory.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +19,27 @@ from flex.sim.traces import Trace
 
 PAPER = "HACC"
 _USERS = (
-    "when a node counts as overloaded is not published, nor how many documents it then hands over, nor how much memory "
-    "was left for files, nor how skewed requests for FAS were. Load is sampled every 200 ms, as the paper says: "
-    "reading one large file takes longer, so that a node looks overloaded by chance, and hands over what the next one "
+    "when a node counts as overloaded is not published, nor how many documents it "
+    "then hands over, nor how much memory "
+    "was left for files, nor how skewed requests for FAS were. Load is sampled every "
+    "200 ms, as the paper says: "
+    "reading one large file takes longer, so that a node looks overloaded by chance, "
+    "and hands over what the next one "
     "must read anew. These figures hang on that more than on anything published"
 )
 _CLOSED = (
-    "the paper's users pause between requests; here as many requests as are admitted are always under way, so that a "
-    "policy that serves fewer a second cannot answer sooner. Of the 200 ms that a dynamic request takes, how many are "
-    "the processor's is not published, here all are, so that Domino's disks have little to do and memory decides little"
+    "the paper's users pause between requests; here as many requests as are admitted "
+    "are always under way, so that a "
+    "policy that serves fewer a second cannot answer sooner. Of the 200 ms that a "
+    "dynamic request takes, how many are "
+    "the processor's is not published, here all are, so that Domino's disks have "
+    "little to do and memory decides little"
 )
 _ACCESSES = 300_000
 # No load exceeds another by so much.
 _NEVER = 10**6
-# "The average service time is about 200 ms" (section 4.2, of Domino), ASP's is not published and taken as as much.
+# "The average service time is about 200 ms" (section 4.2, of Domino), ASP's is not published and
+# taken as as much.
 _DYNAMIC = 200 * MILLISECOND
 # Views of the database of Domino: not published.
 _VIEWS = 400
@@ -46,7 +54,11 @@ def static(lab: Lab) -> list[Claim]:
         return lab.because([fas], _USERS, str)
     uniform = _faster(lab, _uniform(), "static files, uniform requests", 1.21)
     return lab.because(
-        [uniform, fas], _USERS, lambda: f"{_patient(lab, _uniform())}; {_patient(lab, files)}; {_skewed_trace(lab)}"
+        [uniform, fas],
+        _USERS,
+        lambda: (
+            f"{_patient(lab, _uniform())}; {_patient(lab, files)}; {_skewed_trace(lab)}"
+        ),
     )
 
 
@@ -54,7 +66,9 @@ def dynamic(lab: Lab) -> list[Claim]:
     domino = _dynamic(_domino(), share=1.0, work=_DYNAMIC)
     asp = _asp()
     plain, split = (
-        lab.run(asp, replace(_cluster(), limit=60), policy, picture="hacc ASP, 3 nodes", x=3)
+        lab.run(
+            asp, replace(_cluster(), limit=60), policy, picture="hacc ASP, 3 nodes", x=3
+        )
         for policy in ("round_robin", "hacc_split")
     )
     lower = 1 - ratio(split.delay[0], plain.delay[0])
@@ -74,9 +88,17 @@ def _patient(lab: Lab, trace: Trace, rival: str = "round_robin") -> str:
     before = lab.aside(trace, _cluster(), rival).throughput
     found = []
     for interval, margin in ((200, 500), (1000, 500), (5000, 200), (200, _NEVER)):
-        tried = replace(POLICIES["hacc"](trace, _cluster(), no_place), interval=interval * MILLISECOND, margin=margin)
+        tried = replace(
+            POLICIES["hacc"](trace, _cluster(), no_place),
+            interval=interval * MILLISECOND,
+            margin=margin,
+        )
         gain = ratio(serve(trace, _cluster(), tried).throughput, before) - 1
-        when = f"{margin // 10} points too much" if margin < _NEVER else "nothing ever handed over"
+        when = (
+            f"{margin // 10} points too much"
+            if margin < _NEVER
+            else "nothing ever handed over"
+        )
         found.append(f"{gain:.0%} sampled every {interval} ms with {when}")
     return f"{trace.name}, over {rival.replace('_', ' ')}: {', '.join(found)}"
 
@@ -86,7 +108,10 @@ def _skewed_trace(lab: Lab) -> str:
     found = []
     for skew in (1.1, 1.2, 1.3):
         trace = _files("hacc FAS", 5715, 80, skew=skew)
-        hacc, sprayer = (lab.aside(trace, _cluster(), policy).throughput for policy in ("hacc", "round_robin"))
+        hacc, sprayer = (
+            lab.aside(trace, _cluster(), policy).throughput
+            for policy in ("hacc", "round_robin")
+        )
         found.append(f"{ratio(hacc, sprayer) - 1:.0%} with {skew}")
     return f"FAS by Zipf's law, over round robin: {', '.join(found)} in place of 0.9"
 
@@ -108,7 +133,10 @@ def _lighter(lab: Lab) -> str:
     found = []
     for work in (50, 5):
         trace = _dynamic(_domino(), share=1.0, work=work * MILLISECOND)
-        hacc, rival = (lab.aside(trace, _cluster(), policy).throughput for policy in ("hacc", "least_connections"))
+        hacc, rival = (
+            lab.aside(trace, _cluster(), policy).throughput
+            for policy in ("hacc", "least_connections")
+        )
         found.append(f"{ratio(hacc, rival) - 1:.0%} with {work} ms")
     return f"hacc Domino, {', '.join(found)} of the processor a request"
 
@@ -117,9 +145,13 @@ def _asp() -> Trace:
     return _dynamic(_files("hacc ASP", 4495, 54, skew=0.9), share=0.05, work=_DYNAMIC)
 
 
-def _faster(lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin") -> Claim:
+def _faster(
+    lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin"
+) -> Claim:
     both = [
-        lab.run(trace, _cluster(), policy, picture=f"{trace.name}, 3 nodes", x=3).throughput
+        lab.run(
+            trace, _cluster(), policy, picture=f"{trace.name}, 3 nodes", x=3
+        ).throughput
         for policy in ("hacc", rival)
     ]
     gain = ratio(both[0], both[1]) - 1
@@ -132,7 +164,9 @@ def _cluster() -> Cluster:
 
 
 def _uniform() -> Trace:
-    """367 files of 100 MB in all: 40 % between 5 and 8 KB, the others up to 1.4 MB, as long a tail as that leaves."""
+    """367 files of 100 MB in all: 40 % between 5 and 8 KB, the others up to 1.4 MB, as long a tail
+    as that leaves.
+    """
     small = np.linspace(5 * 1024, 8 * 1024, 147)
     low, high = 8.0 * 1024, 1.4 * MIB
     mean = (100 * MIB - small.sum()) / 220
@@ -155,13 +189,17 @@ def _domino() -> Trace:
     """Documents in views, which is as far down as the router's tree goes."""
     documents = _files("hacc Domino", 20_000, 129, skew=0.9)
     view = np.random.default_rng(6).integers(0, _VIEWS, 20_000)
-    return replace(documents, site=view, sites=tuple(f"view-{number}" for number in range(_VIEWS)))
+    return replace(
+        documents, site=view, sites=tuple(f"view-{number}" for number in range(_VIEWS))
+    )
 
 
 def _dynamic(trace: Trace, *, share: float, work: int) -> Trace:
     """That share of the targets costs the processor so much."""
     random = np.random.default_rng(9)
-    return replace(trace, work=np.where(random.random(len(trace.size)) < share, work, 0))
+    return replace(
+        trace, work=np.where(random.random(len(trace.size)) < share, work, 0)
+    )
 
 
 def _trace(name: str, target: Ints, size: Ints) -> Trace:

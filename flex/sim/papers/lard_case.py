@@ -1,4 +1,6 @@
-"""The LARD paper's simulations (ASPLOS 1998, section 4): policies over numbers of nodes, processor speeds and disks."""
+"""The LARD paper's simulations (ASPLOS 1998, section 4): policies over numbers of nodes, processor
+speeds and disks.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +19,42 @@ from flex.sim.traces import Trace
 
 PAPER = "LARD"
 _LOCALITY = (
-    "published is how much memory answers 97 % of the requests, not how much one node's 32 MB and eight nodes' 256 "
-    "MB answer, which these figures hang on; the twin has that from Zipf's law and independent accesses. LARD misses "
-    "more than the paper's because nothing comes in bursts: where the rarer files do, its processors are at work "
-    "nearly all of the time, as in the paper. WRR misses less than the paper's: what its disks and processors spend "
-    "on a request bounds how many times faster any policy can be. A popularity that is flatter below the most "
+    "published is how much memory answers 97 % of the requests, not how much one "
+    "node's 32 MB and eight nodes' 256 "
+    "MB answer, which these figures hang on; the twin has that from Zipf's law and "
+    "independent accesses. LARD misses "
+    "more than the paper's because nothing comes in bursts: where the rarer files "
+    "do, its processors are at work "
+    "nearly all of the time, as in the paper. WRR misses less than the paper's: what "
+    "its disks and processors spend "
+    "on a request bounds how many times faster any policy can be. A popularity that "
+    "is flatter below the most "
     "frequent file moves that bound"
 )
 _HASH = (
-    "in the paper a node that has more of the popular files than others holds LB up. On the twin disks do, not "
-    "processors: the rare files that are missed are many and alike, so a hash spreads them evenly, and nodes with less "
+    "in the paper a node that has more of the popular files than others holds LB up. "
+    "On the twin disks do, not "
+    "processors: the rare files that are missed are many and alike, so a hash "
+    "spreads them evenly, and nodes with less "
     "to compute are not idle, as their disks are full too"
 )
 _HOT = (
-    "LARD hands a hot target on to the next node as soon as one is overloaded, which keeps the processors of all "
-    "nodes at work nearly all of the time already: there is nothing left that more nodes at a time could win. How "
-    "many hot targets the paper had is not published, here they are five of 30 KB. LARD/R has a hot target on every "
-    "node, which evens out what is under way: then no node is overloaded by the paper's rule, and rarer targets stay "
+    "LARD hands a hot target on to the next node as soon as one is overloaded, which "
+    "keeps the processors of all "
+    "nodes at work nearly all of the time already: there is nothing left that more "
+    "nodes at a time could win. How "
+    "many hot targets the paper had is not published, here they are five of 30 KB. "
+    "LARD/R has a hot target on every "
+    "node, which evens out what is under way: then no node is overloaded by the "
+    "paper's rule, and rarer targets stay "
     "on nodes whose disks are full while other disks have little to do"
 )
-# The most frequent file's share of the requests in a counter-experiment; published are 2 % of Rice's, 5 % of IBM's.
+# The most frequent file's share of the requests in a counter-experiment; published are 2 % of
+# Rice's, 5 % of IBM's.
 _FLAT = 0.005
-# What is not published of Rice, tried otherwise: the share of the second most frequent file, how wide sizes spread (1.3
-# in the twin, of their logarithms), and how much of the time each rarer file is asked for.
+# What is not published of Rice, tried otherwise: the share of the second most frequent file, how
+# wide sizes spread (1.3 in the twin, of their logarithms), and how much of the time each rarer file
+# is asked for.
 _SECOND, _SPREAD, _WHILE = 0.0015, 0.6, 0.3
 NODES = (1, 2, 4, 8, 12, 16)
 POLICIES = ("wrr", "wrr_gms", "lb", "lb_gc", "lard", "lard_r")
@@ -51,9 +66,17 @@ def rice(lab: Lab) -> list[Claim]:
     runs = _over_nodes(lab, "rice")
     gain = {nodes: _ratio(runs, nodes) for nodes in NODES}
     missed = [runs["lard", nodes].miss_ratio for nodes in (8, 12, 16)]
-    idle = [runs[policy, nodes].idle for policy in ("lard", "lard_r") for nodes in (8, 16)]
-    gms = [ratio(runs["wrr_gms", nodes].throughput, runs["lard_r", nodes].throughput) for nodes in NODES[1:]]
-    flat = [ratio(runs["wrr", nodes].miss_ratio, runs["wrr", 1].miss_ratio) - 1 for nodes in NODES]
+    idle = [
+        runs[policy, nodes].idle for policy in ("lard", "lard_r") for nodes in (8, 16)
+    ]
+    gms = [
+        ratio(runs["wrr_gms", nodes].throughput, runs["lard_r", nodes].throughput)
+        for nodes in NODES[1:]
+    ]
+    flat = [
+        ratio(runs["wrr", nodes].miss_ratio, runs["wrr", 1].miss_ratio) - 1
+        for nodes in NODES
+    ]
     delay = ratio(runs["lard_r", 8].delay[0], runs["wrr", 8].delay[0])
     return lab.because(
         [
@@ -100,15 +123,20 @@ def speeds(lab: Lab) -> list[Claim]:
     """Processors of one to four times the speed, with 1, 1.5, 2 and 3 times the memory."""
     runs = {}
     for times, more in ((1, 1.0), (2, 1.5), (3, 2.0), (4, 3.0)):
-        cluster = replace(clusters.lard(16, int(32 * MIB * more)), speed=(100 * times,) * 16)
+        cluster = replace(
+            clusters.lard(16, int(32 * MIB * more)), speed=(100 * times,) * 16
+        )
         for policy in ("wrr", "lard", "lard_r"):
             picture = "rice, 16 nodes, speed of the processors"
-            runs[policy, times] = lab.run(lab.twin("rice"), cluster, policy, picture=picture, x=times)
+            runs[policy, times] = lab.run(
+                lab.twin("rice"), cluster, policy, picture=picture, x=times
+            )
     gain = [_ratio(runs, times) for times in (1, 2, 3, 4)]
     measured = ", ".join(f"{g:.1f}" for g in gain) + " times at 1 to 4 times the speed"
     return lab.because(
         [
-        Claim(PAPER, "the advantage of LARD/R over WRR grows with the speed of processors", "grows", measured,
+        Claim(PAPER, "the advantage of LARD/R over WRR grows with the speed of "
+                     "processors", "grows", measured,
               verdict(grows(gain))),
     ],
         _LOCALITY,
@@ -122,13 +150,16 @@ def disks(lab: Lab) -> list[Claim]:
         cluster = replace(clusters.lard(16), disks=count)
         for policy in ("wrr", "lard_r"):
             picture = "rice, 16 nodes, disks a node"
-            runs[policy, count] = lab.run(lab.twin("rice"), cluster, policy, picture=picture, x=count)
+            runs[policy, count] = lab.run(
+                lab.twin("rice"), cluster, policy, picture=picture, x=count
+            )
     second = runs["lard_r", 2].throughput / runs["lard_r", 1].throughput - 1
     further = runs["lard_r", 4].throughput / runs["lard_r", 2].throughput - 1
     behind = 1 - runs["wrr", 4].throughput / runs["lard_r", 4].throughput
     return lab.because(
         [
-        Claim(PAPER, "a second disk a node speeds LARD/R up mildly, further ones do not", "mild, then nothing",
+        Claim(PAPER, "a second disk a node speeds LARD/R up mildly, further ones do "
+                     "not", "mild, then nothing",
               f"{second:.0%}, then {further:.0%}",
               verdict(grows([1, 1 + second]) and second >= further and further < 0.05)),
         Claim(PAPER, "with four disks WRR comes near LARD/R at 16 nodes", "within 15 %", f"{behind:.0%} behind",
@@ -145,13 +176,20 @@ def hot(lab: Lab) -> list[Claim]:
     for share in (5, 10, 30, 60, 75):
         trace = _with_hot(lab.twin("rice"), share)
         both = [
-            lab.run(trace, clusters.lard(8), policy, picture="rice with hot targets, 8 nodes, % of requests", x=share)
+            lab.run(
+                trace,
+                clusters.lard(8),
+                policy,
+                picture="rice with hot targets, 8 nodes, % of requests",
+                x=share,
+            )
             for policy in ("lard", "lard_r")
         ]
         gains.append(ratio(both[1].throughput, both[0].throughput) - 1)
     return lab.because(
         [
-        Claim(PAPER, "hot targets: LARD/R over LARD", "0 to 15 %", f"{min(gains):.1%} to {max(gains):.1%}",
+        Claim(PAPER, "hot targets: LARD/R over LARD", "0 to 15 %", f"{min(gains):.1%} to "
+                                                                   f"{max(gains):.1%}",
               verdict(min(gains) > -0.005 and max(gains) < 0.155)),
     ],
         _HOT,
@@ -160,8 +198,9 @@ def hot(lab: Lab) -> list[Claim]:
 
 
 def _counter(lab: Lab, name: str, nodes: Sequence[int]) -> str:
-    """Orders and shapes that were not published, tried: bursts of all or of the rarer files, a popularity that is
-    flatter, and both."""
+    """Orders and shapes that were not published, tried: bursts of all or of the rarer files, a
+    popularity that is flatter, and both.
+    """
     flat = lab.changed_twin(name, top=_FLAT)
     tried = {
         "as it is": lab.twin(name),
@@ -170,17 +209,28 @@ def _counter(lab: Lab, name: str, nodes: Sequence[int]) -> str:
         f"the most frequent file {_FLAT:.1%} of the requests": flat,
         "and the rarer files in bursts": lab.rarer_in_bursts(flat),
     }
-    return "; ".join(f"{what}: {_over_wrr(lab, trace, nodes)}" for what, trace in tried.items())
+    return "; ".join(
+        f"{what}: {_over_wrr(lab, trace, nodes)}" for what, trace in tried.items()
+    )
 
 
 def _other(lab: Lab) -> str:
-    """A trace that has all published figures as the twin has them, and differs in what is not published."""
-    trace = lab.rarer_in_bursts(lab.other("rice", second=_SECOND, spread=_SPREAD), _WHILE)
-    lard, lard_r, wrr = (lab.aside(trace, _cluster(8), policy) for policy in ("lard", "lard_r", "wrr"))
+    """A trace that has all published figures as the twin has them, and differs in what is not
+    published.
+    """
+    trace = lab.rarer_in_bursts(
+        lab.other("rice", second=_SECOND, spread=_SPREAD), _WHILE
+    )
+    lard, lard_r, wrr = (
+        lab.aside(trace, _cluster(8), policy) for policy in ("lard", "lard_r", "wrr")
+    )
     return (
-        f"another trace with the same published figures, whose second file has {_SECOND:.2%} of the requests, whose "
-        f"sizes spread half as wide, and whose rarer files are asked for within {_WHILE:.0%} of the time: "
-        f"{_over_wrr(lab, trace, (8, 16))}, LARD misses {lard.miss_ratio:.1%} on 8 nodes, mean delay of LARD/R "
+        "another trace with the same published figures, whose second file has "
+        f"{_SECOND:.2%} of the requests, whose "
+        "sizes spread half as wide, and whose rarer files are asked for within "
+        f"{_WHILE:.0%} of the time: "
+        f"{_over_wrr(lab, trace, (8, 16))}, LARD misses {lard.miss_ratio:.1%} on 8 "
+        "nodes, mean delay of LARD/R "
         f"{ratio(lard_r.delay[0], wrr.delay[0]):.0%} of WRR's"
     )
 
@@ -188,12 +238,16 @@ def _other(lab: Lab) -> str:
 def _over_wrr(lab: Lab, trace: Trace, nodes: Sequence[int]) -> str:
     found = []
     for n in nodes:
-        wrr, lard_r = (lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lard_r"))
+        wrr, lard_r = (
+            lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lard_r")
+        )
         gain = ratio(lard_r.throughput, wrr.throughput)
         busy = np.mean([node.busy for node in lard_r.nodes])
         found.append(
-            f"{gain:.1f} times on {n} nodes (misses {wrr.miss_ratio:.1%} and {lard_r.miss_ratio:.1%}, "
-            f"LARD/R's processors at work {busy:.0%}, at most {_bound_of_speed_up(wrr):.1f} times possible)"
+            f"{gain:.1f} times on {n} nodes (misses {wrr.miss_ratio:.1%} and "
+            f"{lard_r.miss_ratio:.1%}, "
+            f"LARD/R's processors at work {busy:.0%}, at most "
+            f"{_bound_of_speed_up(wrr):.1f} times possible)"
         )
     return ", ".join(found)
 
@@ -208,10 +262,18 @@ def _counter_hot(lab: Lab) -> str:
     found = []
     for targets in (1, 5, 20, 100):
         trace = _with_hot(lab.twin("rice"), 60, targets)
-        lard, lard_r = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lard_r"))
-        busy, gain = min(node.busy for node in lard.nodes), ratio(lard_r.throughput, lard.throughput) - 1
+        lard, lard_r = (
+            lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lard_r")
+        )
+        busy, gain = (
+            min(node.busy for node in lard.nodes),
+            ratio(lard_r.throughput, lard.throughput) - 1,
+        )
         disks = percent(*span([node.reading for node in lard_r.nodes]))
-        found.append(f"{targets}: {gain:.1%}, LARD's processors at work {busy:.0%} or more, LARD/R's disks {disks}")
+        found.append(
+            f"{targets}: {gain:.1%}, LARD's processors at work {busy:.0%} or more, "
+            f"LARD/R's disks {disks}"
+        )
     return f"60 % of the requests to so many targets: {'; '.join(found)}"
 
 
@@ -227,16 +289,24 @@ def _with_hot(trace: Trace, percent_: int, targets: int = 5) -> Trace:
 
 
 def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
-    """LB and LB/GC, of which the paper gives no figure: less than half of what LARD/R gains is modest here."""
+    """LB and LB/GC, of which the paper gives no figure: less than half of what LARD/R gains is
+    modest here.
+    """
     part = [
-        ratio(runs[policy, nodes].throughput - wrr, runs["lard_r", nodes].throughput - wrr)
+        ratio(
+            runs[policy, nodes].throughput - wrr, runs["lard_r", nodes].throughput - wrr
+        )
         for policy in ("lb", "lb_gc")
         for nodes in NODES[2:]
         for wrr in [runs["wrr", nodes].throughput]
     ]
-    more = [ratio(runs["lb_gc", nodes].throughput, runs["lb", nodes].throughput) - 1 for nodes in NODES[2:]]
+    more = [
+        ratio(runs["lb_gc", nodes].throughput, runs["lb", nodes].throughput) - 1
+        for nodes in NODES[2:]
+    ]
     claims = [
-        Claim(PAPER, "Rice: what LB and LB/GC gain over WRR, of what LARD/R gains, from 4 nodes", "modest",
+        Claim(PAPER, "Rice: what LB and LB/GC gain over WRR, of what LARD/R gains, "
+                     "from 4 nodes", "modest",
               percent(*span(part)), verdict(min(part) > 0 and max(part) < 0.5)),
         Claim(PAPER, "Rice: LB/GC over LB, from 4 nodes", "no significant advantage", percent(*span(more)),
               verdict(max(more) < 0.1)),
@@ -251,18 +321,29 @@ def _counter_hash(lab: Lab) -> str:
         "as it is": lab.twin("rice"),
         "rarer files in bursts": lab.rarer_in_bursts(lab.twin("rice")),
     }.items():
-        lb, lard_r = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lard_r"))
+        lb, lard_r = (
+            lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lard_r")
+        )
         loads = [(node.reading, node.busy) for node in lb.nodes]
-        disks, processors = (percent(*span(shares)) for shares in zip(*loads, strict=True))
+        disks, processors = (
+            percent(*span(shares)) for shares in zip(*loads, strict=True)
+        )
         found.append(
-            f"{what}: LB serves {ratio(lb.throughput, lard_r.throughput):.0%} of what LARD/R does on 8 nodes, its "
+            f"{what}: LB serves {ratio(lb.throughput, lard_r.throughput):.0%} of what "
+            "LARD/R does on 8 nodes, its "
             f"disks at work {disks}, its processors {processors}, idle {lb.idle:.1%}"
         )
     return "; ".join(found)
 
 
 def _large_cache(lab: Lab, runs: Runs) -> list[Claim]:
-    large = lab.run(lab.twin("rice"), clusters.lard(8, 320 * MIB), "wrr", picture="rice, ten times the cache", x=8)
+    large = lab.run(
+        lab.twin("rice"),
+        clusters.lard(8, 320 * MIB),
+        "wrr",
+        picture="rice, ten times the cache",
+        x=8,
+    )
     against = large.throughput / runs["lard_r", 8].throughput
     return [
         Claim(PAPER, "Rice: WRR with ten times the cache against LARD at 8 nodes", "matches",
@@ -281,17 +362,31 @@ def _lru(lab: Lab, runs: Runs) -> Claim:
 
 
 def _longer(lab: Lab) -> str:
-    """The same trace over and over: what each node reads for the first time is a smaller part of it."""
+    """The same trace over and over: what each node reads for the first time is a smaller part of
+    it.
+    """
     trace = lab.twin("rice")
-    longer = replace(trace, target=np.tile(trace.target, 4), client=trace.client[:0], time=trace.time[:0])
-    one, many = (lab.aside(longer, _cluster(nodes), "wrr").miss_ratio for nodes in (1, 16))
+    longer = replace(
+        trace,
+        target=np.tile(trace.target, 4),
+        client=trace.client[:0],
+        time=trace.time[:0],
+    )
+    one, many = (
+        lab.aside(longer, _cluster(nodes), "wrr").miss_ratio for nodes in (1, 16)
+    )
     said = f"{one:.1%} on one node, {many:.1%} on 16"
-    return f"each node reads everything for a first time. With the trace four times over WRR misses {said}"
+    return (
+        "each node reads everything for a first time. With the trace four times "
+        f"over WRR misses {said}"
+    )
 
 
 def _over_nodes(lab: Lab, name: str) -> Runs:
     return {
-        (policy, nodes): lab.run(lab.twin(name), _cluster(nodes), policy, picture=f"{name}, nodes", x=nodes)
+        (policy, nodes): lab.run(
+            lab.twin(name), _cluster(nodes), policy, picture=f"{name}, nodes", x=nodes
+        )
         for nodes in NODES
         for policy in POLICIES
     }
@@ -308,4 +403,6 @@ def _ratio(runs: Runs, x: int) -> float:
 def _times(claim: str, measured: float, published: float) -> Claim:
     """Holds where it is within a tenth of what the paper read off its curves."""
     near = abs(measured / published - 1) <= 0.1
-    return Claim(PAPER, claim, f"{published:g} times", f"{measured:.1f} times", verdict(near))
+    return Claim(
+        PAPER, claim, f"{published:g} times", f"{measured:.1f} times", verdict(near)
+    )

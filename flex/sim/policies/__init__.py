@@ -1,7 +1,7 @@
 """Routing policies: which node serves an access.
 
-A policy is one file and one line here. It says which rules (flex.sim.rules) decide among which nodes; it never sees the
-cluster at work, which the rules do.
+A policy is one file and one line here. It says which rules (flex.sim.rules) decide among which
+nodes; it never sees the cluster at work, which the rules do.
 """
 
 from __future__ import annotations

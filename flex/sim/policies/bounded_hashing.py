@@ -1,4 +1,6 @@
-"""Consistent hashing with bounded loads: each target has its own order of the nodes; the first with room serves it."""
+"""Consistent hashing with bounded loads: each target has its own order of the nodes; the first with
+room serves it.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,13 @@ def bounded_hashing(trace: Trace, cluster: Cluster, place: Place) -> Routing:
     targets = len(trace.size)
     first, option = everywhere(targets, cluster.nodes)
     order = option.reshape(targets, cluster.nodes)
-    for some in np.array_split(np.arange(targets), max(targets * cluster.nodes // _AT_ONCE, 1)):
+    for some in np.array_split(
+        np.arange(targets), max(targets * cluster.nodes // _AT_ONCE, 1)
+    ):
         order[some] = _order(some, cluster.nodes)
-    return Routing(trace.target, rules_of(["bounded"], np.zeros_like(trace.size)), first, option)
+    return Routing(
+        trace.target, rules_of(["bounded"], np.zeros_like(trace.size)), first, option
+    )
 
 
 def _order(targets: Ints, nodes: int) -> Ints:

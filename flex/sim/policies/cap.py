@@ -1,6 +1,8 @@
 """CAP (Casalicchio and Colajanni, WWW 2001): four classes of requests, each in turn over all nodes.
 
-A target is a matter of the disk when it is larger than the mean, and of the processor when it is dynamic."""
+A target is a matter of the disk when it is larger than the mean, and of the processor when it is
+dynamic.
+"""
 
 from __future__ import annotations
 

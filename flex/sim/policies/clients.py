@@ -1,4 +1,6 @@
-"""Round robin as DNS does it: a client asks a name server once, and stays with the node it was told."""
+"""Round robin as DNS does it: a client asks a name server once, and stays with the node it was
+told.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ def core_and_parts(trace: Trace, cluster: Cluster, *, prefetches: bool) -> Routi
     rank = np.empty(len(trace.size), dtype=np.int64)
     rank[np.argsort(-trace.frequency(), kind="stable")] = np.arange(len(trace.size))
     core = rank < _SHARE * len(trace.size)
-    first, option = runs(rank % cluster.nodes, np.where(core, cluster.nodes, 1), cluster.nodes)
-    # Every node serves the core, so the least busy may; the others have one node, whatever the rule.
+    first, option = runs(
+        rank % cluster.nodes, np.where(core, cluster.nodes, 1), cluster.nodes
+    )
+    # Every node serves the core, so the least busy may; the others have one node, whatever the
+    # rule.
     rule = rules_of(["least"], np.zeros_like(rank))
     return Routing(trace.target, rule, first, option, prefetches=prefetches)

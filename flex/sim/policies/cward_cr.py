@@ -1,4 +1,6 @@
-"""CWARD/CR: as WARD, and the core is in every node's memory beforehand where memory is set apart for it."""
+"""CWARD/CR: as WARD, and the core is in every node's memory beforehand where memory is set apart
+for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""FLEX: each site on the node that the solver gave it; accesses to a site on several nodes at random among these."""
+"""FLEX: each site on the node that the solver gave it; accesses to a site on several nodes at
+random among these.
+"""
 
 from __future__ import annotations
 

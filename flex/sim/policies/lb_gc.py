@@ -1,4 +1,6 @@
-"""Locality by what is in memory (LB/GC in the LARD paper): a front end that knows every node's cache."""
+"""Locality by what is in memory (LB/GC in the LARD paper): a front end that knows every node's
+cache.
+"""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 The paper's equations, with its normalisation by logarithms: a target that is worth w is served by
 log(w) / log(largest w) of the nodes, rounded up. Sets of nodes are handed out around the cluster.
 
-Of LARD-Threshold the paper says that a threshold decides which large targets are kept at one node beforehand, not which
-threshold. Here it is what fits: the most frequent, as far as there is memory set apart. LARD finds them at that node,
-and hands them on when it is overloaded; large targets that are asked for less often begin anywhere, as with LARD.
+Of LARD-Threshold the paper says that a threshold decides which large targets are kept at one node
+beforehand, not which threshold. Here it is what fits: the most frequent, as far as there is memory
+set apart. LARD finds them at that node, and hands them on when it is overloaded; large targets that
+are asked for less often begin anywhere, as with LARD.
 """
 
 from __future__ import annotations
@@ -21,9 +22,15 @@ from flex.sim.traces import Trace
 
 
 def by_worth(trace: Trace, cluster: Cluster, worth: Floats, *, large: bool) -> Routing:
-    """Targets by their worth, and by LARD-Threshold those larger than the mean where `large` says so."""
+    """Targets by their worth, and by LARD-Threshold those larger than the mean where `large` says
+    so.
+    """
     count = _copies(worth, trace.frequency() > 0, cluster.nodes)
-    lard = trace.size > trace.size.mean() if large else np.zeros(len(worth), dtype=np.bool_)
+    lard = (
+        trace.size > trace.size.mean()
+        if large
+        else np.zeros(len(worth), dtype=np.bool_)
+    )
     # Of large ones the first node is where they are kept beforehand.
     kept = np.where(lard, 1, count)
     start = (np.cumsum(kept) - kept) % cluster.nodes
@@ -41,7 +48,9 @@ def frequency_by_size(trace: Trace) -> Floats:
 
 
 def _copies(worth: Floats, asked: npt.NDArray[np.bool_], nodes: int) -> Ints:
-    """A worth below that of the least is one copy; logarithms begin there, for a worth may be below one."""
+    """A worth below that of the least is one copy; logarithms begin there, for a worth may be below
+    one.
+    """
     least = worth[asked].min()
     scaled = np.log10(np.maximum(worth, least) / least)
     top = scaled.max()

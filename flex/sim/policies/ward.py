@@ -1,7 +1,8 @@
-"""WARD (Cherkasova and Karlsson, WECWIS 2001): a small core of the most frequent targets is served by every node, each
-other target by one.
+"""WARD (Cherkasova and Karlsson, WECWIS 2001): a small core of the most frequent targets is served
+by every node, each other target by one.
 
-The core is a twentieth of the targets, as in the CWARD paper."""
+The core is a twentieth of the targets, as in the CWARD paper.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Weighted round robin, past nodes that have more under way than their share: the LARD paper's rival."""
+"""Weighted round robin, past nodes that have more under way than their share: the LARD paper's
+rival.
+"""
 
 from __future__ import annotations
 

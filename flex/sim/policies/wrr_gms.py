@@ -1,7 +1,10 @@
-"""Weighted round robin over nodes that fetch from each other what another has in memory (WRR/GMS in the LARD paper).
+"""Weighted round robin over nodes that fetch from each other what another has in memory (WRR/GMS in
+the LARD paper).
 
-The paper does not say what fetching costs. Here the node that has it sends it as it would to a client, and taking it in
-costs the other as much; the directory costs nothing, and a copy stays with the node that asked."""
+The paper does not say what fetching costs. Here the node that has it sends it as it would to a
+client, and taking it in costs the other as much; the directory costs nothing, and a copy stays with
+the node that asked.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Which node an access goes to, of those that may serve it.
 
-A rule is one file and one line here, and one file and one line in native/core/src/sim/rules, where the same is decided
-faster. Rules count in whole numbers only. Policies (flex.sim.policies) say which rule decides for which targets.
+A rule is one file and one line here, and one file and one line in native/core/src/sim/rules, where
+the same is decided faster. Rules count in whole numbers only. Policies (flex.sim.policies) say
+which rule decides for which targets.
 """
 
 from __future__ import annotations

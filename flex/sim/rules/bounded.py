@@ -1,6 +1,8 @@
-"""Consistent hashing with bounded loads (Mirrokni and others, 2016): the first node along the key's ring that has room.
+"""Consistent hashing with bounded loads (Mirrokni and others, 2016): the first node along the key's
+ring that has room.
 
-The nodes come in the order of the ring. Room is up to `bound` per cent of an even share of what is under way.
+The nodes come in the order of the ring. Room is up to `bound` per cent of an even share of what is
+under way.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ class Bounded:
     def __init__(self, job: Job) -> None:
         self._bound = job.bound
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         total = sum(view.load[node] for node in nodes)
         most = units((total + 1) * self._bound, 100 * len(nodes))
         return next((node for node in nodes if view.load[node] < most), nodes[0])

@@ -1,9 +1,12 @@
-"""Where the target is in memory; else where the oldest target of all is, which then makes room for it: LB/GC.
+"""Where the target is in memory; else where the oldest target of all is, which then makes room for
+it: LB/GC.
 
-As long as there are nodes that were sent less than their memory holds, the one that was sent least takes what is new.
+As long as there are nodes that were sent less than their memory holds, the one that was sent least
+takes what is new.
 
-A target that is asked for again while it is on its way may come to be on two nodes. One of them has it from then on;
-the other's copy is the first to go, or it would keep that node from making room for anything.
+A target that is asked for again while it is on its way may come to be on two nodes. One of them has
+it from then on; the other's copy is the first to go, or it would keep that node from making room
+for anything.
 """
 
 from __future__ import annotations
@@ -21,14 +24,22 @@ class Cached:
         self._sent = [0] * len(job.ram)
         self._node = [-1] * len(job.size)
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         had = self._node[asked.target]
-        holder = had if had >= 0 and memory.holds(had, asked.target) else self._holder(asked.target, nodes, memory)
+        holder = (
+            had
+            if had >= 0 and memory.holds(had, asked.target)
+            else self._holder(asked.target, nodes, memory)
+        )
         node = self._for_new(asked.target, nodes, memory) if holder is None else holder
         self._last[asked.target], self._node[asked.target] = asked.access, node
         return node
 
-    def _holder(self, target: int, nodes: Sequence[int], memory: Contents) -> int | None:
+    def _holder(
+        self, target: int, nodes: Sequence[int], memory: Contents
+    ) -> int | None:
         return next((node for node in nodes if memory.holds(node, target)), None)
 
     def _for_new(self, target: int, nodes: Sequence[int], memory: Contents) -> int:
@@ -41,6 +52,11 @@ class Cached:
         return min(nodes, key=lambda node: self._age(node, memory.oldest(node)))
 
     def _age(self, node: int, target: int | None) -> int:
-        """When its oldest was last asked for; a memory with nothing in it, or with what others are asked for, comes
-        before all others."""
-        return self._last[target] if target is not None and self._node[target] == node else -1
+        """When its oldest was last asked for; a memory with nothing in it, or with what others are
+        asked for, comes before all others.
+        """
+        return (
+            self._last[target]
+            if target is not None and self._node[target] == node
+            else -1
+        )

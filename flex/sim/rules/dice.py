@@ -14,7 +14,9 @@ class Dice:
     def __init__(self, job: Job) -> None:
         pass
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         return nodes[_hash(asked.access) % len(nodes)]
 
 

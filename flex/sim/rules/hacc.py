@@ -1,8 +1,10 @@
-"""HACC's Smart Router (Zhang and others, USENIX NT 1999): each key has one node; an overloaded node hands some over.
+"""HACC's Smart Router (Zhang and others, USENIX NT 1999): each key has one node; an overloaded node
+hands some over.
 
-A node's load is what its processor and its disks were given to do since the last sample, weighted, in thousandths of
-the time. New keys go to the least loaded. A node whose load exceeds the least by more than `margin` hands keys over to
-that one as they are asked for, as many as would halve the difference, until the next sample.
+A node's load is what its processor and its disks were given to do since the last sample, weighted,
+in thousandths of the time. New keys go to the least loaded. A node whose load exceeds the least by
+more than `margin` hands keys over to that one as they are asked for, as many as would halve the
+difference, until the next sample.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class Hacc:
         self._sampled = 0
         self._spare = [0] * nodes
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         if view.now - self._sampled >= self._job.interval:
             self._sample(nodes, view)
         server = self._server.get(asked.key)
@@ -44,14 +48,20 @@ class Hacc:
     def _sample(self, nodes: Sequence[int], view: View) -> None:
         passed, self._sampled = view.now - self._sampled, view.now
         for node, seen in enumerate(zip(view.busy, view.reading, strict=True)):
-            busy, reading = (now - before for now, before in zip(seen, self._seen[node], strict=True))
+            busy, reading = (
+                now - before for now, before in zip(seen, self._seen[node], strict=True)
+            )
             self._seen[node] = seen
             work = self._job.cpu_share * busy + (100 - self._job.cpu_share) * reading
             self._load[node] = work // 100 * _WHOLE // passed
         least = self._load[self._least(nodes)]
         for node, load in enumerate(self._load):
             excess = load - least
-            self._spare[node] = self._held[node] * excess // (2 * load) if excess > self._job.margin else 0
+            self._spare[node] = (
+                self._held[node] * excess // (2 * load)
+                if excess > self._job.margin
+                else 0
+            )
 
     def _least(self, nodes: Sequence[int]) -> int:
         """By the load last sampled; of equals the one that holds least, then the first."""

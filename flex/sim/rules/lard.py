@@ -1,5 +1,7 @@
-"""Locality-aware request distribution (Pai and others, ASPLOS 1998, figure 2): each key has one node, until that is
-overloaded; then it has the least loaded. The first is a node that has it in memory beforehand, where there is one."""
+"""Locality-aware request distribution (Pai and others, ASPLOS 1998, figure 2): each key has one
+node, until that is overloaded; then it has the least loaded. The first is a node that has it in
+memory beforehand, where there is one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ class Lard:
         self._job = job
         self._server: dict[int, int] = {}
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         server = self._server.get(asked.key)
         if server is None:
             server = self._server[asked.key] = self._first(asked.target, nodes, view)
@@ -24,11 +28,19 @@ class Lard:
 
     def _first(self, target: int, nodes: Sequence[int], view: View) -> int:
         row = target * len(self._job.ram)
-        filled = (node for node in nodes if len(self._job.pinned) and self._job.pinned[row + node])
+        filled = (
+            node
+            for node in nodes
+            if len(self._job.pinned) and self._job.pinned[row + node]
+        )
         return next(filled, least_loaded(nodes, view.load))
 
 
 def overloaded(job: Job, view: View, nodes: Sequence[int], node: int) -> bool:
-    """Far busier than it should be while another has little to do, or far too busy whatever the others do."""
+    """Far busier than it should be while another has little to do, or far too busy whatever the
+    others do.
+    """
     load = view.load[node]
-    return load >= 2 * job.high or (load > job.high and any(view.load[other] < job.low for other in nodes))
+    return load >= 2 * job.high or (
+        load > job.high and any(view.load[other] < job.low for other in nodes)
+    )

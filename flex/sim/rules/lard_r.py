@@ -1,5 +1,7 @@
-"""LARD with replication (Pai and others, ASPLOS 1998, figure 3): each key has a set of nodes, which grows when its
-least loaded is overloaded, and loses its most loaded when it has not changed for a while."""
+"""LARD with replication (Pai and others, ASPLOS 1998, figure 3): each key has a set of nodes, which
+grows when its least loaded is overloaded, and loses its most loaded when it has not changed for a
+while.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class LardR:
         self._job = job
         self._servers: dict[int, _Servers] = {}
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         servers = self._servers.get(asked.key)
         if servers is None:
             first = least_loaded(nodes, view.load)

@@ -39,7 +39,9 @@ class Contents(Protocol):
 class Rule(Protocol):
     def __init__(self, job: Job) -> None: ...
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         """One of the nodes, of which there is at least one."""
         ...
 

@@ -1,6 +1,8 @@
-"""In turn, past nodes that have more under way than their share: round robin weighted by load, as front ends do it.
+"""In turn, past nodes that have more under way than their share: round robin weighted by load, as
+front ends do it.
 
-A node's share of what is under way is its share of the weights. There is always a node that has no more than that.
+A node's share of what is under way is its share of the weights. There is always a node that has no
+more than that.
 """
 
 from __future__ import annotations
@@ -16,11 +18,17 @@ class Weighted:
         self._weight = job.weight.tolist()
         self._next = [0] * len(job.rule)
 
-    def choose(self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         total = sum(view.load[node] for node in nodes)
         weight = sum(self._weight[node] for node in nodes)
         start = self._next[asked.key]
         places = ((start + step) % len(nodes) for step in range(len(nodes)))
-        place = next(p for p in places if view.load[nodes[p]] * weight <= total * self._weight[nodes[p]])
+        place = next(
+            p
+            for p in places
+            if view.load[nodes[p]] * weight <= total * self._weight[nodes[p]]
+        )
         self._next[asked.key] = (place + 1) % len(nodes)
         return nodes[place]

@@ -1,8 +1,10 @@
-"""What each site was sent on a day, added up once: the nights before are looked at for each plan again.
+"""What each site was sent on a day, added up once: the nights before are looked at for each plan
+again.
 
-In go the store's Segments, the directory of their counts and a day, out come bytes by site. They are kept beside the
-counts in a file that is named after the day and after the readings that counted lines of it: a line that comes later
-makes another one. Nothing depends on it: where it is not there or cannot be written, counts are added up again.
+In go the store's Segments, the directory of their counts and a day, out come bytes by site. They
+are kept beside the counts in a file that is named after the day and after the readings that counted
+lines of it: a line that comes later makes another one. Nothing depends on it: where it is not there
+or cannot be written, counts are added up again.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _OURS = re.compile(r"(?P<day>\d+)-[0-9a-f]{40}\.sent\.parquet(\.part)?")
 
 
 def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
-    """Bytes by site; empty where nothing was counted. Raises NoData when counts were deleted, are gone or damaged."""
+    """Bytes by site; empty where nothing was counted. Raises NoData when counts were deleted, are
+    gone or damaged.
+    """
     readings = sorted(each.id for each in segments.segments(day, day))
     name = sha1("\n".join(readings).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{day}-{name}.sent.parquet"
@@ -35,7 +39,11 @@ def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
         with suppress(OSError), partials.write_whole(path) as file:
             pq.write_table(found, file, compression="zstd")
     whole = found.to_pandas()
-    return pd.Series(whole["bytes"].to_numpy(), index=pd.Index(whole["site"], dtype="str"), name="bytes")
+    return pd.Series(
+        whole["bytes"].to_numpy(),
+        index=pd.Index(whole["site"], dtype="str"),
+        name="bytes",
+    )
 
 
 def drop(directory: Path, before: int) -> None:
@@ -55,9 +63,20 @@ def _read(path: Path) -> pa.Table | None:
 
 
 def _add_up(directory: Path, files: list[str], day: int) -> pa.Table:
-    found = [partials.hours(directory, one, day, day).select(["site", "bytes"]) for one in files]
-    whole = pa.concat_tables([_SENT.empty_table(), *(table.cast(_SENT) for table in found)])
+    found = [
+        partials.hours(directory, one, day, day).select(["site", "bytes"])
+        for one in files
+    ]
+    whole = pa.concat_tables(
+        [_SENT.empty_table(), *(table.cast(_SENT) for table in found)]
+    )
     # Arrow adds up under numbers five times as fast as under names.
-    coded = whole.set_column(0, "site", whole["site"].combine_chunks().dictionary_encode())
-    grouped = coded.group_by("site").aggregate([("bytes", "sum")]).rename_columns(["site", "bytes"])
+    coded = whole.set_column(
+        0, "site", whole["site"].combine_chunks().dictionary_encode()
+    )
+    grouped = (
+        coded.group_by("site")
+        .aggregate([("bytes", "sum")])
+        .rename_columns(["site", "bytes"])
+    )
     return grouped.cast(_SENT).sort_by("site")

@@ -1,7 +1,8 @@
-"""Counts that are gone or damaged, set aside: files without rows take their place, and nights go on without them.
+"""Counts that are gone or damaged, set aside: files without rows take their place, and nights go on
+without them.
 
-In goes the file that cannot be read; out come the files that were kept under other names. What they counted does not
-count any more; the log that it was counted from is not read again.
+In goes the file that cannot be read; out come the files that were kept under other names. What they
+counted does not count any more; the log that it was counted from is not read again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}
 
 
 def set_aside(path: Path) -> list[Path]:
-    """All files of that reading, under their new names. Raises BadInput for what are no counts, NotWritten."""
+    """All files of that reading, under their new names. Raises BadInput for what are no counts,
+    NotWritten.
+    """
     segment, _, kind = path.name.removesuffix(".parquet").partition(".")
     if kind not in KINDS or path.suffix != ".parquet":
         raise BadInput(
@@ -31,9 +34,15 @@ def set_aside(path: Path) -> list[Path]:
         )
     try:
         with hold_directory(path.parent):
-            return [aside for name in KINDS if (aside := _replace(path.parent, segment, name))]
+            return [
+                aside
+                for name in KINDS
+                if (aside := _replace(path.parent, segment, name))
+            ]
     except OSError as error:
-        raise not_written(path.parent, error, "files that were set aside stay so") from error
+        raise not_written(
+            path.parent, error, "files that were set aside stay so"
+        ) from error
 
 
 def _replace(directory: Path, segment: str, kind: str) -> Path | None:

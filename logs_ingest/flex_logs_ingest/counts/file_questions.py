@@ -1,7 +1,9 @@
-"""Questions to a file table that nobody has to foresee: DuckDB reads its file, within a limit of memory.
+"""Questions to a file table that nobody has to foresee: DuckDB reads its file, within a limit of
+memory.
 
-In go a FileTable and what is asked, out come small tables. `ask` takes any SQL over the relation `files`, which has the
-columns of FILES. Nothing is written but what DuckDB spills to a folder of its own.
+In go a FileTable and what is asked, out come small tables. `ask` takes any SQL over the relation
+`files`, which has the columns of FILES. Nothing is written but what DuckDB spills to a folder of
+its own.
 """
 
 from __future__ import annotations
@@ -23,11 +25,19 @@ ORDERS = ("requests", "bytes", "size", "last")
 # The shares of the FLEX paper's locality table, in percent.
 SHARES = (97, 98, 99)
 
-# How few files answer so many percent of all requests, or send so many percent of all bytes: `files` of them, of `size`
-# bytes together. The files that are asked for most (that sent most) come first, of equal ones the smallest.
+# How few files answer so many percent of all requests, or send so many percent of all bytes:
+# `files` of them, of `size` bytes together. The files that are asked for most (that sent most) come
+# first, of equal ones the smallest.
 LOCALITY = Schema(
     "locality",
-    {"of": "str", "percent": "int64", "files": "int64", "size": "int64", "all_files": "int64", "all_size": "int64"},
+    {
+        "of": "str",
+        "percent": "int64",
+        "files": "int64",
+        "size": "int64",
+        "all_files": "int64",
+        "all_size": "int64",
+    },
     key=("of", "percent"),
 )
 
@@ -35,21 +45,30 @@ _MEMORY = "512MB"
 
 
 def largest(
-    table: FileTable, site: str = "", *, order: str = "requests", limit: int = 20, match: str = ""
+    table: FileTable,
+    site: str = "",
+    *,
+    order: str = "requests",
+    limit: int = 20,
+    match: str = "",
 ) -> pd.DataFrame:
-    """The first `limit` files in that order, in the columns of FILES: of one site, or of all; those whose target is
-    like `match`, in which * stands for any text and ? for any character.
+    """The first `limit` files in that order, in the columns of FILES: of one site, or of all; those
+    whose target is like `match`, in which * stands for any text and ? for any character.
     """
     assert order in ORDERS, order
     where, values = _of_site(site)
     if match:
         where, values = f"{where} AND target GLOB ?", [*values, match]
-    question = f"SELECT * FROM files WHERE {where} ORDER BY {order} DESC, site, target LIMIT ?"  # noqa: S608  ORDERS
+    question = (
+        f"SELECT * FROM files WHERE {where} ORDER BY {order} DESC, site, target LIMIT ?"  # noqa: S608  ORDERS
+    )
     return ask(table, question, [*values, limit]).astype(dict(FILES.columns))
 
 
 def locality(table: FileTable, site: str = "") -> pd.DataFrame:
-    """LOCALITY of a site, or of all sites together; without rows where nothing was asked for or nothing sent."""
+    """LOCALITY of a site, or of all sites together; without rows where nothing was asked for or
+    nothing sent.
+    """
     rows = [row for of in ("requests", "bytes") for row in _locality(table, site, of)]
     return LOCALITY.make(pd.DataFrame(rows, columns=list(LOCALITY.columns)))
 
@@ -57,7 +76,9 @@ def locality(table: FileTable, site: str = "") -> pd.DataFrame:
 def ask(table: FileTable, question: str, values: Sequence[object] = ()) -> pd.DataFrame:
     """What DuckDB answers. Raises NoData when the file is gone or damaged."""
     with _connect(table) as connection:
-        found: pd.DataFrame = connection.sql(question, params=list(values)).to_arrow_table().to_pandas()
+        found: pd.DataFrame = (
+            connection.sql(question, params=list(values)).to_arrow_table().to_pandas()
+        )
     return found
 
 
@@ -65,10 +86,17 @@ def _of_site(site: str) -> tuple[str, list[object]]:
     return ("site = ?", [site]) if site else ("true", [])
 
 
-def _locality(table: FileTable, site: str, of: str) -> Iterator[tuple[str, int, int, int, int, int]]:
-    """Files of one weight and one size are alike: there are few enough kinds of them to be put in order."""
+def _locality(
+    table: FileTable, site: str, of: str
+) -> Iterator[tuple[str, int, int, int, int, int]]:
+    """Files of one weight and one size are alike: there are few enough kinds of them to be put in
+    order.
+    """
     where, values = _of_site(site)
-    alike = f"SELECT {of} AS weight, size, count(*) AS files FROM files WHERE {where} GROUP BY ALL"  # noqa: S608  a column
+    alike = (
+        f"SELECT {of} AS weight, size, count(*) AS files FROM files "  # noqa: S608  a column
+        f"WHERE {where} GROUP BY ALL"
+    )
     upto = "sum({}) OVER (ORDER BY weight DESC, size ROWS UNBOUNDED PRECEDING) AS {}"
     columns = ", ".join(
         upto.format(*column)
@@ -79,8 +107,13 @@ def _locality(table: FileTable, site: str, of: str) -> Iterator[tuple[str, int, 
         )
     )
     with _connect(table) as connection:
-        connection.execute(f"CREATE TABLE upto AS SELECT *, {columns} FROM ({alike})", values)  # noqa: S608  as above
-        whole = connection.execute("SELECT max(weights), max(all_files), max(sizes) FROM upto").fetchone()
+        connection.execute(
+            f"CREATE TABLE upto AS SELECT *, {columns} FROM ({alike})",  # noqa: S608  as above
+            values,
+        )
+        whole = connection.execute(
+            "SELECT max(weights), max(all_files), max(sizes) FROM upto"
+        ).fetchone()
         total, files, size = whole if whole and whole[0] else (0, 0, 0)
         for percent in SHARES if total else ():
             wanted = -(-int(total) * percent // 100)
@@ -90,7 +123,8 @@ def _locality(table: FileTable, site: str, of: str) -> Iterator[tuple[str, int, 
 def _first(connection: duckdb.DuckDBPyConnection, wanted: int) -> tuple[int, int]:
     """How many files it takes to come to that weight, and their size."""
     row = connection.execute(
-        "SELECT weight, size, weights, all_files, sizes FROM upto WHERE weights >= ? ORDER BY weights LIMIT 1",
+        "SELECT weight, size, weights, all_files, sizes FROM upto WHERE weights >= ? "
+        "ORDER BY weights LIMIT 1",
         [wanted],
     ).fetchone()
     assert row is not None, "all files together come to any share"
@@ -101,7 +135,9 @@ def _first(connection: duckdb.DuckDBPyConnection, wanted: int) -> tuple[int, int
 
 @contextmanager
 def _connect(table: FileTable) -> Iterator[duckdb.DuckDBPyConnection]:
-    """DuckDB with the relation `files`; it fetches no extension, and looks at no other file of the folder."""
+    """DuckDB with the relation `files`; it fetches no extension, and looks at no other file of the
+    folder.
+    """
     with tempfile.TemporaryDirectory(prefix="flex-duckdb-") as spill:
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": _MEMORY,

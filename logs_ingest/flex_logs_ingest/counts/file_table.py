@@ -1,9 +1,9 @@
 """The file table of a period, on disk: FILES of which only a piece is in memory.
 
-In go the store's Segments, the directory of their counts and a Period, out comes a handle on a Parquet file with the
-columns of FILES, sorted by site and target. It is named after what it was made of: asked for again it is there already,
-and counts that come later or another period make another one. A log is never looked at. What sites ask for is not
-worked out here.
+In go the store's Segments, the directory of their counts and a Period, out comes a handle on a
+Parquet file with the columns of FILES, sorted by site and target. It is named after what it was
+made of: asked for again it is there already, and counts that come later or another period make
+another one. A log is never looked at. What sites ask for is not worked out here.
 """
 
 from __future__ import annotations
@@ -43,9 +43,13 @@ class FileTable:
     period: Period
 
     def pieces(
-        self, columns: Sequence[str] = tuple(FILES.columns), sites: Collection[str] | None = None
+        self,
+        columns: Sequence[str] = tuple(FILES.columns),
+        sites: Collection[str] | None = None,
     ) -> Iterator[pd.DataFrame]:
-        """Those columns in order, some ten thousand rows at a time; of some sites those pieces that may have any."""
+        """Those columns in order, some ten thousand rows at a time; of some sites those pieces that
+        may have any.
+        """
         wanted = None if sites is None else sorted(sites)
         with damage(self.path), pq.ParquetFile(self.path) as file:
             for group in range(file.num_row_groups):
@@ -56,12 +60,19 @@ class FileTable:
         """FILES of some sites, a piece in memory at a time."""
         return (piece[piece["site"].isin(sites)] for piece in self.pieces(sites=sites))
 
-    def sites(self, only: Collection[str] | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Site after site with its FILES, one site in memory at a time; where some are named, those of them it has."""
+    def sites(
+        self, only: Collection[str] | None = None
+    ) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Site after site with its FILES, one site in memory at a time; where some are named, those
+        of them it has.
+        """
         pieces = self.pieces() if only is None else self.of(only)
         parts = (part for piece in pieces for part in piece.groupby("site"))
         for site, group in groupby(parts, key=lambda part: part[0]):
-            yield str(site), FILES.make(pd.concat([part for _, part in group], ignore_index=True))
+            yield (
+                str(site),
+                FILES.make(pd.concat([part for _, part in group], ignore_index=True)),
+            )
 
     def rows_of(self, names: pd.DataFrame) -> pd.DataFrame:
         """FILES of these sites and targets, as far as they are there."""
@@ -79,21 +90,37 @@ class FileTable:
         return FILES.make(pd.concat([FILES.empty(), *self.pieces()], ignore_index=True))
 
 
-def file_table(segments: Segments, directory: Path, period: Period, told: Told = untold) -> FileTable:
+def file_table(
+    segments: Segments, directory: Path, period: Period, told: Told = untold
+) -> FileTable:
     """What was accessed in the period. A size that the period never showed is the one known before.
 
-    `told` hears how many rows were read, and of how many. Raises NoData when counts are gone or damaged, NotWritten
-    when the directory takes no more, and Busy while somebody else writes to it; then nothing has changed.
+    `told` hears how many rows were read, and of how many. Raises NoData when counts are gone or
+    damaged, NotWritten when the directory takes no more, and Busy while somebody else writes to it;
+    then nothing has changed.
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZES_FROM, 0), period.first_day - 1)
-    found, known = files_of_days.files(segments, *days), files_of_days.files_left(segments, *before)
-    name = sha1(repr((days, found, before, known)).encode(), usedforsecurity=False).hexdigest()
+    found, known = (
+        files_of_days.files(segments, *days),
+        files_of_days.files_left(segments, *before),
+    )
+    name = sha1(
+        repr((days, found, before, known)).encode(), usedforsecurity=False
+    ).hexdigest()
     path = directory / f"{name}.merged.parquet"
     if not _is_whole(path):
         with partials.hold_directory(directory):
-            runs = [run for one in found for run in partials.runs(directory, one, *days, before=False)]
-            runs += [run for one in known for run in partials.runs(directory, one, *before, before=True)]
+            runs = [
+                run
+                for one in found
+                for run in partials.runs(directory, one, *days, before=False)
+            ]
+            runs += [
+                run
+                for one in known
+                for run in partials.runs(directory, one, *before, before=True)
+            ]
             _make(path, runs, told)
     return FileTable(path, period)
 
@@ -113,7 +140,9 @@ def _make(path: Path, runs: Sequence[Run], told: Told) -> None:
         merge(runs, path, progress)
         partials.sync(path.parent)
     except OSError as error:
-        raise partials.not_written(path.parent, error, kept="the counts it was to be made of stand") from error
+        raise partials.not_written(
+            path.parent, error, kept="the counts it was to be made of stand"
+        ) from error
 
 
 @dataclass(slots=True)

@@ -1,4 +1,5 @@
-"""Which files hold the counts of which days: those of each reading, or the sums that they were added up to.
+"""Which files hold the counts of which days: those of each reading, or the sums that they were
+added up to.
 
 In go the store's Segments and days, out come ids of files (partials.py). No file is looked at.
 """
@@ -14,7 +15,11 @@ def files(segments: Segments, first_day: int, last_day: int) -> list[str]:
     """All that hold counts of these days. Raises NoData when some of them were deleted."""
     found = files_left(segments, first_day, last_day)
     moved = segments.moved_counts()
-    gone = [each for each in segments.segments(first_day, last_day) if not moved.get(each.id, each.id)]
+    gone = [
+        each
+        for each in segments.segments(first_day, last_day)
+        if not moved.get(each.id, each.id)
+    ]
     if gone:
         raise _deleted_error(gone[0])
     return found
@@ -23,14 +28,18 @@ def files(segments: Segments, first_day: int, last_day: int) -> list[str]:
 def files_left(segments: Segments, first_day: int, last_day: int) -> list[str]:
     """Those that are still there, each once."""
     moved = segments.moved_counts()
-    found = (moved.get(each.id, each.id) for each in segments.segments(first_day, last_day))
+    found = (
+        moved.get(each.id, each.id) for each in segments.segments(first_day, last_day)
+    )
     return sorted({one for one in found if one})
 
 
 def with_sample(segments: Segments, first_day: int, last_day: int) -> list[Segment]:
     """Readings whose counts are in files of their own: sums have no sample."""
     moved = segments.moved_counts()
-    return [each for each in segments.segments(first_day, last_day) if each.id not in moved]
+    return [
+        each for each in segments.segments(first_day, last_day) if each.id not in moved
+    ]
 
 
 def _deleted_error(segment: Segment) -> NoData:

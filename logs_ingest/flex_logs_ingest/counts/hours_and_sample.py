@@ -1,8 +1,9 @@
 """What all readings together counted in a period besides its file table: hours and sample.
 
-In go the store's Segments, the directory of their counts and a Period, out come tables in canonical order. A line
-belongs to the day of its timestamp, whenever it was read. The result depends on the lines alone, not on how they were
-spread over logs, nodes and runs; accesses of the sample that share a second are in the order of their logs.
+In go the store's Segments, the directory of their counts and a Period, out come tables in canonical
+order. A line belongs to the day of its timestamp, whenever it was read. The result depends on the
+lines alone, not on how they were spread over logs, nodes and runs; accesses of the sample that
+share a second are in the order of their logs.
 """
 
 from __future__ import annotations
@@ -40,16 +41,23 @@ def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFram
     return _hours(segments, directory, (period.first_day, period.last_day))
 
 
-def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterator[pd.DataFrame]:
+def hours_by_day(
+    segments: Segments, directory: Path, period: Period
+) -> Iterator[pd.DataFrame]:
     """HOURS of each day of the period, one day in memory at a time."""
     for day in range(period.first_day, period.last_day + 1):
         yield _hours(segments, directory, (day, day))
 
 
-def hours_of_site(segments: Segments, directory: Path, period: Period, site: str) -> pd.DataFrame:
+def hours_of_site(
+    segments: Segments, directory: Path, period: Period, site: str
+) -> pd.DataFrame:
     """HOURS of one site, as far as the counts of the period are still there."""
     days = (period.first_day, period.last_day)
-    tables = (partials.hours(directory, one, *days, site) for one in kept.files_left(segments, *days))
+    tables = (
+        partials.hours(directory, one, *days, site)
+        for one in kept.files_left(segments, *days)
+    )
     return _frame(_add_up(["site", "hour"], _HOURS, tables), HOURS)
 
 
@@ -57,23 +65,35 @@ def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.Dat
     return hours_in(directory, kept.files(segments, *days), days)
 
 
-def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd.DataFrame:
+def hours_in(
+    directory: Path, files: Iterable[str], days: tuple[int, int]
+) -> pd.DataFrame:
     """HOURS of these days in files of these ids."""
-    merged = _add_up(["site", "hour"], _HOURS, (partials.hours(directory, one, *days) for one in files))
+    merged = _add_up(
+        ["site", "hour"],
+        _HOURS,
+        (partials.hours(directory, one, *days) for one in files),
+    )
     return _frame(merged, HOURS)
 
 
-def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:
-    """All accesses of the period to one target in 2**j, in time order, with the smallest j that leaves at most `limit`.
+def sample_of(
+    segments: Segments, directory: Path, period: Period, limit: int
+) -> Sample:
+    """All accesses of the period to one target in 2**j, in time order, with the smallest j that
+    leaves at most `limit`.
 
-    Sizes are those of the file table; a target whose size is not known counts as its mean answer. Where targets are
-    left out, its sites are all that have any, with the kinds of all of them;
+    Sizes are those of the file table; a target whose size is not known counts as its mean answer.
+    Where targets are left out, its sites are all that have any, with the kinds of all of them;
     unless counts of some days were added up, which leaves no sample of them.
     """
     found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
     level = _common_level(found, directory, period, limit)
     read = [_accesses(segment, directory, period, level) for segment in found]
-    names = pd.concat([FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)], ignore_index=True)
+    names = pd.concat(
+        [FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)],
+        ignore_index=True,
+    )
     files = file_table(segments, directory, period)
     targets = _with_sizes(files.rows_of(names))
     time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
@@ -97,32 +117,46 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
 def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
     """All sites that have any target, in the order of the table, and the kinds of their targets."""
     met: dict[str, int] = {}
-    pieces = (_with_sizes(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
+    pieces = (
+        _with_sizes(piece)
+        for piece in files.pieces(("site", "requests", "bytes", "size"))
+    )
     every = target_kinds.add_up(_kinds_of(piece, met) for piece in pieces)
     return pd.Index(list(met)), every
 
 
 def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
     place, names = pd.factorize(piece["site"])
-    number = np.array([met.setdefault(name, len(met)) for name in names], dtype=np.int64)
-    requests, size = (piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size"))
+    number = np.array(
+        [met.setdefault(name, len(met)) for name in names], dtype=np.int64
+    )
+    requests, size = (
+        piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size")
+    )
     return target_kinds.kinds(number[place], requests, size)
 
 
-def _add_up(keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]) -> pa.Table | None:
+def _add_up(
+    keys: list[str], sums: Mapping[str, str], tables: Iterable[pa.Table]
+) -> pa.Table | None:
     """All tables as one, with one row a key. None when there are none."""
     total: pa.Table | None = None
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
         if sum(map(len, waiting)) > max(_WAITING, len(total) if total else 0):
-            total, waiting = _sums(keys, sums, [total, *waiting] if total else waiting), []
+            total, waiting = (
+                _sums(keys, sums, [total, *waiting] if total else waiting),
+                [],
+            )
     if not waiting:
         return total
     return _sums(keys, sums, [total, *waiting] if total else waiting)
 
 
-def _sums(keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]) -> pa.Table:
+def _sums(
+    keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]
+) -> pa.Table:
     whole = pa.concat_tables(tables).combine_chunks()
     for number, name in enumerate(keys):
         # Arrow adds up under numbers five times as fast as under names.
@@ -130,7 +164,10 @@ def _sums(keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]) 
             whole = whole.set_column(number, name, whole[name].dictionary_encode())
     grouped = whole.group_by(keys).aggregate(list(sums.items()))
     plain = [
-        field.with_type(pa.large_string()) if pa.types.is_dictionary(field.type) else field for field in grouped.schema
+        field.with_type(pa.large_string())
+        if pa.types.is_dictionary(field.type)
+        else field
+        for field in grouped.schema
     ]
     return grouped.cast(pa.schema(plain)).rename_columns([*keys, *sums])
 
@@ -152,24 +189,42 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 def _in_log_order(found: Iterable[Segment]) -> list[Segment]:
-    return sorted(found, key=lambda segment: (segment.source, segment.first_time, segment.first_byte, segment.id))
+    return sorted(
+        found,
+        key=lambda segment: (
+            segment.source,
+            segment.first_time,
+            segment.first_byte,
+            segment.id,
+        ),
+    )
 
 
-def _common_level(found: Sequence[Segment], directory: Path, period: Period, limit: int) -> int:
+def _common_level(
+    found: Sequence[Segment], directory: Path, period: Period, limit: int
+) -> int:
     """The lowest level at which every segment's sample is complete and all together are few enough."""
     count = np.zeros(_LEVELS, dtype=np.int64)
     for segment in found:
-        levels = partials.sample(directory, segment.id, period.first_day, period.last_day, ["level"])["level"]
+        levels = partials.sample(
+            directory, segment.id, period.first_day, period.last_day, ["level"]
+        )["level"]
         count += np.bincount(levels.to_numpy(), minlength=_LEVELS)
-    complete = max((partials.sample_level(directory, segment.id) for segment in found), default=0)
+    complete = max(
+        (partials.sample_level(directory, segment.id) for segment in found), default=0
+    )
     at_least = np.cumsum(count[::-1])[::-1]
     enough = at_least <= limit
     return max(complete, int(enough.argmax()))
 
 
-def _accesses(segment: Segment, directory: Path, period: Period, level: int) -> _Accesses:
+def _accesses(
+    segment: Segment, directory: Path, period: Period, level: int
+) -> _Accesses:
     columns = ["time", "target", "level"]
-    rows = partials.sample(directory, segment.id, period.first_day, period.last_day, columns)
+    rows = partials.sample(
+        directory, segment.id, period.first_day, period.last_day, columns
+    )
     kept = rows.filter(pc.field("level") >= level)
     numbers, name = np.unique(kept["target"].to_numpy(), return_inverse=True)
     names = partials.rows(directory, segment.id, pa.array(numbers)).to_pandas()
@@ -179,7 +234,15 @@ def _accesses(segment: Segment, directory: Path, period: Period, level: int) -> 
 def _in_all_names(read: Sequence[_Accesses]) -> Ints:
     """Every access's row in the names of all segments, one below the other."""
     before = np.cumsum([0, *(len(accesses.names) for accesses in read)])
-    return np.concatenate([_NONE, *(accesses.name + at for accesses, at in zip(read, before[:-1], strict=True))])
+    return np.concatenate(
+        [
+            _NONE,
+            *(
+                accesses.name + at
+                for accesses, at in zip(read, before[:-1], strict=True)
+            ),
+        ]
+    )
 
 
 def _with_sizes(files: pd.DataFrame) -> pd.DataFrame:
@@ -190,4 +253,6 @@ def _with_sizes(files: pd.DataFrame) -> pd.DataFrame:
 def _numbers(names: pd.DataFrame, targets: pd.DataFrame) -> Ints:
     """The number of each name among the targets."""
     numbered = targets[["site", "target"]].assign(number=np.arange(len(targets)))
-    return names.merge(numbered, on=["site", "target"], how="left")["number"].to_numpy(dtype=np.int64)
+    return names.merge(numbered, on=["site", "target"], how="left")["number"].to_numpy(
+        dtype=np.int64
+    )

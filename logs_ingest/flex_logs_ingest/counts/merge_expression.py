@@ -1,8 +1,10 @@
-"""Merging counts as one expression for any engine that Ibis speaks to: DuckDB here, PySpark on a cluster.
+"""Merging counts as one expression for any engine that Ibis speaks to: DuckDB here, PySpark on a
+cluster.
 
-In go the counts of any readings as an Ibis table, out come the file table, the hours and the sums per site of a period,
-as relations that the engine computes when it is asked, and may write elsewhere. `table` asks for all of one, and gives
-the same to the last byte whichever engine it was. merge.py makes the same tables without an engine.
+In go the counts of any readings as an Ibis table, out come the file table, the hours and the sums
+per site of a period, as relations that the engine computes when it is asked, and may write
+elsewhere. `table` asks for all of one, and gives the same to the last byte whichever engine it was.
+merge.py makes the same tables without an engine.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ SITES = Schema(
 
 
 def on_duckdb(paths: Sequence[str], memory: str = "2GB") -> Relation:
-    """The rows of these Parquet files, for DuckDB on this machine, which takes no more memory than that."""
+    """The rows of these Parquet files, for DuckDB on this machine, which takes no more memory than
+    that.
+    """
     import ibis
 
     return ibis.duckdb.connect(memory_limit=memory).read_parquet(list(paths))
@@ -56,7 +60,9 @@ def on_spark(spark: SparkSession, paths: Sequence[str]) -> Relation:
 
 
 def files(partial: Relation, period: Period) -> Relation:
-    """FILES of rows of PARTIAL; a size that the period did not show is the largest of the days before it."""
+    """FILES of rows of PARTIAL; a size that the period did not show is the largest of the days
+    before it.
+    """
     first, last = period.first_day, period.last_day
     since = partial.filter(partial["day"].between(max(first - SIZES_FROM, 0), last))
     within = since["day"] >= first
@@ -69,13 +75,19 @@ def files(partial: Relation, period: Period) -> Relation:
     )
     asked = summed.filter(summed["requests"] > 0)
     size = (asked["shown"] > 0).ifelse(asked["shown"], asked["before"].fill_null(0))
-    return asked.select("site", "target", "requests", "bytes", size=size, last=asked["last"])
+    return asked.select(
+        "site", "target", "requests", "bytes", size=size, last=asked["last"]
+    )
 
 
 def hours(counted: Relation, period: Period) -> Relation:
     """HOURS of rows of HOURS."""
-    within = counted.filter(counted["hour"].between(period.first_day * 24, period.last_day * 24 + 23))
-    return within.group_by("site", "hour").agg(requests=within["requests"].sum(), bytes=within["bytes"].sum())
+    within = counted.filter(
+        counted["hour"].between(period.first_day * 24, period.last_day * 24 + 23)
+    )
+    return within.group_by("site", "hour").agg(
+        requests=within["requests"].sum(), bytes=within["bytes"].sum()
+    )
 
 
 def sites(files: Relation) -> Relation:

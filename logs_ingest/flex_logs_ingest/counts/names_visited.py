@@ -1,7 +1,7 @@
 """By which names visitors came to sites in a period: what each reading kept of that, added up.
 
-In go the store's Segments, the directory of their counts, a Period and sites; out come sums by name and by site. All
-answers count, errors too, as in the hours.
+In go the store's Segments, the directory of their counts, a Period and sites; out come sums by name
+and by site. All answers count, errors too, as in the hours.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SUMMED = ["requests_sum", "bytes_sum"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """By (site, other name) and by site the requests and bytes of a period; `unknown` are sites of which some were
-    counted without their names.
+    """By (site, other name) and by site the requests and bytes of a period; `unknown` are sites of
+    which some were counted without their names.
     """
 
     by_name: dict[tuple[str, str], tuple[int, int]]
@@ -33,25 +33,53 @@ class Names:
     unknown: frozenset[str]
 
 
-def counted(segments: Segments, directory: Path, period: Period, sites: Iterable[str]) -> Names:
+def counted(
+    segments: Segments, directory: Path, period: Period, sites: Iterable[str]
+) -> Names:
     """What is known of these sites."""
-    days, wanted = (period.first_day, period.last_day), pa.array(sorted(set(sites)), pa.string())
+    days, wanted = (
+        (period.first_day, period.last_day),
+        pa.array(sorted(set(sites)), pa.string()),
+    )
     by_name: list[pa.Table] = [other_names.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
     for one in files_of_days.files_left(segments, *days):
-        table, hours = other_names.table(directory, one), partials.hours(directory, one, *days)
+        table, hours = (
+            other_names.table(directory, one),
+            partials.hours(directory, one, *days),
+        )
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))
-        by_site.append(hours.select(["site", "requests", "bytes"]).group_by("site").aggregate(_SUMS).to_pandas())
+        by_site.append(
+            hours.select(["site", "requests", "bytes"])
+            .group_by("site")
+            .aggregate(_SUMS)
+            .to_pandas()
+        )
         if table is None:
             unknown.update(hours["site"].unique().to_pylist())
             continue
         within = (pc.field("day") >= days[0]) & (pc.field("day") <= days[1])
         by_name.append(table.filter(within & pc.field("site").isin(wanted)))
-    names = pa.concat_tables(by_name).group_by(["site", "name"]).aggregate(_SUMS).to_pylist()
-    whole = pd.concat(by_site).groupby("site").sum() if by_site else pd.DataFrame(columns=_SUMMED)
+    names = (
+        pa.concat_tables(by_name)
+        .group_by(["site", "name"])
+        .aggregate(_SUMS)
+        .to_pylist()
+    )
+    whole = (
+        pd.concat(by_site).groupby("site").sum()
+        if by_site
+        else pd.DataFrame(columns=_SUMMED)
+    )
     return Names(
-        {(row["site"], row["name"]): (row["requests_sum"], row["bytes_sum"]) for row in names},
-        {str(site): (int(requests), int(sent)) for site, requests, sent in whole[_SUMMED].itertuples()},
+        {
+            (row["site"], row["name"]): (row["requests_sum"], row["bytes_sum"])
+            for row in names
+        },
+        {
+            str(site): (int(requests), int(sent))
+            for site, requests, sent in whole[_SUMMED].itertuples()
+        },
         frozenset(unknown),
     )

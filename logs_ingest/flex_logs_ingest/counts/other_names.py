@@ -4,9 +4,9 @@ In go a reading's other names (others.py), out comes one small Parquet file name
 
     <id>.names.parquet    site, name, day, requests, bytes: all answers to requests that called the site by that name
 
-It is there, empty or not, wherever the lines say which name was asked for. Where it is not, as in logs of one site each
-and in what was counted before there were such files, nobody knows by which names visitors came. Adding up is for
-bynames.py.
+It is there, empty or not, wherever the lines say which name was asked for. Where it is not, as in
+logs of one site each and in what was counted before there were such files, nobody knows by which
+names visitors came. Adding up is for bynames.py.
 """
 
 from __future__ import annotations
@@ -43,8 +43,13 @@ def write(directory: Path, segment: str, others: Sequence[OtherCount] | None) ->
     path = _path(directory, segment)
     unfinished = path.with_name(f"{path.name}.part")
     columns = list(zip(*others, strict=True)) or [()] * len(SCHEMA)
-    arrays = [_column(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
-    pq.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), unfinished, compression="zstd")
+    arrays = [
+        _column(values, field.type)
+        for values, field in zip(columns, SCHEMA, strict=True)
+    ]
+    pq.write_table(
+        pa.Table.from_arrays(arrays, schema=SCHEMA), unfinished, compression="zstd"
+    )
     unfinished.replace(path)
 
 

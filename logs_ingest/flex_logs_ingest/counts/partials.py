@@ -1,17 +1,19 @@
 """What each reading of a log counted, as files on disk that are written once and never changed.
 
-In go the Counts of one segment, out come three Parquet files (zstd) named after it, and from them the rows of any days:
+In go the Counts of one segment, out come three Parquet files (zstd) named after it, and from them
+the rows of any days:
 
     <id>.files.parquet    PARTIAL: day, site, target, requests, bytes, size, last; sorted by day, site, target
     <id>.hours.parquet    HOURS: site, hour, requests, bytes; sorted by site, hour
     <id>.sample.parquet   SAMPLE: time, target (row number in the first file), level; in the order of the log.
                           The metadata key `flex.level` holds the level from which on the sample is complete.
 
-and, where names were asked for that are no sites, one of those (unknown.py); where the lines say which name was asked
-for, one of what came to sites by other names of theirs (othernames.py).
+and, where names were asked for that are no sites, one of those (unknown.py); where the lines say
+which name was asked for, one of what came to sites by other names of theirs (othernames.py).
 
-A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds a whole file.
-Which files count is for the store to say: a file whose segment it does not know is a leftover of a killed run.
+A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds
+a whole file. Which files count is for the store to say: a file whose segment it does not know is a
+leftover of a killed run.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ _UNREAD = "the log being read counts as unread; what was counted before it stand
 
 @contextmanager
 def hold_directory(directory: Path) -> Iterator[None]:
-    """The directory is there, and for this long nobody else writes to it or clears it. Raises Busy, NotWritten."""
+    """The directory is there, and for this long nobody else writes to it or clears it. Raises Busy,
+    NotWritten.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / "lock").open("ab")
@@ -77,7 +81,8 @@ def write(
     strangers: Mapping[str, int] | None = None,
     others: Sequence[OtherCount] | None = None,
 ) -> None:
-    """All of its files, with the sizes of documents, whole and on disk when this returns. Raises NotWritten.
+    """All of its files, with the sizes of documents, whole and on disk when this returns. Raises
+    NotWritten.
 
     `strangers` and `others` stand for those of the counts where somebody else counted.
     """
@@ -93,14 +98,20 @@ def begin(
     strangers: Mapping[str, int] | None = None,
     others: Sequence[OtherCount] | None = None,
 ) -> None:
-    """As `write`, without waiting for the disk: the files have other names until `finish`. Raises NotWritten."""
+    """As `write`, without waiting for the disk: the files have other names until `finish`. Raises
+    NotWritten.
+    """
     unfinished = [_unfinished(path) for path in _paths(directory, segment)]
     try:
         counts.write(*unfinished)
         if documents:
             documents.resize(*unfinished[:2])
-        unknown_hosts.write(directory, segment, counts.strangers if strangers is None else strangers)
-        other_names.write(directory, segment, counts.others if others is None else others)
+        unknown_hosts.write(
+            directory, segment, counts.strangers if strangers is None else strangers
+        )
+        other_names.write(
+            directory, segment, counts.others if others is None else others
+        )
     except OSError as error:
         raise not_written(directory, error) from error
 
@@ -109,7 +120,8 @@ def finish(directory: Path, segments: Sequence[str]) -> None:
     """What was begun of these is whole and on disk when this returns. Raises NotWritten."""
     paths = [path for segment in segments for path in _paths(directory, segment)]
     try:
-        # A disk takes what is asked of it at the same time in one go: hundreds of small files as fast as a few.
+        # A disk takes what is asked of it at the same time in one go: hundreds of small files as
+        # fast as a few.
         with ThreadPoolExecutor(min(SYNCED_AT_ONCE, len(paths))) as threads:
             list(threads.map(lambda path: sync(_unfinished(path)), paths))
         for path in paths:
@@ -120,7 +132,9 @@ def finish(directory: Path, segments: Sequence[str]) -> None:
 
 
 def _paths(directory: Path, segment: str) -> list[Path]:
-    return [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
+    return [
+        directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")
+    ]
 
 
 def _unfinished(path: Path) -> Path:
@@ -128,32 +142,50 @@ def _unfinished(path: Path) -> Path:
 
 
 def clear(directory: Path, known: Collection[str]) -> None:
-    """Remove what killed runs left behind: unfinished files, and whole ones that no segment in the store knows."""
-    # A store that knows nothing beside a directory that is full is more likely the wrong store than a first run
-    # that was killed; what the latter left goes with a later run.
+    """Remove what killed runs left behind: unfinished files, and whole ones that no segment in the
+    store knows.
+    """
+    # A store that knows nothing beside a directory that is full is more likely the wrong store than
+    # a first run that was killed; what the latter left goes with a later run.
     for path in sorted(directory.iterdir()):
         ours = _OURS.fullmatch(path.name)
-        if ours and (ours["unfinished"] or ours["unmerged"] or (known and ours["id"] not in known)):
+        if ours and (
+            ours["unfinished"]
+            or ours["unmerged"]
+            or (known and ours["id"] not in known)
+        ):
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
                 raise not_written(directory, error) from error
 
 
-def runs(directory: Path, segment: str, first_day: int, last_day: int, *, before: bool) -> list[Run]:
-    """The PARTIAL rows of these days, a run for each of them. Raises NoData when the file is gone or damaged."""
+def runs(
+    directory: Path, segment: str, first_day: int, last_day: int, *, before: bool
+) -> list[Run]:
+    """The PARTIAL rows of these days, a run for each of them. Raises NoData when the file is gone
+    or damaged.
+    """
     path = directory / f"{segment}.files.parquet"
     groups: dict[int, list[int]] = {}
     with damage(path):
         footer = pq.read_metadata(path)
-        for group in filter(lambda group: footer.row_group(group).num_rows, range(footer.num_row_groups)):
+        for group in filter(
+            lambda group: footer.row_group(group).num_rows, range(footer.num_row_groups)
+        ):
             days = footer.row_group(group).column(0).statistics
             if days is None or not days.has_min_max:
                 raise ValueError("it does not say which days it is of")
             for day in range(max(days.min, first_day), min(days.max, last_day) + 1):
                 groups.setdefault(day, []).append(group)
-        rows = {day: sum(footer.row_group(group).num_rows for group in found) for day, found in groups.items()}
-    return [Run(path, tuple(found), rows[day], day, before) for day, found in sorted(groups.items())]
+        rows = {
+            day: sum(footer.row_group(group).num_rows for group in found)
+            for day, found in groups.items()
+        }
+    return [
+        Run(path, tuple(found), rows[day], day, before)
+        for day, found in sorted(groups.items())
+    ]
 
 
 def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
@@ -163,7 +195,9 @@ def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     with damage(path), pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
-            here = numbers.filter(pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end)))
+            here = numbers.filter(
+                pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end))
+            )
             if len(here):
                 names = file.read_row_group(group, ["site", "target"])
                 found.append(names.cast(_NAMES).take(pc.subtract(here, begin)))
@@ -171,17 +205,25 @@ def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def hours(directory: Path, segment: str, first_day: int, last_day: int, site: str = "") -> pa.Table:
+def hours(
+    directory: Path, segment: str, first_day: int, last_day: int, site: str = ""
+) -> pa.Table:
     """Of these days; of one site, where it is named."""
-    wanted = (pc.field("hour") >= first_day * 24) & (pc.field("hour") < (last_day + 1) * 24)
+    wanted = (pc.field("hour") >= first_day * 24) & (
+        pc.field("hour") < (last_day + 1) * 24
+    )
     if site:
         wanted &= pc.field("site") == site
     return wide(_read(directory / f"{segment}.hours.parquet", None, wanted))
 
 
-def sample(directory: Path, segment: str, first_day: int, last_day: int, columns: Sequence[str]) -> pa.Table:
+def sample(
+    directory: Path, segment: str, first_day: int, last_day: int, columns: Sequence[str]
+) -> pa.Table:
     """Those columns of the SAMPLE rows of these days."""
-    days = (pc.field("time") >= first_day * 86400) & (pc.field("time") < (last_day + 1) * 86400)
+    days = (pc.field("time") >= first_day * 86400) & (
+        pc.field("time") < (last_day + 1) * 86400
+    )
     return _read(directory / f"{segment}.sample.parquet", columns, days)
 
 
@@ -193,13 +235,18 @@ def sample_level(directory: Path, segment: str) -> int:
 
 def wide(table: pa.Table) -> pa.Table:
     """With room for more than 2 GiB of names in one column; fields alike, whoever wrote the file."""
-    types = {field.name: pa.large_string() if pa.types.is_string(field.type) else field.type for field in table.schema}
+    types = {
+        field.name: pa.large_string() if pa.types.is_string(field.type) else field.type
+        for field in table.schema
+    }
     return table.cast(pa.schema(list(types.items())))
 
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which has its name once it is whole and on disk. The name lasts when `sync` was called."""
+    """A file to write, which has its name once it is whole and on disk. The name lasts when `sync`
+    was called.
+    """
     unfinished = path.with_name(f"{path.name}.part")
     with unfinished.open("wb") as file:
         yield file
@@ -216,7 +263,9 @@ def remove(directory: Path, files: Collection[str]) -> None:
             if ours and ours["id"] in files:
                 path.unlink(missing_ok=True)
     except OSError as error:
-        raise not_written(directory, error, "the counts that are still needed are all there") from error
+        raise not_written(
+            directory, error, "the counts that are still needed are all there"
+        ) from error
 
 
 def sync(path: Path) -> None:
@@ -228,9 +277,13 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _read(path: Path, columns: Sequence[str] | None, where: pc.Expression | None = None) -> pa.Table:
+def _read(
+    path: Path, columns: Sequence[str] | None, where: pc.Expression | None = None
+) -> pa.Table:
     with damage(path):
-        return pq.read_table(path, columns=columns and list(columns), filters=where, partitioning=None)
+        return pq.read_table(
+            path, columns=columns and list(columns), filters=where, partitioning=None
+        )
 
 
 def not_written(directory: Path, error: OSError, kept: str = _UNREAD) -> NotWritten:
@@ -238,5 +291,6 @@ def not_written(directory: Path, error: OSError, kept: str = _UNREAD) -> NotWrit
         f"writing counts to {directory}",
         error.strerror or str(error),
         kept=kept,
-        advice="make room or rights there, then run again: nothing is lost and nothing is counted twice",
+        advice="make room or rights there, then run again: nothing is lost and "
+        "nothing is counted twice",
     )

@@ -1,13 +1,14 @@
 """What is kept of old counts: those of past weeks are added up, those that are too old are deleted.
 
-In go the store's Segments, the directory of their counts and two days, out comes what was done. Segments and streams
-stay known for ever, so nothing is ever counted twice; only where their counts are changes. The order is what makes it
-safe: sums are whole and on disk before the store hears of them, the store learns of all segments of a sum in one
-transaction, and what it no longer needs is removed last. Killed anywhere, what nobody knows is removed by the next
-reading.
+In go the store's Segments, the directory of their counts and two days, out comes what was done.
+Segments and streams stay known for ever, so nothing is ever counted twice; only where their counts
+are changes. The order is what makes it safe: sums are whole and on disk before the store hears of
+them, the store learns of all segments of a sum in one transaction, and what it no longer needs is
+removed last. Killed anywhere, what nobody knows is removed by the next reading.
 
-A sum has files and hours as partials.py has them, day by day, so that sizes known from before and any window of days
-still come out of it. It has no sample: that is for predicting the window, which it lies before.
+A sum has files and hours as partials.py has them, day by day, so that sizes known from before and
+any window of days still come out of it. It has no sample: that is for predicting the window, which
+it lies before.
 """
 
 from __future__ import annotations
@@ -37,27 +38,49 @@ _MONDAY = 3
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """How many readings had their counts added up into how many sums, and how many had them deleted."""
+    """How many readings had their counts added up into how many sums, and how many had them
+    deleted.
+    """
 
     added: int = 0
     sums: int = 0
     deleted: int = 0
 
 
-def tidy(segments: Moves, directory: Path, *, window_from: int, keep_from: int, table: Path | None = None) -> Tidied:
-    """Delete counts that are all from before the day `keep_from`, add up those of weeks that end before `window_from`.
+def tidy(
+    segments: Moves,
+    directory: Path,
+    *,
+    window_from: int,
+    keep_from: int,
+    table: Path | None = None,
+) -> Tidied:
+    """Delete counts that are all from before the day `keep_from`, add up those of weeks that end
+    before `window_from`.
 
-    File tables but `table` go too: they are made again when they are asked for; and what sites were sent on days before
-    `keep_from`. Raises Busy while somebody else writes to the directory, NotWritten when it takes no more, NoData when
-    counts are gone or damaged; what was done stays.
+    File tables but `table` go too: they are made again when they are asked for; and what sites were
+    sent on days before `keep_from`. Raises Busy while somebody else writes to the directory,
+    NotWritten when it takes no more, NoData when counts are gone or damaged; what was done stays.
     """
     with partials.hold_directory(directory):
         _drop_tables(directory, table, keep_from)
         kept = _segments_by_file(segments)
-        old = [files for files, found in kept.items() if max(each.last_day for each in found) < keep_from]
-        _move(segments, directory, [each for files in old for each in kept[files]], old, "")
+        old = [
+            files
+            for files, found in kept.items()
+            if max(each.last_day for each in found) < keep_from
+        ]
+        _move(
+            segments,
+            directory,
+            [each for files in old for each in kept[files]],
+            old,
+            "",
+        )
         rest = {files: found for files, found in kept.items() if files not in old}
-        weeks = [files for files in _weeks(rest, window_from).values() if len(files) > 1]
+        weeks = [
+            files for files in _weeks(rest, window_from).values() if len(files) > 1
+        ]
         for files in weeks:
             _add_up(segments, directory, files, rest)
     added = sum(len(rest[one]) for files in weeks for one in files)
@@ -73,8 +96,12 @@ def _segments_by_file(segments: Moves) -> dict[str, list[Segment]]:
     return dict(kept)
 
 
-def _weeks(kept: Mapping[str, Sequence[Segment]], window_from: int) -> dict[int, list[str]]:
-    """Files by the week of their last day, in order; a week that reaches into the window is still open."""
+def _weeks(
+    kept: Mapping[str, Sequence[Segment]], window_from: int
+) -> dict[int, list[str]]:
+    """Files by the week of their last day, in order; a week that reaches into the window is still
+    open.
+    """
     weeks: dict[int, list[str]] = defaultdict(list)
     for files in sorted(kept):
         week = (max(each.last_day for each in kept[files]) + _MONDAY) // 7
@@ -83,7 +110,12 @@ def _weeks(kept: Mapping[str, Sequence[Segment]], window_from: int) -> dict[int,
     return weeks
 
 
-def _add_up(segments: Moves, directory: Path, files: Sequence[str], kept: Mapping[str, Sequence[Segment]]) -> None:
+def _add_up(
+    segments: Moves,
+    directory: Path,
+    files: Sequence[str],
+    kept: Mapping[str, Sequence[Segment]],
+) -> None:
     name = sha1("\n".join(files).encode(), usedforsecurity=False).hexdigest()
     hours = hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
     try:
@@ -94,17 +126,29 @@ def _add_up(segments: Moves, directory: Path, files: Sequence[str], kept: Mappin
             for rows in _by_day(directory, files, directory / f"{name}.merged.parquet"):
                 to.write_table(rows)
         with partials.write_whole(directory / f"{name}.hours.parquet") as file:
-            pq.write_table(pa.Table.from_pandas(hours, preserve_index=False), file, compression="zstd")
+            pq.write_table(
+                pa.Table.from_pandas(hours, preserve_index=False),
+                file,
+                compression="zstd",
+            )
         partials.sync(directory)
     except OSError as error:
-        raise partials.not_written(directory, error, "the counts that were to be added up stand") from error
-    _move(segments, directory, [each for one in files for each in kept[one]], files, name)
+        raise partials.not_written(
+            directory, error, "the counts that were to be added up stand"
+        ) from error
+    _move(
+        segments, directory, [each for one in files for each in kept[one]], files, name
+    )
 
 
 def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
     """The rows of all files, added up, some ten thousand at a time and never of two days."""
     runs: dict[int, list[Run]] = defaultdict(list)
-    for run in (run for one in files for run in partials.runs(directory, one, 0, LAST_DAY, before=False)):
+    for run in (
+        run
+        for one in files
+        for run in partials.runs(directory, one, 0, LAST_DAY, before=False)
+    ):
         assert run.day is not None, "runs of partials are of one day"
         runs[run.day].append(run)
     try:
@@ -113,7 +157,9 @@ def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa
             with pq.ParquetFile(scratch) as file:
                 for group in range(file.num_row_groups):
                     rows = file.read_row_group(group)
-                    yield rows.add_column(0, "day", pa.array(np.full(len(rows), day))).cast(_SUM)
+                    yield rows.add_column(
+                        0, "day", pa.array(np.full(len(rows), day))
+                    ).cast(_SUM)
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -128,7 +174,13 @@ def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
         raise partials.not_written(directory, error, "no counts were lost") from error
 
 
-def _move(segments: Moves, directory: Path, found: Sequence[Segment], files: Collection[str], to: str) -> None:
+def _move(
+    segments: Moves,
+    directory: Path,
+    found: Sequence[Segment],
+    files: Collection[str],
+    to: str,
+) -> None:
     """The store first: files that it no longer knows are only in the way."""
     segments.move_counts([segment.id for segment in found], to)
     partials.remove(directory, files)

@@ -1,9 +1,11 @@
-"""What a reading counted, as one number: equal counts have equal sums, and the sums of two readings add up.
+"""What a reading counted, as one number: equal counts have equal sums, and the sums of two readings
+add up.
 
-In go Counts, out comes their signature: for each day, site and target its requests and bytes, for each hour and site
-its answers and bytes, each times a number that is hashed from the day, the site and the target, added up modulo 2**64.
-So it is the same however often a log was read on its way, and whatever became of the addresses in its lines. The size
-and the last access of a target are not in it: they do not add up.
+In go Counts, out comes their signature: for each day, site and target its requests and bytes, for
+each hour and site its answers and bytes, each times a number that is hashed from the day, the site
+and the target, added up modulo 2**64. So it is the same however often a log was read on its way,
+and whatever became of the addresses in its lines. The size and the last access of a target are not
+in it: they do not add up.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def signature(counts: Counts) -> str:
     total = _weighed(hours, found["hour_requests"], found["hour_bytes"])
     rows = found["tables"].columns()
     if len(rows["day"]):
-        keys = _mixed(_of(names, rows["site"]) ^ _mixed(_words(rows["day"]))) + _targets(rows["text"], rows["offsets"])
+        keys = _mixed(
+            _of(names, rows["site"]) ^ _mixed(_words(rows["day"]))
+        ) + _targets(rows["text"], rows["offsets"])
         total += _weighed(keys, rows["requests"], rows["bytes"])
     return f"{total % _WORD:016x}"
 
@@ -74,7 +78,10 @@ def _targets(text: bytes, offsets: Ints) -> Words:
     while begin < len(found):
         end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK, side="right")) - 1
         end = min(max(end, begin + 1), len(found))
-        found[begin:end] = _block(codes[offsets[begin] : offsets[end]], offsets[begin : end + 1] - offsets[begin])
+        found[begin:end] = _block(
+            codes[offsets[begin] : offsets[end]],
+            offsets[begin : end + 1] - offsets[begin],
+        )
         begin = end
     return _mixed(found)
 

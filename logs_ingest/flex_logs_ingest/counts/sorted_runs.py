@@ -1,8 +1,9 @@
 """Sorted runs of counts, added up into one file with only some of the rows of each in memory.
 
-In go any number of runs, out comes a Parquet file with the rows of all, one for each site and target, in that order:
-the columns of FILES, in row groups of at most 65,536 rows. It makes no difference to the rows how they were spread over
-the runs. More runs than may be open at once are added up in several passes. What the counts are of is not known here.
+In go any number of runs, out comes a Parquet file with the rows of all, one for each site and
+target, in that order: the columns of FILES, in row groups of at most 65,536 rows. It makes no
+difference to the rows how they were spread over the runs. More runs than may be open at once are
+added up in several passes. What the counts are of is not known here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from flex import engine
 from flex.errors import NoData
 from flex_logs_ingest.counts.merge_reference import GROUP, Given, reference_merge
 
-# What runs may have in memory together, as rows, and how many files may be open; at least two are read at once.
+# What runs may have in memory together, as rows, and how many files may be open; at least two are
+# read at once.
 ROWS_AT_ONCE = 16 * GROUP
 RUNS_AT_ONCE = 128
 
@@ -53,13 +55,16 @@ def untold(_: int) -> None:
 
 
 def merge(runs: Sequence[Run], path: Path, told: Told = untold) -> int:
-    """Write the rows of all runs to a file that has its name once it is whole and on disk; how many rows those are.
+    """Write the rows of all runs to a file that has its name once it is whole and on disk; how many
+    rows those are.
 
-    `told` hears now and then how many more rows were read. Raises NoData when counts are gone, damaged or out of order,
-    OSError when the file cannot be written; nothing is left behind then.
+    `told` hears now and then how many more rows were read. Raises NoData when counts are gone,
+    damaged or out of order, OSError when the file cannot be written; nothing is left behind then.
     """
     unfinished = path.with_name(f"{path.name}.part")
-    passes = _Passes((path.with_name(f"{path.name}.{number}.part") for number in count()), told)
+    passes = _Passes(
+        (path.with_name(f"{path.name}.{number}.part") for number in count()), told
+    )
     try:
         written = _add_up(passes.few(runs), unfinished, told)
         with unfinished.open("rb") as file:
@@ -92,7 +97,8 @@ def gone_error(path: Path | str, why: str) -> NoData:
         f"the counts in {path}",
         f"they are gone or damaged: {why}",
         kept="nothing was changed",
-        advice="restore the file from a backup, or set ingest.directory to where the counts are; to go on without what "
+        advice="restore the file from a backup, or set ingest.directory to where the "
+        "counts are; to go on without what "
         f"it counted: `flex data --set-aside {path}`",
     )
 
@@ -107,7 +113,10 @@ class _Passes:
 
     def few(self, runs: Sequence[Run]) -> list[Run]:
         """As few as may be read at once, with the same rows: of too many, the shortest become one."""
-        kinds = [sorted((run for run in runs if run.before is kind), key=_rows) for kind in (False, True)]
+        kinds = [
+            sorted((run for run in runs if run.before is kind), key=_rows)
+            for kind in (False, True)
+        ]
         while not _may_be_open([*kinds[0], *kinds[1]]):
             most, other = sorted(kinds, key=len, reverse=True)
             taken = _shortest(most, other)
@@ -139,7 +148,9 @@ def _may_be_open(runs: Sequence[Run]) -> bool:
 
 
 def _shortest(runs: Sequence[Run], others: Sequence[Run]) -> int:
-    """How many of the runs, the shortest first, are made into one: no more than needed, and than may be open."""
+    """How many of the runs, the shortest first, are made into one: no more than needed, and than
+    may be open.
+    """
     held = list(accumulate(map(_rows_in_memory, runs)))
     behind = held[-1] + sum(map(_rows_in_memory, others))
     for taken in range(2, min(len(runs), RUNS_AT_ONCE) + 1):

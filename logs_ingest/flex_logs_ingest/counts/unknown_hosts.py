@@ -1,6 +1,8 @@
-"""What was asked of names that are no sites of ours: kept beside the counts of each reading, and shown.
+"""What was asked of names that are no sites of ours: kept beside the counts of each reading, and
+shown.
 
-In go a reading's strangers (strangers.py), out comes one small Parquet file named after it, where there were any:
+In go a reading's strangers (strangers.py), out comes one small Parquet file named after it, where
+there were any:
 
     <id>.strangers.parquet    host, requests (at least); those asked for most first, at most a thousand
 
@@ -29,7 +31,9 @@ KIND = "strangers"
 
 @dataclass(frozen=True, slots=True)
 class Unhosted:
-    """All answers to requests for no site of ours, and the names that were asked for most, with requests at least."""
+    """All answers to requests for no site of ours, and the names that were asked for most, with
+    requests at least.
+    """
 
     requests: int
     bytes: int
@@ -45,7 +49,10 @@ def write(directory: Path, segment: str, strangers: Mapping[str, int]) -> None:
     hosts = [host.encode() for host in strangers]
     offsets = np.cumsum([0, *map(len, hosts)], dtype=np.int64)
     requests = np.array(list(strangers.values()), dtype=np.int64)
-    table = pa.table([texts(b"".join(hosts), offsets), integers(requests)], names=["host", "requests"])
+    table = pa.table(
+        [texts(b"".join(hosts), offsets), integers(requests)],
+        names=["host", "requests"],
+    )
     pq.write_table(table, unfinished, compression="zstd")
     unfinished.replace(path)
 
@@ -65,12 +72,20 @@ def delete(directory: Path, segment: str) -> None:
     _path(directory, segment).unlink(missing_ok=True)
 
 
-def unknown(directory: Path, segments: Sequence[Segment], first_day: int, last_day: int, most: int) -> Unhosted:
+def unknown(
+    directory: Path,
+    segments: Sequence[Segment],
+    first_day: int,
+    last_day: int,
+    most: int,
+) -> Unhosted:
     """Of these readings and days; the names are those of all the days that a reading tells of."""
     names: Counter[str] = Counter()
     requests = sent = 0
     for segment in segments:
-        hours = _unknown_hours(directory / f"{segment.id}.hours.parquet", first_day, last_day)
+        hours = _unknown_hours(
+            directory / f"{segment.id}.hours.parquet", first_day, last_day
+        )
         requests += pc.sum(hours["requests"]).as_py() or 0
         sent += pc.sum(hours["bytes"]).as_py() or 0
         for name, number in names_of(directory, segment.id):
@@ -84,7 +99,12 @@ def _unknown_hours(path: Path, first_day: int, last_day: int) -> pa.Table:
     days = (hour >= first_day * 24) & (hour < (last_day + 1) * 24)
     wanted = ["requests", "bytes"]
     try:
-        return pq.read_table(path, columns=wanted, filters=days & (pc.field("site") == UNKNOWN), partitioning=None)
+        return pq.read_table(
+            path,
+            columns=wanted,
+            filters=days & (pc.field("site") == UNKNOWN),
+            partitioning=None,
+        )
     except (OSError, pa.ArrowInvalid):
         return pa.table({name: pa.array([], pa.int64()) for name in wanted})
 

@@ -1,12 +1,14 @@
 """True sizes of targets, from the files of a document root on this machine.
 
-In go the tables that one reading left on disk, sorted by day, site and target; they come back with the sizes of files.
-A log says how large an answer was, perhaps compressed, or nothing at all; the file is what a node keeps in memory.
+In go the tables that one reading left on disk, sorted by day, site and target; they come back with
+the sizes of files. A log says how large an answer was, perhaps compressed, or nothing at all; the
+file is what a node keeps in memory.
 
-A target is looked up once a day, below the root and nowhere else: what links or dots lead out of it is not there. Of a
-directory, its index file counts. Where there is no file, the size stays what the log said, which is 0 where it says
-none. Such an unsized log counted its full answers instead of bytes (layout.py): each has the size of the file, every
-other answer (304, 206, errors) has no bytes, and the hours of a day share its bytes by their full answers.
+A target is looked up once a day, below the root and nowhere else: what links or dots lead out of it
+is not there. Of a directory, its index file counts. Where there is no file, the size stays what the
+log said, which is 0 where it says none. Such an unsized log counted its full answers instead of
+bytes (layout.py): each has the size of the file, every other answer (304, 206, errors) has no
+bytes, and the hours of a day share its bytes by their full answers.
 """
 
 from __future__ import annotations
@@ -33,7 +35,14 @@ Ints = npt.NDArray[np.int64]
 SiteDay = tuple[str, int]
 
 # What servers send for a directory; the first that is there.
-INDEXES = (b"index.html", b"index.htm", b"index.php", b"default.htm", b"Default.htm", b"default.aspx")
+INDEXES = (
+    b"index.html",
+    b"index.htm",
+    b"index.php",
+    b"default.htm",
+    b"Default.htm",
+    b"default.aspx",
+)
 SITE = "{site}"
 # How many directories' real places are remembered: neighbouring targets lie in the same one.
 _REMEMBERED = 4096
@@ -43,7 +52,9 @@ _MISSING = -1
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Where the files of a log's sites are; `{site}` in the root stands for the name of each. `unsized` is the log."""
+    """Where the files of a log's sites are; `{site}` in the root stands for the name of each.
+    `unsized` is the log.
+    """
 
     root: str
     unsized: bool = False
@@ -53,7 +64,8 @@ class Documents:
         return Path(self.root.partition(SITE)[0] or "/").is_dir()
 
     def resize(self, files: Path, hours: Path) -> None:
-        """Write the two tables of a reading anew, each whole and on disk before it takes the old one's place.
+        """Write the two tables of a reading anew, each whole and on disk before it takes the old
+        one's place.
 
         Raises OSError. To be called once, before anything knows of the reading.
         """
@@ -68,7 +80,11 @@ class Documents:
                 keep(_share_bytes(file.read(), bytes_of))
 
     def _with_sizes(self, table: pa.Table) -> pa.Table:
-        found = np.fromiter(self._sizes(table["site"].to_pylist(), table["target"].to_pylist()), np.int64, len(table))
+        found = np.fromiter(
+            self._sizes(table["site"].to_pylist(), table["target"].to_pylist()),
+            np.int64,
+            len(table),
+        )
         size = np.where(found == _MISSING, table["size"].to_numpy(), found)
         if not self.unsized:
             return _with(table, size=size)
@@ -88,7 +104,11 @@ class Documents:
     def _root_of(self, site: str) -> bytes:
         # A site is what somebody wrote into a request: it names one directory, and never one above.
         name = "" if "/" in site or site in (".", "..") else site
-        return os.fsencode(self.root.replace(SITE, name)) if name or SITE not in self.root else b""
+        return (
+            os.fsencode(self.root.replace(SITE, name))
+            if name or SITE not in self.root
+            else b""
+        )
 
 
 class _Tree:
@@ -126,7 +146,9 @@ def _bytes_of(files: pa.Table) -> dict[SiteDay, int]:
 
 
 def _share_bytes(hours: pa.Table, bytes_of: Counter[SiteDay]) -> pa.Table:
-    """The hours with their share of the bytes of their site's day, in proportion to their full answers."""
+    """The hours with their share of the bytes of their site's day, in proportion to their full
+    answers.
+    """
     days = (hours["hour"].to_numpy() // 24).tolist()
     keys: list[SiteDay] = list(zip(hours["site"].to_pylist(), days, strict=True))
     answers: list[int] = hours["bytes"].to_pylist()
@@ -144,18 +166,28 @@ def _share_bytes(hours: pa.Table, bytes_of: Counter[SiteDay]) -> pa.Table:
 
 def _with(table: pa.Table, **columns: Ints) -> pa.Table:
     for name, values in columns.items():
-        table = table.set_column(table.column_names.index(name), table.schema.field(name), integers(values))
+        table = table.set_column(
+            table.column_names.index(name), table.schema.field(name), integers(values)
+        )
     return table
 
 
 @contextmanager
-def _rewritten(path: Path) -> Iterator[tuple[pq.ParquetFile, Callable[[pa.Table], None]]]:
+def _rewritten(
+    path: Path,
+) -> Iterator[tuple[pq.ParquetFile, Callable[[pa.Table], None]]]:
     """The file, and what writes the one that takes its place."""
     unfinished = path.with_name(f"{path.name}.part")
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
-        delta = {"column_encoding": {"target": "DELTA_BYTE_ARRAY"}} if "target" in schema.names else {}
-        with pq.ParquetWriter(unfinished, schema, compression="zstd", use_dictionary=["site"], **delta) as writer:
+        delta = (
+            {"column_encoding": {"target": "DELTA_BYTE_ARRAY"}}
+            if "target" in schema.names
+            else {}
+        )
+        with pq.ParquetWriter(
+            unfinished, schema, compression="zstd", use_dictionary=["site"], **delta
+        ) as writer:
             yield file, lambda table: writer.write_table(table, row_group_size=_GROUP)
     with unfinished.open("rb+") as written:
         os.fsync(written.fileno())

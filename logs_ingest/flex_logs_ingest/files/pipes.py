@@ -1,7 +1,8 @@
 """Bytes that come once: standard input and named pipes.
 
-What a pipe is packed in is told by its first bytes, as of a file. Nobody can go back in it, and nobody knows how long
-it is. Only what an operator names is opened as a pipe: opening one waits for whoever writes to it.
+What a pipe is packed in is told by its first bytes, as of a file. Nobody can go back in it, and
+nobody knows how long it is. Only what an operator names is opened as a pipe: opening one waits for
+whoever writes to it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ class Pipe(Unpacked):
         self._raw = _Counted(_descriptor(path))
         self.packing = packing_of(self._raw.look(MAGIC_SIZE))
         buffered = io.BufferedReader(self._raw, CHUNK)
-        self._bytes: Bytes = buffered if self.packing == "plain" else PACKINGS[self.packing].unpack(buffered)
+        self._bytes: Bytes = (
+            buffered
+            if self.packing == "plain"
+            else PACKINGS[self.packing].unpack(buffered)
+        )
 
     @property
     def read_on_disk(self) -> int:
@@ -70,7 +75,9 @@ class _Counted(io.RawIOBase):
         self.count = 0
 
     def look(self, size: int) -> bytes:
-        while len(self._first) < size and (more := os.read(self._descriptor, size - len(self._first))):
+        while len(self._first) < size and (
+            more := os.read(self._descriptor, size - len(self._first))
+        ):
             self._first += more
         return self._first
 
@@ -92,7 +99,11 @@ class _Counted(io.RawIOBase):
 
 def _descriptor(path: str) -> int:
     try:
-        descriptor = os.dup(0) if path == STANDARD_INPUT else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = (
+            os.dup(0)
+            if path == STANDARD_INPUT
+            else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        )
     except OSError as error:
         raise Unusable(error.strerror or str(error)) from error
     if os.isatty(descriptor):

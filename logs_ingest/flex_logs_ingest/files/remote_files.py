@@ -1,7 +1,9 @@
-"""Files wherever a cluster keeps them: a path, or a URI such as s3://bucket/logs or hdfs://name/logs.
+"""Files wherever a cluster keeps them: a path, or a URI such as s3://bucket/logs or
+hdfs://name/logs.
 
-In go places, out come what files there are, local copies of them, and files put there whole or not at all. What the
-files mean is not known here. Which schemes there are is for Arrow to say: file, hdfs, s3, gs.
+In go places, out come what files there are, local copies of them, and files put there whole or not
+at all. What the files mean is not known here. Which schemes there are is for Arrow to say: file,
+hdfs, s3, gs.
 """
 
 from __future__ import annotations
@@ -36,14 +38,17 @@ class File:
 
 
 def files(pattern: str) -> tuple[File, ...]:
-    """The files that a place names, sorted; the last part of it may be a pattern such as access.log*.
+    """The files that a place names, sorted; the last part of it may be a pattern such as
+    access.log*.
 
     Raises BadInput for a place that cannot be asked.
     """
     system, path = _open(pattern)
     folder, _, name = path.rpartition("/")
     try:
-        found = system.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
+        found = system.get_file_info(
+            fs.FileSelector(folder or "/", allow_not_found=True)
+        )
     except OSError as error:
         raise _unknown(pattern, error) from error
     scheme = pattern[: len(pattern) - len(path)] if pattern.endswith(path) else ""
@@ -55,11 +60,16 @@ def files(pattern: str) -> tuple[File, ...]:
 
 
 def fetch(file: File, to: Path, most: int | None = None) -> None:
-    """A local copy of as much as was there when it was looked for, `most` bytes at most. Raises Unusable."""
+    """A local copy of as much as was there when it was looked for, `most` bytes at most. Raises
+    Unusable.
+    """
     left = file.size if most is None else min(file.size, most)
     try:
         system, path = _open(file.uri)
-        with system.open_input_stream(path, compression=None) as source, to.open("wb") as copy:
+        with (
+            system.open_input_stream(path, compression=None) as source,
+            to.open("wb") as copy,
+        ):
             while left and (part := source.read(min(left, _COPIED))):
                 copy.write(part)
                 left -= len(part)
@@ -94,7 +104,8 @@ def write_whole(folder: str, name: str) -> Iterator[IO[bytes]]:
             f"writing {name} to {folder}",
             str(error),
             kept="what was written there before stands",
-            advice="make room or rights there, then run again: nothing is lost and nothing is counted twice",
+            advice="make room or rights there, then run again: nothing is lost and "
+            "nothing is counted twice",
         ) from error
 
 

@@ -1,8 +1,9 @@
 """Which files a source means, and their bytes whatever they are packed in.
 
-In goes a Source with its globs, out come paths in canonical order and, for each, a Log: decompressed bytes that are
-streamed, never held whole. What a file is packed in is told by its first bytes, not by its name. No line is parsed
-here, and nothing is remembered (stream.py does that).
+In goes a Source with its globs, out come paths in canonical order and, for each, a Log:
+decompressed bytes that are streamed, never held whole. What a file is packed in is told by its
+first bytes, not by its name. No line is parsed here, and nothing is remembered (stream.py does
+that).
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 
 CHUNK = 2**18
 
-# Half a kilobyte of zstd can stand for fifty thousand kilobytes of text, and its decoder gives all of them at once.
+# Half a kilobyte of zstd can stand for fifty thousand kilobytes of text, and its decoder gives all
+# of them at once.
 _BITE = 2**9
 # One of gzip for at most a thousand. What stands in one bite with damaged data is lost with them.
 _GZIP_BITE = 2**12
 # A header with nothing special in it, with extra fields, or with a name; any other may be longer.
 _USUAL = (b"", b"\0", b"\x04", b"\x08")
 _SHORT_HEADER, _LONG_HEADER = 1024, 2**17
-# What `xz -9` takes to unpack, and some more; zstd takes as much only when it is asked to look far back.
+# What `xz -9` takes to unpack, and some more; zstd takes as much only when it is asked to look far
+# back.
 _XZ_MEMORY = 80 * 2**20
 _ZSTD_WINDOW = 2**26
 _ZSTD_HEADER = 18
@@ -52,9 +55,11 @@ _DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Log files that are read alike. Rotated and compressed copies belong into the same source as the live file.
+    """Log files that are read alike. Rotated and compressed copies belong into the same source as
+    the live file.
 
-    `files` are named one by one, as they are: `-` is standard input, and a named pipe is read until it ends.
+    `files` are named one by one, as they are: `-` is standard input, and a named pipe is read until
+    it ends.
     """
 
     name: str
@@ -88,11 +93,17 @@ class _Unpacker(Protocol):
 
 
 class _Streams:
-    """Streams one behind the other: the readers of zstandard and of Python take a cut file for a whole one, or as much
-    memory as it asks for. `called` is what the packing calls one of them.
+    """Streams one behind the other: the readers of zstandard and of Python take a cut file for a
+    whole one, or as much memory as it asks for. `called` is what the packing calls one of them.
     """
 
-    def __init__(self, raw: BinaryIO, new: Callable[[], _Unpacker], called: str, bite: int = _BITE) -> None:
+    def __init__(
+        self,
+        raw: BinaryIO,
+        new: Callable[[], _Unpacker],
+        called: str,
+        bite: int = _BITE,
+    ) -> None:
         self._raw = raw
         self._new = new
         self._called = called
@@ -114,7 +125,9 @@ class _Streams:
                 return plain
 
     def _begin(self, packed: bytes) -> bytes:
-        """Where a stream begins: xz fills its streams up with zeros to whole words, tapes their blocks behind one."""
+        """Where a stream begins: xz fills its streams up with zeros to whole words, tapes their
+        blocks behind one.
+        """
         return packed.lstrip(b"\0")
 
     def _unpack(self, packed: bytes) -> bytes:
@@ -130,15 +143,21 @@ class _Streams:
 
 
 class _Gzip(_Streams):
-    """Python's own reader takes three times as long; that of isal gives nothing of data that end early."""
+    """Python's own reader takes three times as long; that of isal gives nothing of data that end
+    early.
+    """
 
     def __init__(self, raw: BinaryIO) -> None:
-        super().__init__(raw, lambda: isal_zlib.decompressobj(_GZIP), "gzip member", _GZIP_BITE)
+        super().__init__(
+            raw, lambda: isal_zlib.decompressobj(_GZIP), "gzip member", _GZIP_BITE
+        )
 
     def _begin(self, packed: bytes) -> bytes:
         """With all of the member's header: isal stumbles over some that come in two pieces."""
         packed = super()._begin(packed)
-        while packed and len(packed) < (_SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER):
+        while packed and len(packed) < (
+            _SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER
+        ):
             more = self._raw.read(self._bite)
             if not more:
                 break
@@ -147,11 +166,21 @@ class _Gzip(_Streams):
 
 
 def _zstd(raw: BinaryIO) -> Bytes:
-    return _Streams(raw, lambda: zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj(), "zstd frame")
+    return _Streams(
+        raw,
+        lambda: zstandard.ZstdDecompressor(
+            max_window_size=_ZSTD_WINDOW
+        ).decompressobj(),
+        "zstd frame",
+    )
 
 
 def _xz(raw: BinaryIO) -> Bytes:
-    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), "xz stream")
+    return _Streams(
+        raw,
+        lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
+        "xz stream",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +196,19 @@ PACKINGS: dict[str, Packing] = {
     "gzip": Packing((b"\x1f\x8b",), _Gzip),
     "bzip2": Packing((b"BZh",), bz2.BZ2File),
     "xz": Packing((b"\xfd7zXZ\x00",), _xz),
-    # A frame, or one of those that hold other things than data: packing in parallel begins with one.
-    "zstd": Packing((b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16))), _zstd),
+    # A frame, or one of those that hold other things than data: packing in parallel begins with
+    # one.
+    "zstd": Packing(
+        (
+            b"\x28\xb5\x2f\xfd",
+            *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16)),
+        ),
+        _zstd,
+    ),
 }
-MAGIC_SIZE = max(len(magic) for packing in PACKINGS.values() for magic in packing.magics)
+MAGIC_SIZE = max(
+    len(magic) for packing in PACKINGS.values() for magic in packing.magics
+)
 # Its own stubs say that this is an exception, not a class of them.
 _IsalError = cast("type[Exception]", isal_zlib.IsalError)
 BROKEN = (EOFError, OSError, _IsalError, lzma.LZMAError, zstandard.ZstdError)
@@ -179,7 +217,10 @@ BROKEN = (EOFError, OSError, _IsalError, lzma.LZMAError, zstandard.ZstdError)
 def unpacked_no_further(packing: str, error: Exception) -> str:
     if "memory" in str(error).lower():
         how = "zstd -dc --long=31" if packing == "zstd" else f"{packing} -dc"
-        return f"it takes too much memory to unpack; let its own program do it: {how} LOG | flex ingest - --node NODE"
+        return (
+            f"it takes too much memory to unpack; let its own program do it: {how} "
+            "LOG | flex ingest - --node NODE"
+        )
     return f"the {packing} data end early or are damaged: {error}"
 
 
@@ -192,7 +233,12 @@ class Unpacked(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._bytes.close()
         self._raw.close()
 
@@ -213,7 +259,8 @@ class Unpacked(ABC):
 
 
 class Log(Unpacked):
-    """The decompressed bytes of one file, from wherever one asks. `note` says when they end before their time.
+    """The decompressed bytes of one file, from wherever one asks. `note` says when they end before
+    their time.
 
     Raises Unusable when the file cannot be opened or is not a regular file.
     """
@@ -264,12 +311,17 @@ class Log(Unpacked):
         return self.position == offset
 
     def begins_with(self, head: bytes) -> bool:
-        """Whether it still does: a log may be truncated while it is read. Packed ones are not written in place."""
+        """Whether it still does: a log may be truncated while it is read. Packed ones are not
+        written in place.
+        """
         if not self.is_plain:
             return True
         descriptor = self._raw.fileno()
         try:
-            return os.fstat(descriptor).st_size >= self.position and os.pread(descriptor, len(head), 0) == head
+            return (
+                os.fstat(descriptor).st_size >= self.position
+                and os.pread(descriptor, len(head), 0) == head
+            )
         except OSError:
             return False
 
@@ -297,11 +349,15 @@ class Log(Unpacked):
 
 def paths(source: Source) -> tuple[str, ...]:
     """Every path the globs of the source match, each once, sorted."""
-    return tuple(sorted({path for pattern in source.globs for path in _matches(pattern)}))
+    return tuple(
+        sorted({path for pattern in source.globs for path in _matches(pattern)})
+    )
 
 
 def _matches(pattern: str) -> Iterator[str]:
-    """As a shell does it: `**` follows no symbolic links, for two that lead back make paths without end."""
+    """As a shell does it: `**` follows no symbolic links, for two that lead back make paths without
+    end.
+    """
     top, *rest = _DEEP.split(pattern, maxsplit=1)
     if not rest:
         yield from glob.iglob(pattern)  # noqa: PTH207 - absolute patterns
@@ -318,13 +374,22 @@ def _folders(root: str) -> Iterator[str]:
         folder = waiting.pop()
         yield folder
         with suppress(OSError), os.scandir(folder) as entries:
-            waiting += [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != "."]
+            waiting += [
+                each.path
+                for each in entries
+                if each.is_dir(follow_symlinks=False) and each.name[0] != "."
+            ]
 
 
 def path_text(path: str) -> str:
-    """The path as text that any table and terminal takes, even where the name is not UTF-8 or holds a line's end."""
+    """The path as text that any table and terminal takes, even where the name is not UTF-8 or holds
+    a line's end.
+    """
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def _open(path: str) -> BinaryIO:
@@ -348,11 +413,19 @@ def _packing(raw: BinaryIO) -> str:
         raw.close()
         raise Unusable(error.strerror or str(error)) from error
     if start is None:
-        # There are files that pass for regular ones and are not: the kernel's own messages wait to be written.
+        # There are files that pass for regular ones and are not: the kernel's own messages wait to
+        # be written.
         raw.close()
         raise Unusable("it has nothing to read yet")
     return packing_of(start)
 
 
 def packing_of(start: bytes) -> str:
-    return next((name for name, packing in PACKINGS.items() if start.startswith(packing.magics)), "plain")
+    return next(
+        (
+            name
+            for name, packing in PACKINGS.items()
+            if start.startswith(packing.magics)
+        ),
+        "plain",
+    )

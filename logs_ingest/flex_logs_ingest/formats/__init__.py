@@ -33,7 +33,8 @@ from flex_logs_ingest.lines.layout import Layout, columns, is_directive, names, 
 from flex_logs_ingest.lines.which_layout import Fit, most_of
 from flex_logs_ingest.scan.binary_records import SIZE, is_records
 
-# Formats stand before those that their lines would fit as well, so those that name the site before those that do not.
+# Formats stand before those that their lines would fit as well, so those that name the site before
+# those that do not.
 FORMATS: dict[str, Layout] = {
     "vhost_common": vhost_common.LAYOUT,
     "vhost_combined": vhost_combined.LAYOUT,
@@ -62,8 +63,8 @@ HEAD_LINES = 1000
 def layout_of(format_: str, *, unsized: bool = False, begun: bool = False) -> Layout:
     """The layout of a format; it may be `unsized` where sizes are known from elsewhere.
 
-    A log that has `begun` and names its columns may have lost one that is needed, until it names others: then its
-    lines are malformed, whether one run reads them or two. The format is one of
+    A log that has `begun` and names its columns may have lost one that is needed, until it names
+    others: then its lines are malformed, whether one run reads them or two. The format is one of
 
     - a name, `combined`; one whose columns the log names may be followed by those in force before the log says so,
       `w3c date time cs-method ...`,
@@ -77,14 +78,20 @@ def layout_of(format_: str, *, unsized: bool = False, begun: bool = False) -> La
         return replace(layout, unsized=True)
     if begun and layout.kind == "w3c":
         return layout
-    raise _columns_missing(layout.start, unsized) or unusable(format_, "it does not give bytes")
+    raise _columns_missing(layout.start, unsized) or unusable(
+        format_, "it does not give bytes"
+    )
 
 
 def _layout_of(format_: str) -> Layout:
     name, _, named = format_.partition(" ")
     if name in FORMATS and (not named or FORMATS[name].kind == "w3c"):
         return (
-            replace(FORMATS[name], start=b"#Fields: " + named.encode("latin-1", "replace")) if named else FORMATS[name]
+            replace(
+                FORMATS[name], start=b"#Fields: " + named.encode("latin-1", "replace")
+            )
+            if named
+            else FORMATS[name]
         )
     if format_.startswith("/"):
         return from_file(format_)
@@ -94,43 +101,66 @@ def _layout_of(format_: str) -> Layout:
         f"the log format {format_}",
         f"known are {', '.join(FORMATS)}",
         kept="nothing was read",
-        advice="name one of these, or give the server's LogFormat or log_format directive, or the file that holds it",
+        advice="name one of these, or give the server's LogFormat or log_format "
+        "directive, or the file that holds it",
     )
 
 
 def detect(head: bytes, *, unsized: bool = False) -> str:
-    """The name of the format that the first lines of a log are in, and the columns where the log names them.
+    """The name of the format that the first lines of a log are in, and the columns where the log
+    names them.
 
-    The first of the register that fits at least half as many lines as the one that fits most, for every line that names
-    its site fits a format that does not. Raises NoData when there are no lines, BadInput when not one in ten fits, or
-    when no line gives its bytes and they are not known from elsewhere, which is `unsized`.
+    The first of the register that fits at least half as many lines as the one that fits most, for
+    every line that names its site fits a format that does not. Raises NoData when there are no
+    lines, BadInput when not one in ten fits, or when no line gives its bytes and they are not known
+    from elsewhere, which is `unsized`.
     """
     if is_records(head):
         return "worldcup98"
     lines = _lines(head)
     records = [line for line in lines if not line.startswith(b"#")]
     if not records:
-        raise NoData("the format of a log", "it is empty", kept="nothing was read", advice="wait for the first request")
+        raise NoData(
+            "the format of a log",
+            "it is empty",
+            kept="nothing was read",
+            advice="wait for the first request",
+        )
     fits = {
-        name: Fit(replace(layout, unsized=True) if unsized and layout.kind == "w3c" else layout, lines)
+        name: Fit(
+            replace(layout, unsized=True)
+            if unsized and layout.kind == "w3c"
+            else layout,
+            lines,
+        )
         for name, layout in FORMATS.items()
         if layout.kind != "records"
     }
     most = most_of(tuple(fits.values()))
     if most * 10 < len(records):
-        raise _columns_missing(_directive(lines), unsized) or _too_early(records) or _nothing_fits(records)
-    return with_columns(next(name for name, fit in fits.items() if fit.is_half(most)), head)
+        raise (
+            _columns_missing(_directive(lines), unsized)
+            or _too_early(records)
+            or _nothing_fits(records)
+        )
+    return with_columns(
+        next(name for name, fit in fits.items() if fit.is_half(most)), head
+    )
 
 
 def with_columns(format_: str, head: bytes) -> str:
-    """The same, with the columns that the first lines of the log name last, where the format leaves that to the log."""
+    """The same, with the columns that the first lines of the log name last, where the format leaves
+    that to the log.
+    """
     if format_ not in FORMATS or FORMATS[format_].kind != "w3c":
         return format_
     return " ".join([format_, *map(printable, names(_directive(_lines(head))))])
 
 
 def going_on(format_: str, heading: bytes) -> str:
-    """The format with the columns that a heading names; empty where logs of the format do not name them."""
+    """The format with the columns that a heading names; empty where logs of the format do not name
+    them.
+    """
     name = format_.partition(" ")[0]
     if name not in FORMATS or FORMATS[name].kind != "w3c":
         return ""
@@ -139,7 +169,11 @@ def going_on(format_: str, heading: bytes) -> str:
 
 def record_size(format_: str, head: bytes) -> int:
     """How many bytes each record of a log has, 0 where a record is a line."""
-    binary = is_records(head) if format_ == "auto" else format_ in FORMATS and FORMATS[format_].kind == "records"
+    binary = (
+        is_records(head)
+        if format_ == "auto"
+        else format_ in FORMATS and FORMATS[format_].kind == "records"
+    )
     return SIZE if binary else 0
 
 
@@ -160,16 +194,20 @@ def _nothing_fits(lines: list[bytes]) -> BadInput:
         "the format of a log",
         f"none of {', '.join(FORMATS)} fits its first lines: {shown}",
         kept="nothing was read",
-        advice="give the server's LogFormat or log_format directive in the settings, or log in one of these formats",
+        advice="give the server's LogFormat or log_format directive in the settings, "
+        "or log in one of these formats",
     )
 
 
 def _too_early(lines: list[bytes]) -> BadInput | None:
-    if 2 * sum(haproxy.TOO_EARLY.search(line) is not None for line in lines) < len(lines):
+    if 2 * sum(haproxy.TOO_EARLY.search(line) is not None for line in lines) < len(
+        lines
+    ):
         return None
     return BadInput(
         "the format of a log",
-        "HAProxy wrote its lines before it had sent the answers: a byte count such as +1234 is what it sent until then",
+        "HAProxy wrote its lines before it had sent the answers: a byte count such "
+        "as +1234 is what it sent until then",
         kept="nothing was read",
         advice="take `option logasap` out of haproxy.cfg",
     )
@@ -186,10 +224,14 @@ _SETTINGS = {
 
 
 def _columns_missing(directive: bytes, unsized: bool) -> BadInput | None:
-    """Why lines with the columns of this `#Fields:` line cannot be used; None when the columns are not the reason."""
+    """Why lines with the columns of this `#Fields:` line cannot be used; None when the columns are
+    not the reason.
+    """
     there = columns(directive, FORMATS["w3c"].keys) if directive else {}
     missing = [
-        setting for field, setting in _SETTINGS.items() if field not in there and not (unsized and field == "bytes")
+        setting
+        for field, setting in _SETTINGS.items()
+        if field not in there and not (unsized and field == "bytes")
     ]
     if not directive or not missing:
         return None
@@ -197,6 +239,8 @@ def _columns_missing(directive: bytes, unsized: bool) -> BadInput | None:
         "the format of a log",
         f"its #Fields line does not name {', '.join(missing)}",
         kept="nothing was read",
-        advice=f"in IIS Manager, Logging, Select Fields, turn on {', '.join(missing)}; other servers have the like"
-        + "; or give the document_root of the source, whose files have the sizes" * (missing == [_SETTINGS["bytes"]]),
+        advice="in IIS Manager, Logging, Select Fields, turn on "
+        f"{', '.join(missing)}; other servers have the like"
+        + "; or give the document_root of the source, whose files have the sizes"
+        * (missing == [_SETTINGS["bytes"]]),
     )

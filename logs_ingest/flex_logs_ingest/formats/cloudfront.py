@@ -1,4 +1,6 @@
-"""AWS CloudFront's standard log: columns parted by tabs; the host that the visitor named is the site."""
+"""AWS CloudFront's standard log: columns parted by tabs; the host that the visitor named is the
+site.
+"""
 
 from flex_logs_ingest.lines.layout import from_columns
 

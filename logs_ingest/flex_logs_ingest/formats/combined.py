@@ -1,4 +1,6 @@
-"""Apache's and nginx's default: referrer and user agent behind common; it does not say which site was asked."""
+"""Apache's and nginx's default: referrer and user agent behind common; it does not say which site
+was asked.
+"""
 
 from flex_logs_ingest.formats.format_directive import from_apache
 

@@ -1,9 +1,9 @@
 r"""A server's own description of its log, compiled into a Layout.
 
-In goes the value of an Apache LogFormat or an nginx log_format directive, quoted as it stands there or bare:
-`%h %l %u %t \"%r\" %>s %b`, `$host [$time_local] "$request" $status $bytes_sent`. The first field of each kind is used.
-Raises BadInput when a needed field is missing or cannot be told apart. Files are read in server_conf.py; what fields
-can hold is in variables.py.
+In goes the value of an Apache LogFormat or an nginx log_format directive, quoted as it stands there
+or bare: `%h %l %u %t \"%r\" %>s %b`, `$host [$time_local] "$request" $status $bytes_sent`. The
+first field of each kind is used. Raises BadInput when a needed field is missing or cannot be told
+apart. Files are read in server_conf.py; what fields can hold is in variables.py.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from flex_logs_ingest.lines.layout import Layout, Op, unusable
 from flex_logs_ingest.lines.timestamps import of_apache, says, stamp_of
 
 _FIELD = re.compile(r"%[!0-9,<>]*(?:\{([^}]*)\})?(\^[A-Za-z]{2}|[A-Za-z%])")
-# The port behind a host is the site rule's business and the query behind a path is cut: each pair is read as one field.
+# The port behind a host is the site rule's business and the query behind a path is cut: each pair
+# is read as one field.
 _PAIRS = re.compile(r"(?<=%[vV]|\}i):%(?:\{[a-z]+\})?p|(?<=%U)%q")
 # A time in pieces, `%{%d/%b/%Y:%T}t.%{msec_frac}t`, with what stands between them.
 _TIMES = re.compile(r"%\{([^}]*)\}t([^%\"\[\]]*)(?=%\{([^}]*)\}t)")
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_VARIABLE_PAIRS = re.compile(r"(?<=\$host|_host|_name):\$server_port|(?<=\$uri)\$is_args\$args")
+_VARIABLE_PAIRS = re.compile(
+    r"(?<=\$host|_host|_name):\$server_port|(?<=\$uri)\$is_args\$args"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,12 @@ class _Place:
     @property
     def loose(self) -> bool:
         """Whether the text can hold what is to end it. Servers escape quotation marks and tabs."""
-        return self.token.may_hold_anything and not self.quoted and bool(self.after) and not set('"[\t') & {*self.after}
+        return (
+            self.token.may_hold_anything
+            and not self.quoted
+            and bool(self.after)
+            and not set('"[\t') & {*self.after}
+        )
 
     def tells(self, before: _Place) -> bool:
         """Whether a text cut wrongly, because one before it was, would not pass for this one."""
@@ -53,12 +61,16 @@ class _Place:
 
 def from_directive(directive: str) -> Layout:
     """The layout of either; one that names variables is nginx's."""
-    return from_nginx(directive) if _VARIABLE.search(directive) else from_apache(directive)
+    return (
+        from_nginx(directive) if _VARIABLE.search(directive) else from_apache(directive)
+    )
 
 
 def from_apache(directive: str) -> Layout:
     text = directive.replace('\\"', '"').replace("\\t", "\t").removesuffix("\\n")
-    return _compile(list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive)
+    return _compile(
+        list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive
+    )
 
 
 def from_nginx(directive: str) -> Layout:
@@ -114,8 +126,13 @@ def _time(argument: str, directive: str) -> Token:
         return Token(None, "number")
     stamp = stamp_of(format_)
     if stamp is None:
-        why = "does not say the day and the time of day, or says them in a way that differs from place to place"
-        raise unusable(directive, f"the time %{{{argument}}}t {why}: use %Y-%m-%dT%H:%M:%S%z")
+        why = (
+            "does not say the day and the time of day, or says them in a way that "
+            "differs from place to place"
+        )
+        raise unusable(
+            directive, f"the time %{{{argument}}}t {why}: use %Y-%m-%dT%H:%M:%S%z"
+        )
     return Token("time", "time", stamp.sample, stamp.moved)
 
 
@@ -127,7 +144,9 @@ def _compile(parts: Sequence[Token | str], directive: str) -> Layout:
     until = max((i + (number or 0) for i, number in enumerate(ahead)), default=needed)
     ahead += [0] * (until - needed)
     ops = tuple(_op(places, i, until, ahead[i], directive) for i in range(until + 1))
-    moved = next((place.token.moved for place in places if place.token.field == "time"), ())
+    moved = next(
+        (place.token.moved for place in places if place.token.field == "time"), ()
+    )
     return Layout("fields", start.encode(), ops, moved=moved).check(directive)
 
 
@@ -142,11 +161,15 @@ def _places(parts: Sequence[Token | str]) -> tuple[str, list[_Place]]:
             known.add(part.field)
             literals.append("")
     around = zip(tokens, pairwise(literals), strict=True)
-    return literals[0], [_Place(token, before, after) for token, (before, after) in around]
+    return literals[0], [
+        _Place(token, before, after) for token, (before, after) in around
+    ]
 
 
 def _ahead(places: Sequence[_Place], i: int) -> int | None:
-    """How many of the texts behind a loose one tell where it ends; 0 where it does not matter, None where none does."""
+    """How many of the texts behind a loose one tell where it ends; 0 where it does not matter, None
+    where none does.
+    """
     first, told = places[i], 0
     if not first.loose:
         return 0
@@ -161,17 +184,34 @@ def _ahead(places: Sequence[_Place], i: int) -> int | None:
     return told if told or not wanted else None
 
 
-def _op(places: Sequence[_Place], i: int, until: int, ahead: int | None, directive: str) -> Op:
+def _op(
+    places: Sequence[_Place], i: int, until: int, ahead: int | None, directive: str
+) -> Op:
     place = places[i]
     field, fits, quoted = place.token.field, place.token.fits, place.quoted
     literal = place.after
     if i == until:
-        # Lines may end here or go on with fields that the directive does not name; no line holds a newline.
-        literal = literal if place.loose else literal[:1] or ("\n" if place.token.may_hold_anything else " ")
+        # Lines may end here or go on with fields that the directive does not name; no line holds a
+        # newline.
+        literal = (
+            literal
+            if place.loose
+            else literal[:1] or ("\n" if place.token.may_hold_anything else " ")
+        )
     elif not literal and not _is_path(places[i + 1]):
-        raise unusable(directive, "two fields follow each other with nothing between them")
-    if place.loose and place.token.kind == "sentence" and " " in literal and ahead is None:
-        raise unusable(directive, f"nothing tells where the text before {literal!r} ends: put it in quotation marks")
+        raise unusable(
+            directive, "two fields follow each other with nothing between them"
+        )
+    if (
+        place.loose
+        and place.token.kind == "sentence"
+        and " " in literal
+        and ahead is None
+    ):
+        raise unusable(
+            directive,
+            f"nothing tells where the text before {literal!r} ends: put it in quotation marks",
+        )
     width = len(place.token.example) * (literal[:1] in place.token.example)
     listed = place.loose and place.token.kind == "list" and literal.startswith(" ")
     return Op(field, literal.encode(), quoted, width, listed, ahead or 0, fits)

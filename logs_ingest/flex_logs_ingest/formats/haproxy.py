@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from flex_logs_ingest.formats.format_directive import from_nginx
 
-# Captured headers, if there are any, stand before the request. A frontend that speaks TLS has a tilde behind its name.
-# Combined lines with more behind them have a time, a status and bytes too, but not these between them.
+# Captured headers, if there are any, stand before the request. A frontend that speaks TLS has a
+# tilde behind its name. Combined lines with more behind them have a time, a status and bytes too,
+# but not these between them.
 TIMERS = rb" [-+\d]+(/[-+\d]+){4} (\d{3}|-1) \+?\d+ "
 # As `option logasap` writes them.
 TOO_EARLY = re.compile(rb" [-\d]+(/[-\d]+){3}/\+\d+ (\d{3}|-1) \+\d+ ")

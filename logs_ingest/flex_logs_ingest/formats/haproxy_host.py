@@ -1,4 +1,6 @@
-"""HAProxy's `option httplog` with the Host header as the first captured one (`capture request header Host len 64`)."""
+"""HAProxy's `option httplog` with the Host header as the first captured one (`capture request
+header Host len 64`).
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Apache's log as netnea's tutorials extend it: combined, its time without a zone, then the virtual host and more.
+"""Apache's log as netnea's tutorials extend it: combined, its time without a zone, then the virtual
+host and more.
 
 Its times are the server's own and are taken as UTC: run Apache with TZ=UTC.
 """
@@ -6,5 +7,8 @@ Its times are the server's own and are taken as UTC: run Apache with TZ=UTC.
 from flex_logs_ingest.formats.format_directive import from_apache
 
 LAYOUT = from_apache(
-    '%h %{GEOIP_COUNTRY_CODE}e %u [%{%F %T}t.%{usec_frac}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %v %A %p'
-).with_time_pattern(rb" \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\] .*\" \S+ [\da-f.:]+ \d+ ")
+    '%h %{GEOIP_COUNTRY_CODE}e %u [%{%F %T}t.%{usec_frac}t] "%r" %>s %b '
+    '"%{Referer}i" "%{User-Agent}i" %v %A %p'
+).with_time_pattern(
+    rb" \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\] .*\" \S+ [\da-f.:]+ \d+ "
+)

@@ -8,7 +8,15 @@ from flex_logs_ingest.lines.layout import Field, Layout, from_keys
 
 _KEYS: Mapping[Field, tuple[str, ...]] = {
     "vhost": ("vhost", "host", "http_host", "server_name"),
-    "time": ("time_iso8601", "time", "timestamp", "time_local", "msec", "@timestamp", "date"),
+    "time": (
+        "time_iso8601",
+        "time",
+        "timestamp",
+        "time_local",
+        "msec",
+        "@timestamp",
+        "date",
+    ),
     "request": ("request",),
     "method": ("method", "request_method"),
     "uri": ("uri", "request_uri", "path"),
@@ -19,5 +27,12 @@ LAYOUT = from_keys(_KEYS)
 
 
 def with_keys(keys: Mapping[Field, str]) -> Layout:
-    """The same with other keys for some of the fields; the usual ones still count where a line lacks those."""
-    return from_keys({name: (keys[name], *usual) if name in keys else usual for name, usual in _KEYS.items()})
+    """The same with other keys for some of the fields; the usual ones still count where a line
+    lacks those.
+    """
+    return from_keys(
+        {
+            name: (keys[name], *usual) if name in keys else usual
+            for name, usual in _KEYS.items()
+        }
+    )

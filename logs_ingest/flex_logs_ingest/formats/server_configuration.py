@@ -1,7 +1,7 @@
 """A log format as it stands in the configuration of Apache or nginx.
 
-In goes `/path/of/the/file:name`, out comes the layout of the LogFormat or log_format directive of that name. Files that
-the file includes are not looked at: name the one that holds the directive.
+In goes `/path/of/the/file:name`, out comes the layout of the LogFormat or log_format directive of
+that name. Files that the file includes are not looked at: name the one that holds the directive.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
 from flex_logs_ingest.lines.layout import Layout
 
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
-_APACHE = re.compile(rf"^[ \t]*LogFormat[ \t]+({_QUOTED}|\S+)[ \t]+([^\s\"]+)[ \t]*$", re.MULTILINE | re.IGNORECASE)
-_NGINX = re.compile(rf"^[ \t]*log_format\s+(\S+)((?:\s+escape=\w+)?(?:\s+(?:{_QUOTED}|[^\s;\"']+))+)\s*;", re.MULTILINE)
+_APACHE = re.compile(
+    rf"^[ \t]*LogFormat[ \t]+({_QUOTED}|\S+)[ \t]+([^\s\"]+)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NGINX = re.compile(
+    rf"^[ \t]*log_format\s+(\S+)((?:\s+escape=\w+)?(?:\s+(?:{_QUOTED}|[^\s;\"']+))+)\s*;",
+    re.MULTILINE,
+)
 _PART = re.compile(rf"{_QUOTED}|[^\s;\"']+")
 
 
 def from_file(place: str) -> Layout:
-    """Raises BadInput when the file cannot be read or the format used, Unknown when it holds none of that name."""
+    """Raises BadInput when the file cannot be read or the format used, Unknown when it holds none
+    of that name.
+    """
     path, _, name = place.rpartition(":")
     if not path:
         path, name = place, ""
@@ -32,7 +40,8 @@ def from_file(place: str) -> Layout:
         f"the log format {name or '(no name)'} of {path}",
         f"it holds {', '.join(sorted(layouts)) or 'no LogFormat and no log_format directive'}",
         kept="nothing was read",
-        advice="name the file that holds the directive, a colon, and the format's name: /etc/nginx/nginx.conf:main",
+        advice="name the file that holds the directive, a colon, and the format's "
+        "name: /etc/nginx/nginx.conf:main",
     )
 
 
@@ -49,10 +58,14 @@ def _text(path: str) -> str:
 
 
 def _directives(text: str) -> dict[str, tuple[str, str]]:
-    """By name: whose it is, and the directive's value. The last of a name is in force, as in the servers."""
+    """By name: whose it is, and the directive's value. The last of a name is in force, as in the
+    servers.
+    """
     found = {name: ("nginx", _join(parts)) for name, parts in _NGINX.findall(text)}
     lines = text.replace("\\\n", " ")
-    return found | {name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)}
+    return found | {
+        name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)
+    }
 
 
 def _join(parts: str) -> str:
@@ -66,7 +79,11 @@ def _unescape(piece: str) -> str:
     r"""An nginx string: `\"`, `\'` and `\\` lose their backslash, `\t` is a tab."""
     if piece[:1] not in ("'", '"'):
         return piece
-    return re.sub(r"\\([\"'\\t])", lambda match: "\t" if match[1] == "t" else match[1], piece[1:-1])
+    return re.sub(
+        r"\\([\"'\\t])",
+        lambda match: "\t" if match[1] == "t" else match[1],
+        piece[1:-1],
+    )
 
 
 def _bare(value: str) -> str:

@@ -1,7 +1,8 @@
-"""What Apache's format strings and nginx's variables say: which of them are fields, and what the text of each can hold.
+"""What Apache's format strings and nginx's variables say: which of them are fields, and what the
+text of each can hold.
 
-The lists are those of mod_log_config and mod_logio, and of nginx's core, log, proxy, TLS and upstream modules. Nothing
-is compiled here: directive.py does that.
+The lists are those of mod_log_config and mod_logio, and of nginx's core, log, proxy, TLS and
+upstream modules. Nothing is compiled here: directive.py does that.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from typing import Literal
 
 from flex_logs_ingest.lines.layout import Field, Fit
 
-# A text can hold anything, a sentence holds blanks as a rule; addresses are parted by commas in a list.
+# A text can hold anything, a sentence holds blanks as a rule; addresses are parted by commas in a
+# list.
 Kind = Literal["text", "sentence", "list"] | Fit
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a directive writes in one place. `example` is a time as it stands there; `moved` is as stamps.py has it."""
+    """What a directive writes in one place. `example` is a time as it stands there; `moved` is as
+    stamps.py has it.
+    """
 
     field: Field | None = None
     kind: Kind = ""
@@ -95,16 +99,62 @@ VARIABLES: Mapping[str, Token] = {
     "request_method": METHOD,
     "status": STATUS,
     "server_protocol": _VERSION,
-    **dict.fromkeys(("remote_addr", "server_addr", "realip_remote_addr", "proxy_protocol_addr", "scheme"), _WORD),
-    **dict.fromkeys(("hostname", "request_id", "ssl_protocol", "ssl_cipher", "proxy_host", "connection_time"), _WORD),
-    **dict.fromkeys(("request_length", "request_time", "connection", "connection_requests", "pid"), _NUMBER),
-    **dict.fromkeys(("server_port", "remote_port", "realip_remote_port", "gzip_ratio", "proxy_port"), _NUMBER),
-    **dict.fromkeys(("remote_user", "args", "query_string", "request_filename", "realpath_root"), _TEXT),
-    **dict.fromkeys(("request_body", "content_type", "ssl_client_s_dn", "ssl_client_i_dn"), _TEXT),
+    **dict.fromkeys(
+        (
+            "remote_addr",
+            "server_addr",
+            "realip_remote_addr",
+            "proxy_protocol_addr",
+            "scheme",
+        ),
+        _WORD,
+    ),
+    **dict.fromkeys(
+        (
+            "hostname",
+            "request_id",
+            "ssl_protocol",
+            "ssl_cipher",
+            "proxy_host",
+            "connection_time",
+        ),
+        _WORD,
+    ),
+    **dict.fromkeys(
+        ("request_length", "request_time", "connection", "connection_requests", "pid"),
+        _NUMBER,
+    ),
+    **dict.fromkeys(
+        (
+            "server_port",
+            "remote_port",
+            "realip_remote_port",
+            "gzip_ratio",
+            "proxy_port",
+        ),
+        _NUMBER,
+    ),
+    **dict.fromkeys(
+        ("remote_user", "args", "query_string", "request_filename", "realpath_root"),
+        _TEXT,
+    ),
+    **dict.fromkeys(
+        ("request_body", "content_type", "ssl_client_s_dn", "ssl_client_i_dn"), _TEXT
+    ),
     "proxy_add_x_forwarded_for": _LIST,
 }
 _BEGINNINGS: Mapping[str, Token] = {
-    **dict.fromkeys(("arg_", "cookie_", "sent_http_", "sent_trailer_", "upstream_http_", "upstream_cookie_"), _TEXT),
+    **dict.fromkeys(
+        (
+            "arg_",
+            "cookie_",
+            "sent_http_",
+            "sent_trailer_",
+            "upstream_http_",
+            "upstream_cookie_",
+        ),
+        _TEXT,
+    ),
     "upstream_cache_": _WORD,
     "upstream_": _LIST,
 }
@@ -116,7 +166,14 @@ def of_variable(name: str) -> Token:
         return VARIABLES[name]
     if name.startswith("http_"):
         return HEADERS.get(name.removeprefix("http_"), _TEXT)
-    return next((token for beginning, token in _BEGINNINGS.items() if name.startswith(beginning)), _ANY)
+    return next(
+        (
+            token
+            for beginning, token in _BEGINNINGS.items()
+            if name.startswith(beginning)
+        ),
+        _ANY,
+    )
 
 
 def of_letter(letter: str, argument: str | None) -> Token:

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from flex_logs_ingest.formats.format_directive import from_nginx
 
-# The duration is padded with spaces. Neither it nor the client holds a slash, which parts Squid's verdict and status.
+# The duration is padded with spaces. Neither it nor the client holds a slash, which parts Squid's
+# verdict and status.
 LAYOUT = replace(
-    from_nginx("$msec $duration_client_and_verdict/$status $bytes_sent $request_method $request_uri $user"),
+    from_nginx(
+        "$msec $duration_client_and_verdict/$status $bytes_sent $request_method $request_uri $user"
+    ),
     url_site=True,
 )

@@ -1,4 +1,6 @@
-"""Traefik's common format: combined, then the request's number, router, server and duration. The router is the site."""
+"""Traefik's common format: combined, then the request's number, router, server and duration. The
+router is the site.
+"""
 
 from flex_logs_ingest.formats.format_directive import from_nginx
 

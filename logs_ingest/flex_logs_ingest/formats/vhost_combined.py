@@ -1,4 +1,6 @@
-"""Combined behind the virtual host's name, with its port or without: Debian's other_vhosts_access.log."""
+"""Combined behind the virtual host's name, with its port or without: Debian's
+other_vhosts_access.log.
+"""
 
 from flex_logs_ingest.formats.format_directive import from_apache
 

@@ -1,4 +1,6 @@
-"""W3C extended, IIS's and others': the columns are those that the log names. IIS's site number where no host is."""
+"""W3C extended, IIS's and others': the columns are those that the log names. IIS's site number
+where no host is.
+"""
 
 from flex_logs_ingest.lines.layout import from_columns
 

@@ -1,5 +1,12 @@
-"""The binary log of the 1998 World Cup's servers: records.py writes its records as lines of this layout."""
+"""The binary log of the 1998 World Cup's servers: records.py writes its records as lines of this
+layout.
+"""
 
 from flex_logs_ingest.lines.layout import Layout, Op
 
-LAYOUT = Layout("records", ops=tuple(Op(field, b" ") for field in ("time", "method", "uri", "status", "bytes")))
+LAYOUT = Layout(
+    "records",
+    ops=tuple(
+        Op(field, b" ") for field in ("time", "method", "uri", "status", "bytes")
+    ),
+)

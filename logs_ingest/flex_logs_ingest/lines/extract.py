@@ -10,22 +10,39 @@ from itertools import groupby
 from operator import itemgetter
 
 from flex_logs_ingest.lines.json_members import members
-from flex_logs_ingest.lines.layout import Field, Layout, Op, columns, is_directive, names
+from flex_logs_ingest.lines.layout import (
+    Field,
+    Layout,
+    Op,
+    columns,
+    is_directive,
+    names,
+)
 from flex_logs_ingest.lines.quoted import closing
 from flex_logs_ingest.lines.text_ends import end_of
 from flex_logs_ingest.lines.timestamps import as_usual_time
 
-# The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is empty.
+# The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is
+# empty.
 Texts = tuple[bytes, bytes, bytes, bytes, bytes]
 # None when the line is not of the layout.
 Extract = Callable[[bytes], Texts | None]
 
 _WHOLE: tuple[Field, ...] = ("vhost", "time", "request", "status", "bytes")
-_PARTED: tuple[Field, ...] = ("vhost", "date", "time", "method", "uri", "status", "bytes")
+_PARTED: tuple[Field, ...] = (
+    "vhost",
+    "date",
+    "time",
+    "method",
+    "uri",
+    "status",
+    "bytes",
+)
 _HALVED: tuple[Field, ...] = ("vhost", "time", "method", "uri", "status", "bytes")
 
 
-# The literal, how many texts it ends, whether they are quoted, and the ops from here on where it takes more to find.
+# The literal, how many texts it ends, whether they are quoted, and the ops from here on where it
+# takes more to find.
 _Step = tuple[bytes, int, bool, tuple[Op, ...]]
 
 # What a line gives that is no record but says how to read those that follow.
@@ -58,7 +75,11 @@ def _fields(layout: Layout) -> Extract:
             literal, count, quoted, ops = step
             parts = [rest] if ops else rest.split(literal, count)
             if ops or (quoted and parts[0].endswith(b"\\")):
-                parts = _split_at(rest, end_of(ops, rest, 0) if ops else closing(rest, literal, 0), literal)
+                parts = _split_at(
+                    rest,
+                    end_of(ops, rest, 0) if ops else closing(rest, literal, 0),
+                    literal,
+                )
             if len(parts) <= count:
                 if len(parts) < count or step is not last or not optional:
                     return None
@@ -73,12 +94,17 @@ def _fields(layout: Layout) -> Extract:
 def _steps(ops: tuple[Op, ...]) -> Iterator[_Step]:
     """Neighbours that end at the first of the same literal are one split of the line."""
     places = iter(range(len(ops)))
-    for (literal, quoted, plain), group in groupby(ops, key=lambda op: (op.literal, op.quoted, op.plain)):
+    for (literal, quoted, plain), group in groupby(
+        ops, key=lambda op: (op.literal, op.quoted, op.plain)
+    ):
         neighbours = [next(places) for _ in group]
         if plain and not quoted:
             yield literal, len(neighbours), False, ()
         else:
-            yield from ((literal, 1, quoted, () if plain else ops[place:]) for place in neighbours)
+            yield from (
+                (literal, 1, quoted, () if plain else ops[place:])
+                for place in neighbours
+            )
 
 
 def _split_at(text: bytes, end: int, literal: bytes) -> list[bytes]:
@@ -89,7 +115,9 @@ def _picker(layout: Layout) -> Callable[[list[bytes]], Texts]:
     """From the texts of all ops, an empty one before them, to those that are needed."""
     places = {op.field: place for place, op in enumerate(layout.ops, start=1)}
     if "request" in layout.fields:
-        whole: Callable[[list[bytes]], Texts] = itemgetter(*(places.get(name, 0) for name in _WHOLE))
+        whole: Callable[[list[bytes]], Texts] = itemgetter(
+            *(places.get(name, 0) for name in _WHOLE)
+        )
         return whole
     halved = itemgetter(*(places.get(name, 0) for name in _HALVED))
 
@@ -118,7 +146,11 @@ def _json(layout: Layout) -> Extract:
         request = _first(found, requests)
         if request is None and (uri := _first(found, uris)) is not None:
             request = _request(_first(found, methods) or b"", uri)
-        time, status, sent = _first(found, times), _first(found, statuses), _first(found, sizes)
+        time, status, sent = (
+            _first(found, times),
+            _first(found, statuses),
+            _first(found, sizes),
+        )
         if time is None or request is None or status is None:
             return None
         return _first(found, vhosts) or b"", time, request, status, sent or b""
@@ -154,8 +186,12 @@ def _w3c(layout: Layout) -> Extract:
     return extract
 
 
-def _columns(directive: bytes, layout: Layout) -> tuple[int, Callable[[list[bytes]], tuple[bytes, ...]]]:
-    """How many columns there are, -1 when they do not say enough, and what picks the fields from their texts."""
+def _columns(
+    directive: bytes, layout: Layout
+) -> tuple[int, Callable[[list[bytes]], tuple[bytes, ...]]]:
+    """How many columns there are, -1 when they do not say enough, and what picks the fields from
+    their texts.
+    """
     places = columns(directive, layout.keys)
     enough = all(field in places for field in ("date", "time", "uri", "status"))
     # A column that is not there is the empty text behind the last one.
@@ -166,14 +202,17 @@ def _columns(directive: bytes, layout: Layout) -> tuple[int, Callable[[list[byte
 def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:
     """The texts of the columns.
 
-    Where there are as many separators as there should be, none of them is in quotes, whatever a visitor wrote. Else a
-    text that begins with a quotation mark ends with one, or has no end.
+    Where there are as many separators as there should be, none of them is in quotes, whatever a
+    visitor wrote. Else a text that begins with a quotation mark ends with one, or has no end.
     """
     plain = line.split(separator)
     if b'"' not in line:
         return plain
     if len(plain) == count:
-        return [text[1:-1] if len(text) > 1 and text[:1] == text[-1:] == b'"' else text for text in plain]
+        return [
+            text[1:-1] if len(text) > 1 and text[:1] == text[-1:] == b'"' else text
+            for text in plain
+        ]
     cells: list[bytes] = []
     at = 0
     while True:
@@ -182,7 +221,9 @@ def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:
         end = line.find(mark + separator, at)
         if end < 0:
             text = line[at:]
-            return [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
+            return (
+                [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
+            )
         cells.append(line[at:end])
         at = end + len(mark + separator)
 
@@ -208,7 +249,13 @@ def _without_sizes(extract: Extract) -> Extract:
         if texts is None or texts is HEADING:
             return texts
         vhost, time, request, status, _ = texts
-        return vhost, time, request, status, b"1" if status == b"200" and not request.startswith(b"HEAD ") else b"0"
+        return (
+            vhost,
+            time,
+            request,
+            status,
+            b"1" if status == b"200" and not request.startswith(b"HEAD ") else b"0",
+        )
 
     return unsized
 
@@ -221,7 +268,9 @@ def _with_short_hosts(extract: Extract, stops: bytes) -> Extract:
         if texts is None:
             return None
         vhost, time, request, status, sent = texts
-        end = min((at for stop in stops if (at := vhost.find(stop)) >= 0), default=len(vhost))
+        end = min(
+            (at for stop in stops if (at := vhost.find(stop)) >= 0), default=len(vhost)
+        )
         return vhost[:end], time, request, status, sent
 
     return stopped
@@ -246,4 +295,8 @@ def _host(request: bytes) -> bytes:
     if not found or scheme not in (b"http", b"https"):
         return b""
     rest = url[len(scheme) + 3 :]
-    return rest[: min((at for mark in b"/?# " if (at := rest.find(mark)) >= 0), default=len(rest))]
+    return rest[
+        : min(
+            (at for mark in b"/?# " if (at := rest.find(mark)) >= 0), default=len(rest)
+        )
+    ]

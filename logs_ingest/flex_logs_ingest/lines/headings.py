@@ -13,12 +13,16 @@ _HEADING = re.compile(rb"(?:^|(?<=\n))\0*#fields:[^\n]*\n", re.IGNORECASE)
 
 
 def at_headings(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """From the beginning of a line on. The last line of a chunk waits for the next one where it may name columns."""
+    """From the beginning of a line on. The last line of a chunk waits for the next one where it may
+    name columns.
+    """
     left, begins_line = b"", True
     for chunk in chunks:
         text = left + chunk
         last = text.rfind(b"\n") + 1
-        may_name = text[last:].lstrip(b"\0")[:1] in (b"", b"#") and (last > 0 or begins_line)
+        may_name = text[last:].lstrip(b"\0")[:1] in (b"", b"#") and (
+            last > 0 or begins_line
+        )
         end = last if may_name and len(text) - last <= _LONGEST else len(text)
         at = 0
         for match in _HEADING.finditer(text, 0 if begins_line else 1, end):

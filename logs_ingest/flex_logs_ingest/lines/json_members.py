@@ -16,23 +16,40 @@ _BARE = rb'([^]\[{},"\t\r ][^]},"\t\r ]*+)'
 _NEXT = re.compile(rb"[ \t\r]*+([,}])[ \t\r]*+")
 _BEGIN = re.compile(rb"[ \t\r]*+\{[ \t\r]*+")
 _MEMBER = re.compile(
-    _STRING + rb"[ \t\r]*+:[ \t\r]*+(?:(?:" + _STRING + rb"|" + _BARE + rb")" + _NEXT.pattern + rb")?+", re.DOTALL
+    _STRING
+    + rb"[ \t\r]*+:[ \t\r]*+(?:(?:"
+    + _STRING
+    + rb"|"
+    + _BARE
+    + rb")"
+    + _NEXT.pattern
+    + rb")?+",
+    re.DOTALL,
 )
 _NO_TEXT = (b"null", b"true", b"false")
 
 
-def members(line: bytes, wanted: Set[bytes], parents: Set[bytes]) -> dict[bytes, bytes] | None:
-    """The wanted members of the object that the line is, as they stand there; of equal keys the last one.
+def members(
+    line: bytes, wanted: Set[bytes], parents: Set[bytes]
+) -> dict[bytes, bytes] | None:
+    """The wanted members of the object that the line is, as they stand there; of equal keys the
+    last one.
 
-    Strings lose their quotation marks and keep their escapes; null, true, false, objects and arrays are left out.
-    `a.b` is also the member b of the object a, which is one of the `parents`. None when the line is no object.
+    Strings lose their quotation marks and keep their escapes; null, true, false, objects and arrays
+    are left out. `a.b` is also the member b of the object a, which is one of the `parents`. None
+    when the line is no object.
     """
     found: dict[bytes, bytes] = {}
     return None if _object(line, 0, b"", wanted, parents, found) < 0 else found
 
 
 def _object(
-    line: bytes, at: int, prefix: bytes, wanted: Set[bytes], parents: Set[bytes], found: dict[bytes, bytes]
+    line: bytes,
+    at: int,
+    prefix: bytes,
+    wanted: Set[bytes],
+    parents: Set[bytes],
+    found: dict[bytes, bytes],
 ) -> int:
     """Where the object that begins at `at` has ended; -1 when none does."""
     begin = _BEGIN.match(line, at)
@@ -49,7 +66,11 @@ def _object(
         at = member.end()
         if mark is None:
             inside = not prefix and key in parents and line[at : at + 1] == b"{"
-            end = _object(line, at, key + b".", wanted, parents, found) if inside else _end_of_nested(line, at)
+            end = (
+                _object(line, at, key + b".", wanted, parents, found)
+                if inside
+                else _end_of_nested(line, at)
+            )
             behind = _NEXT.match(line, end) if end >= 0 else None
             if behind is None:
                 return -1
@@ -63,7 +84,9 @@ def _object(
 
 
 def _end_of_nested(line: bytes, at: int) -> int:
-    """Where the object or array that begins at `at` has ended, or the line; brackets of either kind count alike."""
+    """Where the object or array that begins at `at` has ended, or the line; brackets of either kind
+    count alike.
+    """
     depth = 0
     while at < len(line):
         byte = line[at : at + 1]

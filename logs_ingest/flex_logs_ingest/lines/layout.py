@@ -1,10 +1,12 @@
 r"""Where the fields of a log line stand: a log format as data.
 
-A Layout is what both scan engines interpret; directive.py makes one of what stands in a server's configuration.
-What the text of a field means (times, targets, sites) is not decided here: see line.py.
+A Layout is what both scan engines interpret; directive.py makes one of what stands in a server's
+configuration. What the text of a field means (times, targets, sites) is not decided here: see
+line.py.
 
-A field ends where the literal text after it begins, so a user name may hold a space: what follows it is ` [`.
-In quotes, a quotation mark after a backslash does not count. What stands behind the last needed field is not looked at.
+A field ends where the literal text after it begins, so a user name may hold a space: what follows
+it is ` [`. In quotes, a quotation mark after a backslash does not count. What stands behind the
+last needed field is not looked at.
 """
 
 from __future__ import annotations
@@ -18,18 +20,20 @@ from flex.errors import BadInput
 
 Field = Literal["vhost", "time", "request", "status", "bytes", "method", "uri", "date"]
 FIELDS: tuple[Field, ...] = get_args(Field)
-# What the text of a field looks like: nothing in particular, no blank in it, digits with one point at most, ...
+# What the text of a field looks like: nothing in particular, no blank in it, digits with one point
+# at most, ...
 Fit = Literal["", "word", "number", "status", "method", "version", "time"]
 HEADING_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One field and the literal behind it; a field of no interest is None. In quotes, the literal begins with one.
+    """One field and the literal behind it; a field of no interest is None. In quotes, the literal
+    begins with one.
 
-    A text that can hold its literal ends at another than the first: behind the `width` that it has at least; behind a
-    comma or a colon that parts what is `listed`; where the texts of so many ops `ahead` look as each of them `fits`.
-    Without a literal, the text ends where a path begins.
+    A text that can hold its literal ends at another than the first: behind the `width` that it has
+    at least; behind a comma or a colon that parts what is `listed`; where the texts of so many ops
+    `ahead` look as each of them `fits`. Without a literal, the text ends where a path begins.
     """
 
     field: Field | None
@@ -57,10 +61,11 @@ class Layout:
       log's first. A date and a time of day in UTC make the time.
     - records: binary ones, which records.py writes as lines of these fields.
 
-    With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends at the first of the
-    bytes `stops`. A time is `moved` as stamps.py says. `shape` is what lines look like that another layout fits as
-    well; only the search for a log's format asks for it. Where no line says how many bytes were sent, the layout is
-    `unsized`: each full answer counts as one byte, for documents.py to multiply.
+    With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends
+    at the first of the bytes `stops`. A time is `moved` as stamps.py says. `shape` is what lines
+    look like that another layout fits as well; only the search for a log's format asks for it.
+    Where no line says how many bytes were sent, the layout is `unsized`: each full answer counts as
+    one byte, for documents.py to multiply.
     """
 
     kind: Literal["fields", "json", "w3c", "records"]
@@ -85,8 +90,12 @@ class Layout:
         return tuple(name for name, _ in self.keys)
 
     def check(self, source: str, *needed: Field) -> Layout:
-        """The same layout, or BadInput when a line of it would not say what must be known, or is needed beside that."""
-        missing = [name for name in ("time", "status", *needed) if name not in self.fields]
+        """The same layout, or BadInput when a line of it would not say what must be known, or is
+        needed beside that.
+        """
+        missing = [
+            name for name in ("time", "status", *needed) if name not in self.fields
+        ]
         if not self.fields & {"request", "uri"}:
             missing.append("request")
         if missing:
@@ -98,17 +107,31 @@ class Layout:
 
 
 def from_keys(keys: Mapping[Field, Sequence[str]]) -> Layout:
-    """The layout of lines that are JSON objects; of several keys that a line has for a field, the first one counts."""
-    return Layout("json", keys=_spellings(keys)).check(f"the JSON keys {dict(keys)}", "bytes")
+    """The layout of lines that are JSON objects; of several keys that a line has for a field, the
+    first one counts.
+    """
+    return Layout("json", keys=_spellings(keys)).check(
+        f"the JSON keys {dict(keys)}", "bytes"
+    )
 
 
 def from_columns(keys: Mapping[Field, Sequence[str]]) -> Layout:
-    """The layout of lines whose columns the log itself names; of several that it has for a field, the first counts."""
-    return Layout("w3c", keys=_spellings(keys)).check(f"the columns {dict(keys)}", "bytes")
+    """The layout of lines whose columns the log itself names; of several that it has for a field,
+    the first counts.
+    """
+    return Layout("w3c", keys=_spellings(keys)).check(
+        f"the columns {dict(keys)}", "bytes"
+    )
 
 
-def _spellings(keys: Mapping[Field, Sequence[str]]) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
-    return tuple((name, tuple(key.encode() for key in keys[name])) for name in FIELDS if keys.get(name))
+def _spellings(
+    keys: Mapping[Field, Sequence[str]],
+) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
+    return tuple(
+        (name, tuple(key.encode() for key in keys[name]))
+        for name in FIELDS
+        if keys.get(name)
+    )
 
 
 def is_directive(line: bytes) -> bool:
@@ -117,14 +140,25 @@ def is_directive(line: bytes) -> bool:
 
 
 def names(directive: bytes) -> list[bytes]:
-    """The columns that a `#Fields:` line names, in lower case. What stands behind its first 4 KiB is not looked at."""
-    return [name for name in directive[8:HEADING_LIMIT].replace(b"\t", b" ").lower().split(b" ") if name]
+    """The columns that a `#Fields:` line names, in lower case. What stands behind its first 4 KiB
+    is not looked at.
+    """
+    return [
+        name
+        for name in directive[8:HEADING_LIMIT].replace(b"\t", b" ").lower().split(b" ")
+        if name
+    ]
 
 
-def columns(directive: bytes, keys: Sequence[tuple[Field, Sequence[bytes]]]) -> dict[Field, int]:
+def columns(
+    directive: bytes, keys: Sequence[tuple[Field, Sequence[bytes]]]
+) -> dict[Field, int]:
     """The number of the column of each field that a `#Fields:` line names."""
     named = names(directive)
-    found = {field: next((named.index(key) for key in spellings if key in named), -1) for field, spellings in keys}
+    found = {
+        field: next((named.index(key) for key in spellings if key in named), -1)
+        for field, spellings in keys
+    }
     return {field: number for field, number in found.items() if number >= 0}
 
 
@@ -133,6 +167,7 @@ def unusable(source: str, why: str) -> BadInput:
         f"a log format from {source}",
         why,
         kept="nothing was read",
-        advice="log at least the time (%t, $time_local), the request (%r, $request), the status (%>s, $status) and the "
+        advice="log at least the time (%t, $time_local), the request (%r, $request), "
+        "the status (%>s, $status) and the "
         "bytes sent (%O or %b, $bytes_sent); a document_root can stand for the bytes",
     )

@@ -11,7 +11,8 @@ from flex_logs_ingest.lines.field_values import METHOD
 from flex_logs_ingest.lines.layout import Fit, Op
 from flex_logs_ingest.lines.quoted import closing
 
-# A line that holds the literal more often in one text is not looked through: it could take for ever.
+# A line that holds the literal more often in one text is not looked through: it could take for
+# ever.
 TRIES = 256
 _BEFORE_PATH = b'/*? "|,;\t'
 
@@ -23,7 +24,9 @@ def end_of(ops: Sequence[Op], line: bytes, at: int) -> int:
     if not op.ahead and not op.listed:
         return end
     for _ in range(TRIES):
-        if end < 0 or (not (op.listed and _within_list(line, end)) and _goes_on(ops, line, end)):
+        if end < 0 or (
+            not (op.listed and _within_list(line, end)) and _goes_on(ops, line, end)
+        ):
             return end
         end = line.find(op.literal, end + 1)
     return -1
@@ -34,11 +37,16 @@ def _plain_end(op: Op, line: bytes, at: int) -> int:
         return closing(line, op.literal, at)
     if op.literal:
         return line.find(op.literal, at + op.width)
-    return next((place for place in range(at, len(line)) if line[place] in _BEFORE_PATH), len(line))
+    return next(
+        (place for place in range(at, len(line)) if line[place] in _BEFORE_PATH),
+        len(line),
+    )
 
 
 def _within_list(line: bytes, end: int) -> bool:
-    """Addresses are parted by a comma and a blank, and by a colon between blanks where a request went on elsewhere."""
+    """Addresses are parted by a comma and a blank, and by a colon between blanks where a request
+    went on elsewhere.
+    """
     return line[:end].endswith((b",", b" :")) or line.startswith(b": ", end + 1)
 
 

@@ -1,7 +1,9 @@
-"""How a server was told to write its times, as data: which byte of such a time stands where in one that line.py reads.
+"""How a server was told to write its times, as data: which byte of such a time stands where in one
+that line.py reads.
 
-In goes the format of Apache's `%{format}t`, strftime's or one of Apache's own, out comes a Stamp, or None for a format
-that is not understood. Each is tried on a time that is known: one that does not lead back to it lacks the year, say.
+In goes the format of Apache's `%{format}t`, strftime's or one of Apache's own, out comes a Stamp,
+or None for a format that is not understood. Each is tried on a time that is known: one that does
+not lead back to it lacks the year, say.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from flex_logs_ingest.lines.field_values import seconds
 
 _KNOWN = 1_388_002_658
 _ZONE = 5400
-# What each code stands for at that time. Names of zones and of days in full have no width of their own.
+# What each code stands for at that time. Names of zones and of days in full have no width of their
+# own.
 _PIECES = {
     "C": "20",
     "y": "13",
@@ -57,8 +60,9 @@ _SINCE_1970 = {"s", "msec", "usec"}
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """`sample` is a time in the format. `moved` are the bytes of the same time as line.py reads it: the place of each
-    in the sample, or the byte itself, less than 0. It is empty where line.py reads the sample.
+    """`sample` is a time in the format. `moved` are the bytes of the same time as line.py reads it:
+    the place of each in the sample, or the byte itself, less than 0. It is empty where line.py
+    reads the sample.
     """
 
     sample: str
@@ -74,7 +78,10 @@ def stamp_of(format_: str) -> Stamp | None:
             places.setdefault(code, len(sample))
         sample += _PIECES[code] if code else literal
     ways = ((), *(_byte_moves(read, places) for read in _READ))
-    return next((Stamp(sample, moved) for moved in ways if _leads_back(sample, places, moved)), None)
+    return next(
+        (Stamp(sample, moved) for moved in ways if _leads_back(sample, places, moved)),
+        None,
+    )
 
 
 def says(format_: str) -> frozenset[str]:
@@ -83,7 +90,9 @@ def says(format_: str) -> frozenset[str]:
 
 
 def of_apache(format_: str) -> str:
-    """What stands in the braces of `%{...}t`, as one of strftime's formats; Apache's own become `%<msec_frac>`."""
+    """What stands in the braces of `%{...}t`, as one of strftime's formats; Apache's own become
+    `%<msec_frac>`.
+    """
     plain = format_.removeprefix("begin:").removeprefix("end:")
     return f"%<{plain}>" if plain in _OWN else plain
 

@@ -1,8 +1,8 @@
 """What most lines of most logs are, found in a whole block of them by one regular expression.
 
-In go layouts, out come expressions: a time of Apache's, a request in quotes for a plain path, a status and a number of
-bytes, one behind the other. Of any other line nothing is said here: extract.py and line.py read it, and of these lines
-they would say the same.
+In go layouts, out come expressions: a time of Apache's, a request in quotes for a plain path, a
+status and a number of bytes, one behind the other. Of any other line nothing is said here:
+extract.py and line.py read it, and of these lines they would say the same.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 
 from flex_logs_ingest.lines.layout import Layout, Op
 
-# Vhost, date and hour, minute and second, zone, method, target, status, bytes; all of them empty in other lines, and
-# bytes where a `-` stands for none.
+# Vhost, date and hour, minute and second, zone, method, target, status, bytes; all of them empty in
+# other lines, and bytes where a `-` stands for none.
 Fields = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
 
 _TIME = rb"(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d)(:[0-5]\d:[0-5]\d)( [+-]\d{4})"
@@ -24,16 +24,27 @@ _APART = re.compile(rb"[^0-9A-Za-z/:+.,\\ -]")
 
 
 def usual(layout: Layout) -> re.Pattern[bytes] | None:
-    """For lines with their ends, one behind the other: `findall` gives the Fields of each. None where no line of the
-    layout can be such a one.
+    """For lines with their ends, one behind the other: `findall` gives the Fields of each. None
+    where no line of the layout can be such a one.
     """
-    if layout.unsized or layout.url_site or layout.stops or layout.moved or not _are_usual(layout.ops):
+    if (
+        layout.unsized
+        or layout.url_site
+        or layout.stops
+        or layout.moved
+        or not _are_usual(layout.ops)
+    ):
         return None
     *before, time, request, status, sent = layout.ops
     start = re.escape(layout.start) + b"".join(map(_field, before))
     has_vhost = any(op.field == "vhost" for op in before)
     parts = (_TIME, _end(time), _ASKED, _end(request), _STATUS, _end(status), _BYTES)
-    line = (b"" if has_vhost else b"()") + start + b"".join(parts) + rb"(?:%s[^\n]*|\r*)\n" % _end(sent)
+    line = (
+        (b"" if has_vhost else b"()")
+        + start
+        + b"".join(parts)
+        + rb"(?:%s[^\n]*|\r*)\n" % _end(sent)
+    )
     return re.compile(line + rb"|[^\n]*\n")
 
 

@@ -1,7 +1,8 @@
-"""Which lines are of a layout: what the search for a log's format asks of each layout that it knows.
+"""Which lines are of a layout: what the search for a log's format asks of each layout that it
+knows.
 
-In go a layout and the first lines of a log, out come the numbers of the lines that are of it. Nothing is counted, and
-which format the log is in is decided in formats.
+In go a layout and the first lines of a log, out come the numbers of the lines that are of it.
+Nothing is counted, and which format the log is in is decided in formats.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from flex_logs_ingest.lines.layout import Layout
 def reference_fitting(layout: Layout, lines: Sequence[bytes]) -> list[int]:
     extract = extractor(layout)
     found = ((i, line, extract(line)) for i, line in enumerate(lines))
-    return [i for i, line, texts in found if texts is not None and texts is not HEADING and _says_all(texts, line)]
+    return [
+        i
+        for i, line, texts in found
+        if texts is not None and texts is not HEADING and _says_all(texts, line)
+    ]
 
 
 def _says_all(texts: Texts, line: bytes) -> bool:
     vhost, time, _, status, sent = texts
     if vhost and line.startswith(vhost + b" - "):
-        # What stands before the empty identity is a client, and behind it a user whose name holds a space.
+        # What stands before the empty identity is a client, and behind it a user whose name holds a
+        # space.
         return False
     return seconds(time) is not None and number(sent) is not None and status in STATUSES
 
@@ -32,7 +38,9 @@ _fitting = engine.pick("fitting", reference_fitting)
 
 
 class Fit:
-    """How many of the lines are of a layout. The layout's shape is looked for as late as can be, for it takes long."""
+    """How many of the lines are of a layout. The layout's shape is looked for as late as can be,
+    for it takes long.
+    """
 
     def __init__(self, layout: Layout, lines: Sequence[bytes]) -> None:
         self._shape = layout.shape
@@ -55,7 +63,9 @@ class Fit:
     def count(self) -> int:
         if self._shape is not None:
             lines = self._lines
-            self._numbers = [number for number in self._numbers if self._shape.search(lines[number])]
+            self._numbers = [
+                number for number in self._numbers if self._shape.search(lines[number])
+            ]
             self._shape = None
         return len(self._numbers)
 

@@ -1,8 +1,10 @@
-"""Parcels that arrived at the controller, taken into its store: each once, checked whole, or refused with a reason.
+"""Parcels that arrived at the controller, taken into its store: each once, checked whole, or
+refused with a reason.
 
-In go paths of parcels, the store's Segments, the directory of counts and the sources that are allowed to send; out
-comes an Arrival for each. Nothing of a parcel is used before all of it was looked at, and its counts are written anew
-by partials.py: what anybody sent never stands where the controller's own files stand.
+In go paths of parcels, the store's Segments, the directory of counts and the sources that are
+allowed to send; out comes an Arrival for each. Nothing of a parcel is used before all of it was
+looked at, and its counts are written anew by partials.py: what anybody sent never stands where the
+controller's own files stand.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels.parcel_check import ROOM, check_names, counts_of
 from flex_logs_ingest.parcels.parcel_files import ENDING
 
-# The line that a parcel begins with, and all of it, are no longer than this: what is in it takes less packed than not.
+# The line that a parcel begins with, and all of it, are no longer than this: what is in it takes
+# less packed than not.
 LONGEST_LINE = 2**20
 LARGEST = ROOM
 # What is said of a refused one fits into a line or two, whatever is in it.
@@ -34,7 +37,9 @@ _LONGEST_NOTE = 400
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What became of one parcel. `known` ones were taken before or are counted already. Refused ones say no segment."""
+    """What became of one parcel. `known` ones were taken before or are counted already. Refused
+    ones say no segment.
+    """
 
     path: str
     outcome: Literal["taken", "known", "refused"]
@@ -69,17 +74,20 @@ def take(
 ) -> tuple[Arrival, ...]:
     """Take the parcels at these paths, or in the directories at them; `allowed` are (source, node).
 
-    Of those whose counts are known, only the first line is looked at, unless they are to be checked as well: a copy
-    that is damaged is refused then.
+    Of those whose counts are known, only the first line is looked at, unless they are to be checked
+    as well: a copy that is damaged is refused then.
 
-    Raises BadInput for a path that is not there, Busy while another run reads into the directory, NotWritten when it
-    takes no more; what was taken until then stays taken.
+    Raises BadInput for a path that is not there, Busy while another run reads into the directory,
+    NotWritten when it takes no more; what was taken until then stays taken.
     """
     found = [parcel for path in paths for parcel in _parcels(path)]
     with partials.hold_directory(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
         partials.clear(directory, files_of_days.files_left(segments, 0, LAST_DAY))
-        return tuple(_take(path, segments, directory, allowed, known, known_too) for path in found)
+        return tuple(
+            _take(path, segments, directory, allowed, known, known_too)
+            for path in found
+        )
 
 
 def _parcels(path: Path) -> Iterator[Path]:
@@ -91,7 +99,11 @@ def _parcels(path: Path) -> Iterator[Path]:
             advice="name parcels, or the directory they arrive in",
         )
     if path.is_dir():
-        yield from sorted(inside for inside in path.rglob(f"*{ENDING}") if not inside.name.startswith("."))
+        yield from sorted(
+            inside
+            for inside in path.rglob(f"*{ENDING}")
+            if not inside.name.startswith(".")
+        )
     else:
         yield path
 
@@ -116,8 +128,16 @@ def _take(
             if is_new:
                 counts = counts_of(segment, contents)
                 check_names(counts, found.names)
-                partials.write(directory, segment.id, counts, strangers=dict(found.strangers), others=found.names)
-                taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
+                partials.write(
+                    directory,
+                    segment.id,
+                    counts,
+                    strangers=dict(found.strangers),
+                    others=found.names,
+                )
+                taken = segments.adopt(
+                    segment, found.reading.stream, found.reading.replaces
+                )
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)
     except (OSError, Unsound) as error:
@@ -131,7 +151,11 @@ def _open(path: Path) -> BinaryIO:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
         os.close(descriptor)
-        raise Unsound("it is not a regular file" if not stat.S_ISREG(status.st_mode) else "it is too large")
+        raise Unsound(
+            "it is not a regular file"
+            if not stat.S_ISREG(status.st_mode)
+            else "it is too large"
+        )
     return os.fdopen(descriptor, "rb")
 
 
@@ -142,9 +166,13 @@ def _first_line(file: BinaryIO) -> bytes:
     return line
 
 
-def _refuse_strangers(source: str, node: str, allowed: Collection[tuple[str, str]]) -> None:
+def _refuse_strangers(
+    source: str, node: str, allowed: Collection[tuple[str, str]]
+) -> None:
     if (source, node) not in allowed:
-        raise Unsound(f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings")
+        raise Unsound(
+            f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings"
+        )
 
 
 def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
@@ -152,7 +180,10 @@ def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
     if sum(size for size, _ in found.files) != left:
         raise Unsound("it is cut, or has more in it than it says")
     contents = tuple(file.read(size) for size, _ in found.files)
-    whole = all(len(content) == size for content, (size, _) in zip(contents, found.files, strict=True))
+    whole = all(
+        len(content) == size
+        for content, (size, _) in zip(contents, found.files, strict=True)
+    )
     if not whole or file.read(1):
         raise Unsound("it is cut, or has more in it than it says")
     for content, (_, checksum) in zip(contents, found.files, strict=True):

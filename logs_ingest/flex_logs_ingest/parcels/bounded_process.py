@@ -1,8 +1,8 @@
 """Looking at what somebody else made, where it can take only so much memory and time.
 
-In goes a function that looks, out comes why it did not end well, "" where it did. It runs in a process of its own, with
-limits that the system keeps: whatever a few bytes unfold to, and whatever a reader of them does wrong, ends there.
-Nothing but that sentence comes back.
+In goes a function that looks, out comes why it did not end well, "" where it did. It runs in a
+process of its own, with limits that the system keeps: whatever a few bytes unfold to, and whatever
+a reader of them does wrong, ends there. Nothing but that sentence comes back.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ _LONGEST = 400
 
 
 def why_not(look: Callable[[], str], room: int, seconds: int) -> str:
-    """What `look` says of it, in so many bytes beside those that this process has, and seconds of a processor."""
+    """What `look` says of it, in so many bytes beside those that this process has, and seconds of a
+    processor.
+    """
     to_read, to_write = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of forks beside threads; the child starts none, and waits for no lock of theirs.
+        # Python warns of forks beside threads; the child starts none, and waits for no lock of
+        # theirs.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:

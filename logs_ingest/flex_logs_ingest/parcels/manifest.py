@@ -1,7 +1,7 @@
 """The first line of a parcel, read as if an enemy had written it.
 
-In goes the line, out come plain values; Unsound says what is wrong. Whether the counts are those it speaks of is not
-looked at here.
+In goes the line, out come plain values; Unsound says what is wrong. Whether the counts are those it
+speaks of is not looked at here.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class Unsound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`files` are length and checksum of each of KINDS; `strangers` names that are no sites, with their requests.
-    `names` are what came to sites by other names of theirs; None where nobody counted that.
+    """`files` are length and checksum of each of KINDS; `strangers` names that are no sites, with
+    their requests. `names` are what came to sites by other names of theirs; None where nobody
+    counted that.
     """
 
     reading: Reading
@@ -55,28 +56,46 @@ def manifest(line: bytes) -> Manifest:
         raise Unsound("it does not begin with a line of JSON") from error
     if _object(found, "parcel").get("parcel") != VERSION:
         raise Unsound(f"it is no parcel of version {VERSION}")
-    segment, stream = _segment(_member(found, "segment")), _stream(_member(found, "stream"))
-    replaces = None if found.get("replaces") is None else _stream(_member(found, "replaces"))
+    segment, stream = (
+        _segment(_member(found, "segment")),
+        _stream(_member(found, "stream")),
+    )
+    replaces = (
+        None if found.get("replaces") is None else _stream(_member(found, "replaces"))
+    )
     _agree(segment, stream, replaces)
     segment = replace(segment, begins=place(replaces), ends=place(stream))
     files = _member(found, "files")
     sums = tuple(_file(files, kind) for kind in KINDS)
     names = None if found.get("names") is None else _many(found, "names", _other)
-    return Manifest(Reading(segment, stream, replaces), sums, _many(found, "strangers", _stranger)[:KEPT], names)
+    return Manifest(
+        Reading(segment, stream, replaces),
+        sums,
+        _many(found, "strangers", _stranger)[:KEPT],
+        names,
+    )
 
 
 def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
     """The name of a reading is made of what was read, so nobody can give one reading another's."""
     begin = Start(replaces)
-    # Where the names of files say their sites, the logs of each site are told apart from the others.
-    of_source = stream.source == segment.source or stream.source.startswith(f"{segment.source}:")
+    # Where the names of files say their sites, the logs of each site are told apart from the
+    # others.
+    of_source = stream.source == segment.source or stream.source.startswith(
+        f"{segment.source}:"
+    )
     if not of_source or (replaces and replaces.source != stream.source):
         raise Unsound("it names several sources")
-    if (begin.offset, stream.offset) != (segment.first_byte, segment.last_byte) or begin.offset >= stream.offset:
+    if (begin.offset, stream.offset) != (
+        segment.first_byte,
+        segment.last_byte,
+    ) or begin.offset >= stream.offset:
         raise Unsound("what was read is not where the log was read to")
     if segment.id != segment_id(begin, stream, copy=bool(segment.copy_of)):
         raise Unsound("its id is not that of what was read")
-    if segment.copy_of and (segment.hours or any(number for _, number in segment.lines)):
+    if segment.copy_of and (
+        segment.hours or any(number for _, number in segment.lines)
+    ):
         raise Unsound("it is a copy of another reading, and counts all the same")
     if segment.first_time > segment.last_time or segment.first_day > segment.last_day:
         raise Unsound("its times run backwards")
@@ -103,7 +122,9 @@ def _segment(found: Mapping[str, object]) -> Segment:
         hours=_many(found, "hours", _hour),
         read_at=_number(found, "read_at", LAST_TIME),
         after=_text(found, "after", _ID) if found.get("after") else "",
-        signature=_text(found, "signature", _SIGNATURE) if found.get("signature") else "",
+        signature=_text(found, "signature", _SIGNATURE)
+        if found.get("signature")
+        else "",
         opening=_text(found, "opening", _ID) if found.get("opening") else "",
         copy_of=_text(found, "copy_of", _ID) if found.get("copy_of") else "",
     )
@@ -128,7 +149,9 @@ def _file(files: Mapping[str, object], kind: str) -> tuple[int, str]:
     return _int(size), checksum
 
 
-def _counts(found: Mapping[str, object], name: str, known: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+def _counts(
+    found: Mapping[str, object], name: str, known: tuple[str, ...]
+) -> tuple[tuple[str, int], ...]:
     counts = dict.fromkeys(known, 0) if known is CLASSES else {}
     for key, number in map(_pair, _list(found, name)):
         if key not in known:
@@ -137,13 +160,17 @@ def _counts(found: Mapping[str, object], name: str, known: tuple[str, ...]) -> t
     return tuple(counts.items())
 
 
-def _many(found: Mapping[str, object], name: str, make: Callable[[object], T]) -> tuple[T, ...]:
+def _many(
+    found: Mapping[str, object], name: str, make: Callable[[object], T]
+) -> tuple[T, ...]:
     return tuple(make(each) for each in _list(found, name))
 
 
 def _sample(given: object) -> BadLine:
     found = _object(given, "sample")
-    return BadLine(_number(found, "offset"), _text(found, "reason"), _text(found, "text"))
+    return BadLine(
+        _number(found, "offset"), _text(found, "reason"), _text(found, "text")
+    )
 
 
 def _stranger(given: object) -> tuple[str, int]:
@@ -187,7 +214,9 @@ def _pair(given: object) -> list[object]:
     return given
 
 
-def _text(found: Mapping[str, object], name: str, form: re.Pattern[str] | None = None) -> str:
+def _text(
+    found: Mapping[str, object], name: str, form: re.Pattern[str] | None = None
+) -> str:
     given = found.get(name)
     if (
         not isinstance(given, str)

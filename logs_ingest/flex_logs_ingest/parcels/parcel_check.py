@@ -1,8 +1,9 @@
 """The counts in a parcel, held against what it says of itself, as if an enemy had made them.
 
-In go a segment and the three Parquet files of a parcel, out come Counts that could have been counted here: sorted, of
-the right types, each sum that of the segment. Unsound says what is wrong. What cannot be told without the log is
-whether it says so; a node can only ever lie about its own traffic.
+In go a segment and the three Parquet files of a parcel, out come Counts that could have been
+counted here: sorted, of the right types, each sum that of the segment. Unsound says what is wrong.
+What cannot be told without the log is whether it says so; a node can only ever lie about its own
+traffic.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, TARGET
 from flex_logs_ingest.parcels import bounded_process
 from flex_logs_ingest.parcels.manifest import Unsound
 from flex_logs_ingest.reading.one_log import by_hour
-from flex_logs_ingest.scan.columns import LEVEL, Columns, ColumnTables, Found, Ints, OtherCount, hours_table
+from flex_logs_ingest.scan.columns import (
+    LEVEL,
+    Columns,
+    ColumnTables,
+    Found,
+    Ints,
+    OtherCount,
+    hours_table,
+)
 from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts
 
-# A reading ends when it holds 64 MiB of counts. Unpacked, as columns, none of its tables takes four times that.
+# A reading ends when it holds 64 MiB of counts. Unpacked, as columns, none of its tables takes four
+# times that.
 ROOM = 2**28
 # So many rows do not fit into 64 MiB, with 16 bytes for each.
 MOST_ROWS = 2**22
@@ -38,7 +48,8 @@ LONGEST = {"site": 255, "target": TARGET_LIMIT}
 FEW_ROWS = 1024
 # To look at a table of 4 million rows takes some seconds.
 SECONDS = 60
-# Numbers of things in a footer, and bytes of a text in it: a hundred times as many as a reading's tables have.
+# Numbers of things in a footer, and bytes of a text in it: a hundred times as many as a reading's
+# tables have.
 FOOTER = {"thrift_string_size_limit": 2**20, "thrift_container_size_limit": 2**17}
 # What is quoted of a reader's own words.
 QUOTED = 200
@@ -61,9 +72,17 @@ def counts_of(segment: Segment, files: Sequence[BinaryIO]) -> Counts:
     return counts
 
 
-def _as_found(segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, sample: pd.DataFrame, level: int) -> Found:
+def _as_found(
+    segment: Segment,
+    partial: pd.DataFrame,
+    hours: pd.DataFrame,
+    sample: pd.DataFrame,
+    level: int,
+) -> Found:
     """What the loop would have handed over."""
-    sites, numbers = np.unique(hours["site"].to_numpy(dtype=object), return_inverse=True)
+    sites, numbers = np.unique(
+        hours["site"].to_numpy(dtype=object), return_inverse=True
+    )
     names: list[str] = sites.tolist()
     number_of = {name: number for number, name in enumerate(names)}
     targets: list[str] = partial["target"].tolist()
@@ -80,7 +99,13 @@ def _as_found(segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, samp
         sample_row=_ints(sample["target"]),
         sample_level=_ints(sample["level"]),
     )
-    of_hours = numbers.astype(np.int64), names, _ints(hours["hour"]), _ints(hours["requests"]), _ints(hours["bytes"])
+    of_hours = (
+        numbers.astype(np.int64),
+        names,
+        _ints(hours["hour"]),
+        _ints(hours["requests"]),
+        _ints(hours["bytes"]),
+    )
     lines, reasons = dict(segment.lines), dict(segment.reasons)
     return Found(
         sites=names,
@@ -107,9 +132,13 @@ def _ints(column: pd.Series) -> Ints:
 
 
 def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int]:
-    """The frame, and the level that the file's metadata name. Every row stands for at least one line."""
+    """The frame, and the level that the file's metadata name. Every row stands for at least one
+    line.
+    """
     content = file.read()
-    if wrong := bounded_process.why_not(lambda: _unfit(content, schema, most), ROOM, SECONDS):
+    if wrong := bounded_process.why_not(
+        lambda: _unfit(content, schema, most), ROOM, SECONDS
+    ):
         raise Unsound(f"its {schema.name}: {wrong}")
     try:
         with pq.ParquetFile(pa.BufferReader(content), **FOOTER) as parquet:
@@ -118,20 +147,26 @@ def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int
     except BadTable as error:
         raise Unsound(f"{error!s:.{QUOTED}}") from error
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise Unsound(f"its {schema.name} cannot be read: {error!s:.{QUOTED}}") from error
+        raise Unsound(
+            f"its {schema.name} cannot be read: {error!s:.{QUOTED}}"
+        ) from error
     if not 0 <= level <= DEEPEST:
         raise Unsound(f"the level of its {schema.name} is {level!s:.{QUOTED}}")
     return frame, level
 
 
 def _unfit(content: bytes, schema: Schema, most: int) -> str:
-    """Why the table is not to be read whole; "" where it may be. A few bytes can stand for very many.
+    """Why the table is not to be read whole; "" where it may be. A few bytes can stand for very
+    many.
 
-    What a footer says of sizes is not so because it says so: rows are unfolded a few at a time, and measured.
+    What a footer says of sizes is not so because it says so: rows are unfolded a few at a time, and
+    measured.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     try:
-        with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, **FOOTER) as parquet:
+        with pq.ParquetFile(
+            pa.BufferReader(content), pre_buffer=False, **FOOTER
+        ) as parquet:
             if parquet.schema_arrow.names != list(schema.columns):
                 return f"the columns are {parquet.schema_arrow.names!r:.{QUOTED}}"
             if parquet.metadata.num_rows > min(most, MOST_ROWS):
@@ -153,7 +188,9 @@ def _too_large(batch: pa.RecordBatch, schema: Schema, room: int) -> str:
         return "they are more than a reading holds"
     for name in [name for name, kind in schema.columns.items() if kind == "str"]:
         column = batch.column(name)
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        if not (
+            pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        ):
             return f"its column {name} is {column.type!s:.{QUOTED}}"
         if (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST[name]:
             return f"a {name} of it is too long"
@@ -164,34 +201,61 @@ def _check_partial(table: pd.DataFrame, segment: Segment) -> None:
     _need(_ascending(table, ("day", "site", "target")), "its counts are not in order")
     _need(table["site"].str.fullmatch("[ -~]{1,255}").all(), "a site of it is no name")
     _need(table["target"].str.fullmatch("/[!-~]*").all(), "a target of it is none")
-    _need((table["target"].str.len() <= TARGET_LIMIT).all(), "a target of it is too long")
+    _need(
+        (table["target"].str.len() <= TARGET_LIMIT).all(), "a target of it is too long"
+    )
     _need((table["requests"] > 0).all(), "a target of it was never asked for")
     _need((table["size"] <= LARGEST).all(), "a size of it is none")
-    _need((table["last"] // 86400 == table["day"]).all(), "a last access is of another day")
-    _need((table["last"] <= segment.last_time).all(), "a last access is later than its last line")
+    _need(
+        (table["last"] // 86400 == table["day"]).all(),
+        "a last access is of another day",
+    )
+    _need(
+        (table["last"] <= segment.last_time).all(),
+        "a last access is later than its last line",
+    )
     _need(_total(table["bytes"]) <= MOST, "its bytes are more than there are")
-    _need(_total(table["requests"]) == dict(segment.lines)["counted"], "its requests are not its counted lines")
+    _need(
+        _total(table["requests"]) == dict(segment.lines)["counted"],
+        "its requests are not its counted lines",
+    )
 
 
 def _check_hours(hours: pd.DataFrame, segment: Segment) -> None:
     lines = dict(segment.lines)
     _need(_ascending(hours, ("site", "hour")), "its hours are not in order")
     _need((hours["hour"] <= LAST_TIME // 3600).all(), "an hour of it is none")
-    _need(_total(hours["bytes"]) <= MOST, "the bytes of its hours are more than there are")
+    _need(
+        _total(hours["bytes"]) <= MOST, "the bytes of its hours are more than there are"
+    )
     answers = lines["counted"] + lines["other_status"]
-    _need(_total(hours["requests"]) == answers, "the requests of its hours are not its answers")
+    _need(
+        _total(hours["requests"]) == answers,
+        "the requests of its hours are not its answers",
+    )
     if len(hours):
         days = int(hours["hour"].min()) // 24, int(hours["hour"].max()) // 24
-        _need(days == (segment.first_day, segment.last_day), "its days are not those of its hours")
+        _need(
+            days == (segment.first_day, segment.last_day),
+            "its days are not those of its hours",
+        )
 
 
 def _check_days(hours: pd.DataFrame, partial: pd.DataFrame) -> None:
     """What targets were asked for and sent on a day is part of what their site was."""
     keys = ["site", "day"]
-    whole = hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
+    whole = (
+        hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
+    )
     part = partial.groupby(keys)[["requests", "bytes"]].sum()
-    _need(part.index.isin(whole.index).all(), "a target is of a site or a day that had no answers")
-    _need((part <= whole.loc[part.index]).to_numpy().all(), "targets of it are more than their sites")
+    _need(
+        part.index.isin(whole.index).all(),
+        "a target is of a site or a day that had no answers",
+    )
+    _need(
+        (part <= whole.loc[part.index]).to_numpy().all(),
+        "targets of it are more than their sites",
+    )
 
 
 def check_names(counts: Counts, names: Sequence[OtherCount] | None) -> None:
@@ -201,23 +265,45 @@ def check_names(counts: Counts, names: Sequence[OtherCount] | None) -> None:
     table = pd.DataFrame(names, columns=["site", "name", "day", "requests", "bytes"])
     _need(_ascending(table, ("site", "name", "day")), "its names are not in order")
     _need((table["requests"] > 0).all(), "nothing came by a name of it")
-    _need(max(_total(table["requests"]), _total(table["bytes"])) <= MOST, "its names add up to more than there is")
+    _need(
+        max(_total(table["requests"]), _total(table["bytes"])) <= MOST,
+        "its names add up to more than there is",
+    )
     hours, keys = counts.hours, ["site", "day"]
-    whole = hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
+    whole = (
+        hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
+    )
     part = table.groupby(keys)[["requests", "bytes"]].sum()
-    _need(part.index.isin(whole.index).all(), "a name of it is of a site or a day that had no answers")
-    _need((part <= whole.loc[part.index]).to_numpy().all(), "more came by names of it than to their sites")
+    _need(
+        part.index.isin(whole.index).all(),
+        "a name of it is of a site or a day that had no answers",
+    )
+    _need(
+        (part <= whole.loc[part.index]).to_numpy().all(),
+        "more came by names of it than to their sites",
+    )
 
 
 def _check_sample(sample: pd.DataFrame, level: int, rows: pd.DataFrame) -> None:
     target = sample["target"].to_numpy()
     _need((target < len(rows)).all(), "an access of its sample is to no target")
-    _need(sample["level"].between(level, DEEPEST).all(), "a level of its sample is none")
+    _need(
+        sample["level"].between(level, DEEPEST).all(), "a level of its sample is none"
+    )
     day, last = rows["day"].to_numpy()[target], rows["last"].to_numpy()[target]
-    _need((sample["time"].to_numpy() // 86400 == day).all(), "an access of its sample is of another day")
-    _need((sample["time"].to_numpy() <= last).all(), "an access of its sample is later than the last")
+    _need(
+        (sample["time"].to_numpy() // 86400 == day).all(),
+        "an access of its sample is of another day",
+    )
+    _need(
+        (sample["time"].to_numpy() <= last).all(),
+        "an access of its sample is later than the last",
+    )
     times = np.bincount(target, minlength=len(rows))
-    _need((times <= rows["requests"].to_numpy()).all(), "its sample has more accesses than were counted")
+    _need(
+        (times <= rows["requests"].to_numpy()).all(),
+        "its sample has more accesses than were counted",
+    )
 
 
 def _ascending(table: pd.DataFrame, key: Sequence[str]) -> bool:
@@ -227,7 +313,9 @@ def _ascending(table: pd.DataFrame, key: Sequence[str]) -> bool:
     larger: Flags = np.zeros(len(table) - 1, dtype=bool)
     equal: Flags = ~larger
     for name in key:
-        column = table[name].to_numpy(dtype=object if table[name].dtype == "str" else None)
+        column = table[name].to_numpy(
+            dtype=object if table[name].dtype == "str" else None
+        )
         larger |= equal & (column[1:] > column[:-1])
         equal &= column[1:] == column[:-1]
     return bool(larger.all())

@@ -1,13 +1,14 @@
-"""Counts on their way from the machine with the logs to the controller: one file for each reading of a log.
+"""Counts on their way from the machine with the logs to the controller: one file for each reading
+of a log.
 
-In go a reading's segment, its stream and its files of counts, out comes a parcel, `<id>.parcel`: one line of JSON, then
-three files one after another. The line says what was read, how far, the length and checksum of each file, and which
-names that are no sites were asked for. How a parcel travels is for the operator to say; it may come twice, late, and in
-any order.
+In go a reading's segment, its stream and its files of counts, out comes a parcel, `<id>.parcel`:
+one line of JSON, then three files one after another. The line says what was read, how far, the
+length and checksum of each file, and which names that are no sites were asked for. How a parcel
+travels is for the operator to say; it may come twice, late, and in any order.
 
-The Outbox is the store of the machine with the logs, and makes a parcel of whatever is recorded in it. It keeps what a
-parcel needs beside the counts before the reading is recorded, so a run killed anywhere leaves no reading without its
-parcel, and none with two.
+The Outbox is the store of the machine with the logs, and makes a parcel of whatever is recorded in
+it. It keeps what a parcel needs beside the counts before the reading is recorded, so a run killed
+anywhere leaves no reading without its parcel, and none with two.
 """
 
 from __future__ import annotations
@@ -94,9 +95,13 @@ class Outbox:
             self._send(segment.id)
         return recorded
 
-    def record_all(self, readings: Sequence[tuple[Segment, Stream, Stream | None]]) -> frozenset[str]:
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
         """Each alone: a parcel leaves when its reading is stored, and not before."""
-        return frozenset(reading[0].id for reading in readings if not self.record(*reading))
+        return frozenset(
+            reading[0].id for reading in readings if not self.record(*reading)
+        )
 
     def _latest(self) -> str:
         """The reading whose parcel was made last; killed at the wrong moment, the one before it."""
@@ -109,7 +114,9 @@ class Outbox:
         return self._store.adopt(segment, stream, replaces)
 
     def _send_what_is_left(self) -> None:
-        """A run that was killed may have recorded a reading and not sent it, or noted one and not recorded it."""
+        """A run that was killed may have recorded a reading and not sent it, or noted one and not
+        recorded it.
+        """
         known = {segment.id for segment in self._store.segments(0, LAST_DAY)}
         for note in sorted(self._counts.glob(f"{'[0-9a-f]' * 40}{_NOTE}")):
             if note.stem in known:
@@ -156,7 +163,9 @@ class Outbox:
 
 
 def told(counts: Path, id_: str) -> dict[str, object]:
-    """What the line of a parcel says of a reading beside its sums: names that are no sites, other names of sites."""
+    """What the line of a parcel says of a reading beside its sums: names that are no sites, other
+    names of sites.
+    """
     others = other_names.fitting(other_names.read(counts, id_))
     return {"strangers": unknown_hosts.names_of(counts, id_), "names": others}
 
@@ -164,9 +173,14 @@ def told(counts: Path, id_: str) -> dict[str, object]:
 def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) -> None:
     """The parcel of a Reading, as a dictionary, and of its files by kind."""
     contents = {kind: path.read_bytes() for kind, path in files.items()}
-    sums = {kind: [len(content), hashlib.sha256(content).hexdigest()] for kind, content in contents.items()}
+    sums = {
+        kind: [len(content), hashlib.sha256(content).hexdigest()]
+        for kind, content in contents.items()
+    }
     with parcel.open("wb") as file:
-        file.write(json.dumps({"parcel": VERSION, **note, "files": sums}).encode() + b"\n")
+        file.write(
+            json.dumps({"parcel": VERSION, **note, "files": sums}).encode() + b"\n"
+        )
         for content in contents.values():
             file.write(content)
         _flush(file)
@@ -182,5 +196,6 @@ def _not_written(directory: Path, error: OSError) -> NotWritten:
         f"writing parcels to {directory}",
         error.strerror or str(error),
         kept="what was read is kept; its parcel is made by the next run",
-        advice="make room or rights there, then run again: nothing is lost and nothing is counted twice",
+        advice="make room or rights there, then run again: nothing is lost and "
+        "nothing is counted twice",
     )

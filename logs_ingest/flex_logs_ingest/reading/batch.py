@@ -1,11 +1,12 @@
 """Readings that are recorded together: small logs share one wait for the disk and one transaction.
 
-In go readings whose counts are written and not yet on disk; out comes the same as if each were recorded alone: first
-all of their files are whole and on disk, then the store hears of them. Until then they are part of what the store is
-asked here. Killed before the store has heard, none of them counts, and their logs are read again.
+In go readings whose counts are written and not yet on disk; out comes the same as if each were
+recorded alone: first all of their files are whole and on disk, then the store hears of them. Until
+then they are part of what the store is asked here. Killed before the store has heard, none of them
+counts, and their logs are read again.
 
-Every one of them could be recorded without the others. So where the store refuses one, the others are recorded alone,
-in their order, up to the one that it refuses.
+Every one of them could be recorded without the others. So where the store refuses one, the others
+are recorded alone, in their order, up to the one that it refuses.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from flex_logs_ingest.counts import partials
 READINGS = 512
 # And so many bytes of logs: what a killed run has to read again.
 _LOG_BYTES = 2**26
-# Memory that waiting readings take at most, by a guess of what each takes with its hours and samples.
+# Memory that waiting readings take at most, by a guess of what each takes with its hours and
+# samples.
 _MEMORY = 2**22
 _READING, _HOUR, _SAMPLE = 4_000, 200, 1_000
 
@@ -37,7 +39,13 @@ class Batch:
     `refused` are those that somebody else had recorded when it was their turn.
     """
 
-    def __init__(self, segments: Segments, directory: Path, known: Iterable[Segment], most: int = READINGS) -> None:
+    def __init__(
+        self,
+        segments: Segments,
+        directory: Path,
+        known: Iterable[Segment],
+        most: int = READINGS,
+    ) -> None:
         self._openings = _openings(known)
         self.refused: list[Segment] = []
         self._segments = segments
@@ -52,21 +60,32 @@ class Batch:
         self._waiting.append((segment, stream, replaces))
         self._openings |= _openings([segment])
         self._bytes += segment.last_byte - segment.first_byte
-        self._memory += _READING + _HOUR * len(segment.hours) + _SAMPLE * len(segment.samples)
-        if len(self._waiting) >= self._most or self._bytes >= _LOG_BYTES or self._memory >= _MEMORY:
+        self._memory += (
+            _READING + _HOUR * len(segment.hours) + _SAMPLE * len(segment.samples)
+        )
+        if (
+            len(self._waiting) >= self._most
+            or self._bytes >= _LOG_BYTES
+            or self._memory >= _MEMORY
+        ):
             self.settle()
 
     def settle(self) -> None:
-        """Record all that waits. Raises NotWritten, and what the store raises; what is not recorded is read again."""
+        """Record all that waits. Raises NotWritten, and what the store raises; what is not recorded
+        is read again.
+        """
         if self._failed:
             raise self._failed
         if not self._waiting:
             return
         try:
-            partials.finish(self._directory, [segment.id for segment, _, _ in self._waiting])
+            partials.finish(
+                self._directory, [segment.id for segment, _, _ in self._waiting]
+            )
             self._record()
         except BaseException as error:
-            # What was lost here may be what a later reading was held against, and a failed sync is not tried again.
+            # What was lost here may be what a later reading was held against, and a failed sync is
+            # not tried again.
             self._failed = error
             raise
         self._waiting, self._bytes, self._memory = [], 0, 0
@@ -94,7 +113,9 @@ class Batch:
     def _record(self) -> None:
         try:
             known = self._segments.record_all(self._waiting)
-            self.refused += [segment for segment, _, _ in self._waiting if segment.id in known]
+            self.refused += [
+                segment for segment, _, _ in self._waiting if segment.id in known
+            ]
         except FlexError:
             if len(self._waiting) == 1:
                 raise
@@ -108,6 +129,8 @@ def _openings(segments: Iterable[Segment]) -> set[str | int]:
     return {each.opening or each.first_time for each in segments if not each.first_byte}
 
 
-def _each_once(waiting: Iterable[Segment], stored: Iterable[Segment]) -> tuple[Segment, ...]:
+def _each_once(
+    waiting: Iterable[Segment], stored: Iterable[Segment]
+) -> tuple[Segment, ...]:
     found = {segment.id: segment for segment in (*waiting, *stored)}
     return tuple(found[id_] for id_ in sorted(found))

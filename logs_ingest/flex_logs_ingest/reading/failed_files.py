@@ -1,7 +1,8 @@
-"""Files that the last reading of their source could not use, so that they can be shown until they are mended.
+"""Files that the last reading of their source could not use, so that they can be shown until they
+are mended.
 
-In go the reports of a run, out comes a list in the directory of counts. It only informs: one that is lost or cannot be
-written is no reason to fail.
+In go the reports of a run, out comes a list in the directory of counts. It only informs: one that
+is lost or cannot be written is no reason to fail.
 """
 
 from __future__ import annotations
@@ -28,17 +29,37 @@ class Unread:
 
 def load(directory: Path) -> tuple[Unread, ...]:
     try:
-        return tuple(Unread(**fields) for fields in json.loads((directory / _NAME).read_bytes()))
+        return tuple(
+            Unread(**fields) for fields in json.loads((directory / _NAME).read_bytes())
+        )
     except (OSError, ValueError, TypeError):
         return ()
 
 
-def save(directory: Path, reports: Sequence[FileReport], whole: Collection[str]) -> None:
-    """`whole` are the sources of which every file was looked at; of others only those with a report were."""
+def save(
+    directory: Path, reports: Sequence[FileReport], whole: Collection[str]
+) -> None:
+    """`whole` are the sources of which every file was looked at; of others only those with a report
+    were.
+    """
     looked_at = {(report.source, report.path) for report in reports}
-    before = (old for old in load(directory) if old.source not in whole and (old.source, old.path) not in looked_at)
-    now = (report for report in reports if report.outcome in FAILED or report.outcome in ("copy", "rewritten"))
-    found = [*before, *(Unread(report.source, report.path, report.outcome, report.note) for report in now)]
+    before = (
+        old
+        for old in load(directory)
+        if old.source not in whole and (old.source, old.path) not in looked_at
+    )
+    now = (
+        report
+        for report in reports
+        if report.outcome in FAILED or report.outcome in ("copy", "rewritten")
+    )
+    found = [
+        *before,
+        *(
+            Unread(report.source, report.path, report.outcome, report.note)
+            for report in now
+        ),
+    ]
     unfinished = directory / f"{_NAME}.part"
     with contextlib.suppress(OSError):
         unfinished.write_text(json.dumps([asdict(one) for one in found[:_MOST]]))

@@ -1,8 +1,9 @@
-"""Packed logs that were read to their end, so that nobody unpacks them again to learn that nothing is new.
+"""Packed logs that were read to their end, so that nobody unpacks them again to learn that nothing
+is new.
 
-A file is taken for the same while device, inode, size and time of change are, and skipped only as long as the store
-holds the very stream that its reading left. So a lost, stale or foreign list costs time, never a line. Plain logs are
-not listed: looking into them costs next to nothing.
+A file is taken for the same while device, inode, size and time of change are, and skipped only as
+long as the store holds the very stream that its reading left. So a lost, stale or foreign list
+costs time, never a line. Plain logs are not listed: looking into them costs next to nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def save(directory: Path, finished: Streams) -> None:
     unfinished = directory / f"{_NAME}.part"
     # The counts are safe already: a list that cannot be written is no reason to fail.
     with contextlib.suppress(OSError):
-        unfinished.write_text(json.dumps({key: asdict(finished[key]) for key in sorted(finished)}))
+        unfinished.write_text(
+            json.dumps({key: asdict(finished[key]) for key in sorted(finished)})
+        )
         unfinished.replace(directory / _NAME)
 
 

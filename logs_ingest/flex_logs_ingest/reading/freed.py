@@ -14,8 +14,9 @@ _LARGE = 2**20
 def gives_back() -> None:
     """From now on.
 
-    Without it, glibc keeps ever larger blocks in ever more pools, one for each thread: a run takes half as much again
-    as it holds. Arrow's own pool keeps as much beside it: 30 MiB of what two logs at once had written.
+    Without it, glibc keeps ever larger blocks in ever more pools, one for each thread: a run takes
+    half as much again as it holds. Arrow's own pool keeps as much beside it: 30 MiB of what two
+    logs at once had written.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with suppress(OSError, AttributeError):

@@ -1,12 +1,14 @@
 """Which log this is, and how much of it has been counted.
 
-A log is known by what it contains: names and inodes change with every rotation, contents only grow. In go the
-first bytes of a file and the streams of its source, out comes the stream it continues, or that it is a new one, or
-that it is a cut copy of one already counted. Nothing is counted and nothing is stored here.
+A log is known by what it contains: names and inodes change with every rotation, contents only grow.
+In go the first bytes of a file and the streams of its source, out comes the stream it continues, or
+that it is a new one, or that it is a cut copy of one already counted. Nothing is counted and
+nothing is stored here.
 
-What content cannot tell: two logs of one source with the very same bytes are one log, and a cut copy of less than
-4 KiB is known as one only while the log it was taken from is there. Logs of different sites that may begin with the
-same line in the same second belong into different sources, or have names that say their site.
+What content cannot tell: two logs of one source with the very same bytes are one log, and a cut
+copy of less than 4 KiB is known as one only while the log it was taken from is there. Logs of
+different sites that may begin with the same line in the same second belong into different sources,
+or have names that say their site.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ class Start:
 
 
 class Mark:
-    """The end of the last whole line so far, or of the last whole `record`, and what finds that place again.
+    """The end of the last whole line so far, or of the last whole `record`, and what finds that
+    place again.
 
-    `open` is the end of what was fed behind it, up to 4 KiB, and `open_size` how much that is in all.
+    `open` is the end of what was fed behind it, up to 4 KiB, and `open_size` how much that is in
+    all.
     """
 
     def __init__(self, start: Start, head: bytes, record: int = 0) -> None:
@@ -84,7 +88,15 @@ class Mark:
 
     def stream(self, source: str, path: str, format_: str = "") -> Stream:
         head = self._head[: self.offset]
-        return Stream(source, digest(head), len(head), self.offset, digest(self._tail), path, format_)
+        return Stream(
+            source,
+            digest(head),
+            len(head),
+            self.offset,
+            digest(self._tail),
+            path,
+            format_,
+        )
 
 
 def digest(content: bytes) -> str:
@@ -92,7 +104,9 @@ def digest(content: bytes) -> str:
 
 
 def place(stream: Stream | None) -> str:
-    """Where it ends, as a name: that of no other place in any log. "" where there is no stream, at the beginning."""
+    """Where it ends, as a name: that of no other place in any log. "" where there is no stream, at
+    the beginning.
+    """
     if stream is None:
         return ""
     return digest(f"{stream.head} {stream.offset} {stream.tail}".encode())[:40]
@@ -108,7 +122,8 @@ def place_at(log: Log, head: bytes, offset: int) -> str:
 
 
 def segment_id(start: Start, stream: Stream, *, copy: bool = False) -> str:
-    """The same bytes of the same log always get the same name, so what a killed run wrote is written over.
+    """The same bytes of the same log always get the same name, so what a killed run wrote is
+    written over.
 
     A reading that only says that they are a `copy` has another.
     """
@@ -123,8 +138,12 @@ def segment_id(start: Start, stream: Stream, *, copy: bool = False) -> str:
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
 
 
-def start(log: Log, head: bytes, streams: Sequence[Stream], heads: Iterable[bytes]) -> Start:
-    """Where counting goes on in this log; `heads` are the first bytes of all logs of the source that are there now."""
+def start(
+    log: Log, head: bytes, streams: Sequence[Stream], heads: Iterable[bytes]
+) -> Start:
+    """Where counting goes on in this log; `heads` are the first bytes of all logs of the source
+    that are there now.
+    """
     longer = []
     for stream in alike(head, streams):
         tail = _tail_at(log, stream.offset)
@@ -134,21 +153,26 @@ def start(log: Log, head: bytes, streams: Sequence[Stream], heads: Iterable[byte
             longer.append(stream)
     if copy := ends_early(head, longer):
         return Start(copy=copy)
-    if len(head) < HEAD and any(len(other) > len(head) and other.startswith(head) for other in heads):
+    if len(head) < HEAD and any(
+        len(other) > len(head) and other.startswith(head) for other in heads
+    ):
         return Start(copy="it is the beginning of a longer log beside it")
     return Start()
 
 
 def ends_early(head: bytes, longer: Sequence[Stream]) -> str:
-    """Why a log is a cut copy that begins as these streams do, and ends before they were read to; "" when it is none.
+    """Why a log is a cut copy that begins as these streams do, and ends before they were read to;
+    "" when it is none.
 
-    A log that was truncated and began anew has other times in its first lines. One that has the same 4 KiB but ends
-    earlier is a copy still being written, or cut. Only the NULs left by a writer that did not notice the truncation
-    look alike every time.
+    A log that was truncated and began anew has other times in its first lines. One that has the
+    same 4 KiB but ends earlier is a copy still being written, or cut. Only the NULs left by a
+    writer that did not notice the truncation look alike every time.
     """
     if not longer or not head.strip(b"\0"):
         return ""
-    return f"it begins like {longer[0].path} did, and ends before what was counted there"
+    return (
+        f"it begins like {longer[0].path} did, and ends before what was counted there"
+    )
 
 
 def _tail_at(log: Log, offset: int) -> bytes | None:
@@ -164,7 +188,9 @@ def alike(head: bytes, streams: Sequence[Stream]) -> list[Stream]:
     """Streams that begin as this log does, those read farthest first."""
     sizes = {stream.head_size for stream in streams if stream.head_size <= len(head)}
     begins = {size: digest(head[:size]) for size in sizes}
-    alike = [stream for stream in streams if begins.get(stream.head_size) == stream.head]
+    alike = [
+        stream for stream in streams if begins.get(stream.head_size) == stream.head
+    ]
     return sorted(alike, key=lambda stream: (-stream.offset, stream.tail))
 
 

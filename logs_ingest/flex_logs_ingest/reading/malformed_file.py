@@ -1,7 +1,9 @@
-"""Every malformed line of a run in one file, for whoever wants to find out what is wrong with a log.
+"""Every malformed line of a run in one file, for whoever wants to find out what is wrong with a
+log.
 
-A line of the file is the log's path, the offset in it (unpacked), the reason and the text, parted by tabs; in text and
-path whatever is not printable ASCII is escaped. The file has a limit; what goes beyond is counted in its last line.
+A line of the file is the log's path, the offset in it (unpacked), the reason and the text, parted
+by tabs; in text and path whatever is not printable ASCII is escaped. The file has a limit; what
+goes beyond is counted in its last line.
 """
 
 from __future__ import annotations
@@ -31,10 +33,17 @@ class Invalid:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         try:
             if self.left_out:
-                self._file.write(f"# and {self.left_out} more, which the limit of this file leaves out\n")
+                self._file.write(
+                    f"# and {self.left_out} more, which the limit of this file leaves out\n"
+                )
             self._file.close()
         except OSError as failure:
             raise self._not_written(failure) from failure
@@ -66,4 +75,7 @@ class Invalid:
 
 
 def _escape(path: str) -> str:
-    return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in path)
+    return "".join(
+        char if " " <= char <= "~" else char.encode("unicode_escape").decode()
+        for char in path
+    )

@@ -1,8 +1,8 @@
 """One log, while it is read: from where the store says, stretch by stretch, to its last whole line.
 
-In goes a Reader and a log of its source, out comes a FileReport; on the way each stretch leaves its counts. A file is
-looked at where its streams say they ended, and one that nobody knows is held against logs that open alike
-(rewritten.py). Pipes are read by pipereading.py.
+In goes a Reader and a log of its source, out comes a FileReport; on the way each stretch leaves its
+counts. A file is looked at where its streams say they ended, and one that nobody knows is held
+against logs that open alike (rewritten.py). Pipes are read by pipereading.py.
 """
 
 from __future__ import annotations
@@ -24,9 +24,31 @@ from flex_logs_ingest.files.sources import CHUNK, Log, path_text
 from flex_logs_ingest.formats import going_on, layout_of, record_size
 from flex_logs_ingest.lines.headings import at_headings, heading_of
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.reading.identity import HEAD, Mark, Start, place, place_at, segment_id, start
-from flex_logs_ingest.reading.report import FileReport, Outcome, added_lines, added_reasons, few_samples
-from flex_logs_ingest.reading.rewritten_logs import Found, Opening, copies, copy_is_counted, edited_note, find, opening
+from flex_logs_ingest.reading.identity import (
+    HEAD,
+    Mark,
+    Start,
+    place,
+    place_at,
+    segment_id,
+    start,
+)
+from flex_logs_ingest.reading.report import (
+    FileReport,
+    Outcome,
+    added_lines,
+    added_reasons,
+    few_samples,
+)
+from flex_logs_ingest.reading.rewritten_logs import (
+    Found,
+    Opening,
+    copies,
+    copy_is_counted,
+    edited_note,
+    find,
+    opening,
+)
 from flex_logs_ingest.reading.run_state import Reader
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -41,7 +63,9 @@ MOST_HOURS = 4096
 
 
 class LogReading(ABC):
-    """What files and pipes have in common: counting a stretch, recording it, saying what became of it."""
+    """What files and pipes have in common: counting a stretch, recording it, saying what became of
+    it.
+    """
 
     # Set by `_prepare`, before anything is counted.
     _rule: SiteRule
@@ -71,11 +95,18 @@ class LogReading(ABC):
     @abstractmethod
     def _is_still_there(self) -> bool: ...
 
-    def _prepare(self, begin: Start, look: bytes, later: Iterable[bytes]) -> FileReport | None:
-        """None when everything is known that is needed to count from there; `later` may tell the format as well."""
+    def _prepare(
+        self, begin: Start, look: bytes, later: Iterable[bytes]
+    ) -> FileReport | None:
+        """None when everything is known that is needed to count from there; `later` may tell the
+        format as well.
+        """
         rule = self._reader.source.site.of_file(self._log.path)
         if rule is None:
-            return self._report("unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it")
+            return self._report(
+                "unknown site",
+                f"its name is not as {self._reader.source.site.pattern!r} wants it",
+            )
         self._rule = rule
         try:
             self._format = self._reader.format_of(look, later, begin.stream)
@@ -88,15 +119,25 @@ class LogReading(ABC):
         run = self._reader.run
         self._begin, self._mark = begin, Mark(begin, self._head, self._record_size)
         self._documents = self._reader.documents(self._layout())
-        self._scanner = self._new_scanner(run.sample_limit, keep_bad=run.invalid is not None)
+        self._scanner = self._new_scanner(
+            run.sample_limit, keep_bad=run.invalid is not None
+        )
 
     def _layout(self) -> Layout:
         unsized = bool(self._reader.source.document_root)
-        return layout_of(self._format, unsized=unsized, begun=self._begin.stream is not None)
+        return layout_of(
+            self._format, unsized=unsized, begun=self._begin.stream is not None
+        )
 
     def _new_scanner(self, sample_limit: int = 0, *, keep_bad: bool = False) -> Scanner:
         first_byte = self._begin.offset
-        return new_scanner(self._layout(), self._rule, sample_limit, first_byte=first_byte, keep_bad=keep_bad)
+        return new_scanner(
+            self._layout(),
+            self._rule,
+            sample_limit,
+            first_byte=first_byte,
+            keep_bad=keep_bad,
+        )
 
     def _open(self, look: bytes) -> None:
         """Remember how the log opens. To be called while the reading begins where the log does."""
@@ -111,7 +152,9 @@ class LogReading(ABC):
         return self._scanner.memory >= self._reader.run.memory
 
     def _go_on(self) -> Outcome | None:
-        """Record the stretch and begin the next. None when that went well, else why reading stops here."""
+        """Record the stretch and begin the next. None when that went well, else why reading stops
+        here.
+        """
         if stopped := self._record():
             return stopped
         self._begin = self._mark.start(self._stream())
@@ -119,9 +162,15 @@ class LogReading(ABC):
         return None
 
     def _is_sized_otherwise(self, piece: bytes) -> bool:
-        """Whether the columns that it names say how many bytes were sent, and those before did not, or the reverse."""
+        """Whether the columns that it names say how many bytes were sent, and those before did not,
+        or the reverse.
+        """
         heading = heading_of(piece)
-        if self._documents is None or not heading or not (format_ := going_on(self._format, heading)):
+        if (
+            self._documents is None
+            or not heading
+            or not (format_ := going_on(self._format, heading))
+        ):
             return False
         return layout_of(format_, unsized=True).unsized != self._documents.unsized
 
@@ -136,7 +185,9 @@ class LogReading(ABC):
         """Files, then the store. None when that went well, else why reading stops here."""
         self._tell_invalid()
         counts = self._scanner.finish()
-        assert counts.pending == self._mark.open_size, "scanner and mark disagree where the last whole line ends"
+        assert counts.pending == self._mark.open_size, (
+            "scanner and mark disagree where the last whole line ends"
+        )
         self._goes_on = going_on(self._format, counts.heading)
         if self._mark.offset == self._begin.offset:
             return None
@@ -144,7 +195,9 @@ class LogReading(ABC):
             return "changed"
         stream = self._stream()
         segment = self._segment(stream, counts)
-        if not self._reader.keep(segment, stream, self._begin.stream, counts, self._documents):
+        if not self._reader.keep(
+            segment, stream, self._begin.stream, counts, self._documents
+        ):
             return "copy"
         self._counted.append(segment)
         return None
@@ -171,7 +224,9 @@ class LogReading(ABC):
             first_time=counts.first_time,
             last_time=counts.last_time,
             lines=tuple(counts.lines.items()),
-            reasons=tuple((name, number) for name, number in counts.reasons.items() if number),
+            reasons=tuple(
+                (name, number) for name, number in counts.reasons.items() if number
+            ),
             samples=counts.bad,
             hours=by_hour(counts),
             read_at=self._reader.run.read_at,
@@ -193,11 +248,16 @@ class LogReading(ABC):
             format=self._format,
             packing=self._log.packing,
             size=self._log.size,
-            new_bytes=sum(segment.last_byte - segment.first_byte for segment in self._counted),
+            new_bytes=sum(
+                segment.last_byte - segment.first_byte for segment in self._counted
+            ),
             lines=added_lines(self._counted),
             reasons=added_reasons(self._counted),
             samples=few_samples(self._counted),
-            first_time=min((segment.first_time for segment in self._counted if segment.first_time), default=0),
+            first_time=min(
+                (segment.first_time for segment in self._counted if segment.first_time),
+                default=0,
+            ),
             last_time=max((segment.last_time for segment in self._counted), default=0),
             seconds=self._reader.run.clock() - self._started,
         )
@@ -221,13 +281,19 @@ class FileReading(LogReading):
 
     def _new(self, look: bytes) -> FileReport:
         log, reader = self._file, self._reader
-        begin = start(log, self._head, reader.streams(self._family), reader.heads(self._family))
+        begin = start(
+            log, self._head, reader.streams(self._family), reader.heads(self._family)
+        )
         if begin.copy:
             return self._report("copy", begin.copy)
         if not begin.stream:
             begin = self._elsewhere() or begin
         self._record_size = record_size(reader.source.format, look)
-        if begin.stream and reader.run.copies_too and (report := self._count_copy(look)):
+        if (
+            begin.stream
+            and reader.run.copies_too
+            and (report := self._count_copy(look))
+        ):
             return report
         first = log.read(CHUNK) if log.seek(begin.offset) else b""
         if self._holds_nothing_whole(first):
@@ -237,7 +303,11 @@ class FileReading(LogReading):
             return refused
         if begin.stream is None:
             self._open(look)
-        with reader.run.apart.alone(self._opening.hash.encode()) if self._opening.hash else nullcontext():
+        with (
+            reader.run.apart.alone(self._opening.hash.encode())
+            if self._opening.hash
+            else nullcontext()
+        ):
             return self._counted_behind(self._edited())
 
     def _edited(self) -> Found | None:
@@ -267,7 +337,10 @@ class FileReading(LogReading):
         if not edited or outcome not in ("read", "nothing new"):
             return self._report(outcome)
         if edited.few:
-            return self._report(outcome, f"it may be {edited.of.path}, edited since: too few lines to tell")
+            return self._report(
+                outcome,
+                f"it may be {edited.of.path}, edited since: too few lines to tell",
+            )
         new = sum(number for segment in self._counted for _, number in segment.lines)
         return self._report("rewritten", edited_note(edited.of.path, edited.lines, new))
 
@@ -296,14 +369,24 @@ class FileReading(LogReading):
                 continue
             if copy_is_counted(segments, copy):
                 return None
-            streams = [each for each in self._reader.streams(self._family) if each.offset < copy.last_byte]
+            streams = [
+                each
+                for each in self._reader.streams(self._family)
+                if each.offset < copy.last_byte
+            ]
             self._begin_at(start(self._file, self._head, streams, ()))
             self._file.seek(self._begin.offset)
-            return self._report(self._count(_up_to(self._file.chunks(), copy.last_byte - self._begin.offset)))
+            return self._report(
+                self._count(
+                    _up_to(self._file.chunks(), copy.last_byte - self._begin.offset)
+                )
+            )
         return None
 
     def _farther(self) -> Iterator[bytes]:
-        """What comes behind a beginning that tells no format: a hole of NULs, as long as it is, or some rubbish."""
+        """What comes behind a beginning that tells no format: a hole of NULs, as long as it is, or
+        some rubbish.
+        """
         left = FARTHER
         for chunk in self._file.chunks():
             if chunk.strip(b"\0"):

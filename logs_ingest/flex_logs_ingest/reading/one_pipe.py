@@ -1,8 +1,9 @@
 """One pipe, while it is read.
 
-In goes a Reader and a pipe, out comes a FileReport. Nobody can go back in a pipe: it is counted from its beginning, and
-wherever a stream turns out to end in it, what was counted up to there is forgotten. So a pipe needs no room on disk,
-and one that brings what was counted before counts nothing.
+In goes a Reader and a pipe, out comes a FileReport. Nobody can go back in a pipe: it is counted
+from its beginning, and wherever a stream turns out to end in it, what was counted up to there is
+forgotten. So a pipe needs no room on disk, and one that brings what was counted before counts
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from flex_logs_ingest.reading.rewritten_logs import opens_like
 
 
 class PipeReading(LogReading):
-    """`_places` are the streams that begin as the pipe does and may end farther on in it, the nearest first."""
+    """`_places` are the streams that begin as the pipe does and may end farther on in it, the
+    nearest first.
+    """
 
     def report(self) -> FileReport:
         look = self._log.read(LOOK)
@@ -37,20 +40,38 @@ class PipeReading(LogReading):
         if not known and (alike_ := self._edited()):
             return self._report("rewritten", alike_)
         chunks = chain([look], self._log.chunks())
-        outcome = self._count(cut(at_headings(chunks) if self._documents else chunks, [p.offset for p in self._places]))
+        outcome = self._count(
+            cut(
+                at_headings(chunks) if self._documents else chunks,
+                [p.offset for p in self._places],
+            )
+        )
         end = self._mark.offset + self._mark.open_size
-        longer = [place for place in self._places if place.offset > end and self._begin.stream is None]
+        longer = [
+            place
+            for place in self._places
+            if place.offset > end and self._begin.stream is None
+        ]
         if copy := ends_early(self._head, longer):
             return self._report("copy", copy)
         return self._report(outcome or self._record() or self._done())
 
     def _edited(self) -> str:
-        """Why it may be a counted log that was edited: a pipe cannot be looked at before it is counted."""
+        """Why it may be a counted log that was edited: a pipe cannot be looked at before it is
+        counted.
+        """
         run = self._reader.run
-        of = None if run.copies_too else opens_like(run.batch, self._reader.source.name, self._opening)
+        of = (
+            None
+            if run.copies_too
+            else opens_like(run.batch, self._reader.source.name, self._opening)
+        )
         if of is None:
             return ""
-        return f"it opens as {of.path} does, which was counted: edited, or another log? Read it from a file to find out"
+        return (
+            f"it opens as {of.path} does, which was counted: edited, or another "
+            "log? Read it from a file to find out"
+        )
 
     def _count(self, chunks: Iterable[bytes]) -> Outcome | None:
         for chunk in chunks:

@@ -1,10 +1,12 @@
-"""Reading logs: what is new in them, each line once, whatever is renamed, packed, truncated or killed in between.
+"""Reading logs: what is new in them, each line once, whatever is renamed, packed, truncated or
+killed in between.
 
-In go sources, the store's Segments and a directory, out comes a report per file; on the way each new stretch of a log
-leaves its counts in the directory (partials.py) and one entry in the store. The order is what makes it exact: the
-files are whole and on disk before the store hears of them, and the store learns of the counts and of how far the log
-was read in one transaction, of several small logs at once (batch.py). Killed before it, nothing counts and the stretch
-is read again under the same name; killed after it, the log goes on behind it. Lines still being written wait for the
+In go sources, the store's Segments and a directory, out comes a report per file; on the way each
+new stretch of a log leaves its counts in the directory (partials.py) and one entry in the store.
+The order is what makes it exact: the files are whole and on disk before the store hears of them,
+and the store learns of the counts and of how far the log was read in one transaction, of several
+small logs at once (batch.py). Killed before it, nothing counts and the stretch is read again under
+the same name; killed after it, the log goes on behind it. Lines still being written wait for the
 next run.
 """
 
@@ -26,7 +28,14 @@ from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.malformed_file import Invalid
 from flex_logs_ingest.reading.one_log import FileReading
 from flex_logs_ingest.reading.one_pipe import PipeReading
-from flex_logs_ingest.reading.report import FAILED, SAMPLES, FileReport, Outcome, added_lines, without
+from flex_logs_ingest.reading.report import (
+    FAILED,
+    SAMPLES,
+    FileReport,
+    Outcome,
+    added_lines,
+    without,
+)
 from flex_logs_ingest.reading.run_state import Progress, Reader, Run, Step
 from flex_logs_ingest.reading.side_by_side import Apart
 
@@ -60,18 +69,22 @@ def ingest(
     copies_too: bool = False,
     together: int = READINGS,
 ) -> tuple[FileReport, ...]:
-    """Count what is new in every file of every source; a report per file, sorted by path within its source.
+    """Count what is new in every file of every source; a report per file, sorted by path within its
+    source.
 
-    A file that cannot be read is an outcome, not an error. Every malformed line goes to `invalid`, where that is given.
-    Raises NoData when there is no file that could be read, Busy while another run reads into the directory, NotWritten
-    when the directory takes no more; what was counted until then stays counted.
+    A file that cannot be read is an outcome, not an error. Every malformed line goes to `invalid`,
+    where that is given. Raises NoData when there is no file that could be read, Busy while another
+    run reads into the directory, NotWritten when the directory takes no more; what was counted
+    until then stays counted.
 
     Readings are recorded so many `together` at most, as batch.py says.
 
-    With `copies_too`, also lines count that look like those of a log that was counted before it was edited.
+    With `copies_too`, also lines count that look like those of a log that was counted before it was
+    edited.
 
-    So many `workers` read at the same time and share the `memory`; 0 stands for one for each core, up to 4. One alone
-    reads where malformed lines are wanted: they are in the order of the files then.
+    So many `workers` read at the same time and share the `memory`; 0 stands for one for each core,
+    up to 4. One alone reads where malformed lines are wanted: they are in the order of the files
+    then.
     """
     freed.gives_back()
     with partials.hold_directory(directory):
@@ -98,12 +111,16 @@ def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
     partials.clear(run.directory, files_of_days.files_left(run.segments, 0, LAST_DAY))
     try:
-        reports = [report for source in sources for report in _reports(Reader(source, run))]
+        reports = [
+            report for source in sources for report in _reports(Reader(source, run))
+        ]
     except FlexError:
         run.batch.settle_what_can_be()
         raise
     run.save_finished()
-    failed_files.save(run.directory, reports, {source.name for source in sources if source.globs})
+    failed_files.save(
+        run.directory, reports, {source.name for source in sources if source.globs}
+    )
     return tuple(reports)
 
 
@@ -112,19 +129,28 @@ def _reports(reader: Reader) -> list[FileReport]:
     pipes = [path for path in named if is_pipe(path)]
     files = sorted({*paths(reader.source), *named} - set(pipes))
     if not files and not pipes:
-        return [FileReport(reader.source.name, ", ".join(reader.source.globs), "nothing matches")]
+        return [
+            FileReport(
+                reader.source.name, ", ".join(reader.source.globs), "nothing matches"
+            )
+        ]
     logs = _oldest_first(reader, files)
     reader.look_up()
     read = reader.run.apart.each(partial(_file, reader), logs)
     # A pipe may take for ever.
     reader.settle()
     refused = reader.run.batch.refused
-    reports = [without(report, refused) for report in [*read, *(_pipe(reader, path) for path in pipes)]]
+    reports = [
+        without(report, refused)
+        for report in [*read, *(_pipe(reader, path) for path in pipes)]
+    ]
     return sorted(reports, key=lambda report: report.path)
 
 
 def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes]]:
-    """Rotated logs before those still written: while one is copied, the copy is the shorter of the two."""
+    """Rotated logs before those still written: while one is copied, the copy is the shorter of the
+    two.
+    """
     ages = []
     for path in found:
         try:
@@ -164,7 +190,10 @@ def _unusable(reader: Reader, path: str, error: Unusable) -> FileReport:
 
 
 def _nothing(reports: Sequence[FileReport]) -> NoData:
-    tried = "; ".join(f"{report.path or report.source}: {report.note or report.outcome}" for report in reports[:10])
+    tried = "; ".join(
+        f"{report.path or report.source}: {report.note or report.outcome}"
+        for report in reports[:10]
+    )
     more = f" and {len(reports) - 10} more" if len(reports) > 10 else ""
     return NoData(
         "reading the access logs",

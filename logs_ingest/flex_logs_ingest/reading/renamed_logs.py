@@ -1,12 +1,14 @@
-"""Logs that were counted under another name: of another source, or of a site that is called otherwise now.
+"""Logs that were counted under another name: of another source, or of a site that is called
+otherwise now.
 
-In go all streams that the store holds, and a log that goes on with none of its own; out come those that it may go on
-with instead. Rotation carries a log into the glob of another source, and an alias renames the site that a log's name
-says: what was counted stays counted.
+In go all streams that the store holds, and a log that goes on with none of its own; out come those
+that it may go on with instead. Rotation carries a log into the glob of another source, and an alias
+renames the site that a log's name says: what was counted stays counted.
 
-Two servers that only ever heard from the same monitor have the very same lines. So content alone is not enough: a
-stream is another log's as long as the file that it was last seen in is there and still begins as it did. Where that was
-in another folder, and where a pipe brought it, its first 4 KiB have to be the same, or its node.
+Two servers that only ever heard from the same monitor have the very same lines. So content alone is
+not enough: a stream is another log's as long as the file that it was last seen in is there and
+still begins as it did. Where that was in another folder, and where a pipe brought it, its first 4
+KiB have to be the same, or its node.
 """
 
 from __future__ import annotations
@@ -37,10 +39,16 @@ class Elsewhere:
 
     def begin_as(self, head: bytes) -> list[Stream]:
         sizes = [size for size in self._by_head if size <= len(head)]
-        return [stream for size in sizes for stream in self._by_head[size].get(digest(head[:size]), ())]
+        return [
+            stream
+            for size in sizes
+            for stream in self._by_head[size].get(digest(head[:size]), ())
+        ]
 
     def _of(self, stream: Stream) -> list[Stream]:
-        return self._by_head.setdefault(stream.head_size, {}).setdefault(stream.head, [])
+        return self._by_head.setdefault(stream.head_size, {}).setdefault(
+            stream.head, []
+        )
 
 
 def may_be(log: Log, stream: Stream, source: Source) -> bool:
@@ -48,12 +56,16 @@ def may_be(log: Log, stream: Stream, source: Source) -> bool:
     if _is_same_file(log, stream.path):
         return True
     folder, last = Path(log.path).absolute().parent, Path(stream.path).absolute()
-    near = last.parent == folder or any(fnmatch(str(last), glob) for glob in source.globs)
+    near = last.parent == folder or any(
+        fnmatch(str(last), glob) for glob in source.globs
+    )
     return (near or may_be_piped(stream, source)) and not _is_there(stream)
 
 
 def may_be_piped(stream: Stream, source: Source) -> bool:
-    """Whether what begins alike may be the same wherever it is: it is long enough, or comes from the same node."""
+    """Whether what begins alike may be the same wherever it is: it is long enough, or comes from
+    the same node.
+    """
     return stream.head_size == HEAD or stream.source.partition(":")[0] == source.node
 
 

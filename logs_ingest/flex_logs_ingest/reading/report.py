@@ -23,17 +23,23 @@ Outcome = Literal[
     "nothing matches",
 ]
 
-FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "unknown site", "nothing matches")
+FAILED: tuple[Outcome, ...] = (
+    "unreadable",
+    "unknown format",
+    "unknown site",
+    "nothing matches",
+)
 # How many malformed lines of each reason are shown of a file or a source.
 SAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What became of one file. `size` is what it takes on disk, `new_bytes` what was new in it, unpacked.
+    """What became of one file. `size` is what it takes on disk, `new_bytes` what was new in it,
+    unpacked.
 
-    `note` gives the reason of an outcome that is not the usual one. Times are 0 when no line was new. `seconds` is how
-    long the reading took.
+    `note` gives the reason of an outcome that is not the usual one. Times are 0 when no line was
+    new. `seconds` is how long the reading took.
     """
 
     source: str
@@ -54,13 +60,19 @@ class FileReport:
 
 def without(report: FileReport, refused: Iterable[Segment]) -> FileReport:
     """The report without those of its readings that somebody else had counted meanwhile."""
-    of_file = [each for each in refused if (each.source, each.path) == (report.source, report.path)]
+    of_file = [
+        each
+        for each in refused
+        if (each.source, each.path) == (report.source, report.path)
+    ]
     if not of_file:
         return report
     fewer = dict(added_lines(of_file))
     size = sum(each.last_byte - each.first_byte for each in of_file)
     lines = tuple((name, number - fewer.get(name, 0)) for name, number in report.lines)
-    return replace(report, outcome="copy", new_bytes=report.new_bytes - size, lines=lines)
+    return replace(
+        report, outcome="copy", new_bytes=report.new_bytes - size, lines=lines
+    )
 
 
 def added_lines(segments: Iterable[Segment]) -> tuple[tuple[str, int], ...]:

@@ -1,9 +1,10 @@
 """Whether a log that nobody knows by its bytes is one that was counted, and edited since.
 
-Addresses are masked when a log is rotated: every line is another then, and counts for the same. In go a new log, read
-once for this, and what the store says of logs that open as it does; out comes how far it is one of them. A log is one
-of them when its first lines, as many as were counted there, give the same lines of each class, the same first and last
-second, the same answers in each hour and the same signature (signature.py). Nothing is stored here.
+Addresses are masked when a log is rotated: every line is another then, and counts for the same. In
+go a new log, read once for this, and what the store says of logs that open as it does; out comes
+how far it is one of them. A log is one of them when its first lines, as many as were counted there,
+give the same lines of each class, the same first and last second, the same answers in each hour and
+the same signature (signature.py). Nothing is stored here.
 
 Logs of a few lines are alike by chance, so they are never taken for one another.
 """
@@ -22,9 +23,11 @@ from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.reading.identity import Mark
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 
-# Fewer answers than this tell no log from another: a guess. A monitor that asks for the same twice makes two alike.
+# Fewer answers than this tell no log from another: a guess. A monitor that asks for the same twice
+# makes two alike.
 ENOUGH = 10
-# As many without a signature, which readings of older versions do not have: times and numbers alone are alike sooner.
+# As many without a signature, which readings of older versions do not have: times and numbers alone
+# are alike sooner.
 ENOUGH_UNSIGNED = 100
 # A log opens with its first answer, which is looked for in so many lines.
 _OPENING = 64
@@ -51,9 +54,9 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`lines` of the log are those of the readings up to `of`, which end where `mark` is; `heading` names the columns
-    of what follows there. Without a mark the log ends before that: it is a cut copy. With `few` lines they may be alike
-    by chance.
+    """`lines` of the log are those of the readings up to `of`, which end where `mark` is; `heading`
+    names the columns of what follows there. Without a mark the log ends before that: it is a cut
+    copy. With `few` lines they may be alike by chance.
     """
 
     of: Segment
@@ -84,8 +87,15 @@ def opening(look: bytes, scanner: Scanner, record: int) -> Opening:
         scanner.feed(line)
         counts = scanner.finish()
         if counts.lines["counted"] or counts.lines["other_status"]:
-            words = (str(counts.first_time), signature(counts), str(tuple(counts.lines.values())))
-            return Opening(hashlib.sha256("\0".join(words).encode()).hexdigest()[:40], counts.first_time)
+            words = (
+                str(counts.first_time),
+                signature(counts),
+                str(tuple(counts.lines.values())),
+            )
+            return Opening(
+                hashlib.sha256("\0".join(words).encode()).hexdigest()[:40],
+                counts.first_time,
+            )
     return Opening()
 
 
@@ -106,11 +116,17 @@ def copies(segments: Openings, source: str, opened: Opening) -> list[Segment]:
 
 def copy_is_counted(segments: Openings, copy: Segment) -> bool:
     """Whether somebody said that it is no copy, and it was counted since."""
-    return any(reading.ends == copy.ends for readings in _alike(segments, copy) for reading in readings)
+    return any(
+        reading.ends == copy.ends
+        for readings in _alike(segments, copy)
+        for reading in readings
+    )
 
 
 def original_of(segments: Openings, copy: Segment) -> tuple[Segment, int] | None:
-    """The last of the readings that had its lines before, and how many they are; None where that is not known."""
+    """The last of the readings that had its lines before, and how many they are; None where that is
+    not known.
+    """
     for readings in _alike(segments, copy):
         lines = 0
         for reading in readings:
@@ -128,16 +144,25 @@ def _alike(segments: Openings, copy: Segment) -> Iterator[Iterator[Segment]]:
 
 
 def edited_note(path: str, lines: int, new: int = 0) -> str:
-    """What is said of a log whose first lines were counted before it was edited; `new` ones are behind them."""
+    """What is said of a log whose first lines were counted before it was edited; `new` ones are
+    behind them.
+    """
     which = f"its first {lines:,} lines" if new else f"its {lines:,} lines"
     said = f"{which} are those of {path}, edited since they were counted, and are not counted again"
     return said + (f"; {new:,} behind them are new" if new else "")
 
 
 def find(
-    log: Log, segments: Openings, source: str, opened: Opening, begin: Mark, scanner: NewScanner, room: int
+    log: Log,
+    segments: Openings,
+    source: str,
+    opened: Opening,
+    begin: Mark,
+    scanner: NewScanner,
+    room: int,
 ) -> Found | None:
-    """The log of this source that it is, of several the one with most lines; `begin` is the mark where it begins.
+    """The log of this source that it is, of several the one with most lines; `begin` is the mark
+    where it begins.
 
     The counts of a log take about `room` bytes of memory at most.
     """
@@ -154,7 +179,9 @@ def find(
 
 
 def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | None:
-    """A counted log, with enough answers to be told from others, whose first answer counts for the same."""
+    """A counted log, with enough answers to be told from others, whose first answer counts for the
+    same.
+    """
     for first in _first(segments, source, opened) if opened.hash else ():
         readings = () if first.copy_of else _readings(segments, first, {})
         if sum(number for reading in readings for _, number in reading.hours) >= ENOUGH:
@@ -163,11 +190,19 @@ def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | No
 
 
 def _first(segments: Openings, source: str, opened: Opening) -> list[Segment]:
-    return [each for each in segments.opened(opened.hash, opened.time) if each.source == source]
+    return [
+        each
+        for each in segments.opened(opened.hash, opened.time)
+        if each.source == source
+    ]
 
 
-def _readings(segments: Openings, first: Segment, copied: dict[str, str]) -> Iterator[Segment]:
-    """The readings of one log in order; what was read on in an edited copy of it goes on behind its own."""
+def _readings(
+    segments: Openings, first: Segment, copied: dict[str, str]
+) -> Iterator[Segment]:
+    """The readings of one log in order; what was read on in an edited copy of it goes on behind its
+    own.
+    """
     seen = set[str]()
     waiting = [first]
     while waiting:
@@ -198,7 +233,9 @@ class _Comparison:
         theirs = _sum_of(())
         same: Segment | None = None
         for reading in readings:
-            new = self._counted(pieces.up_to(sum(number for _, number in reading.lines)))
+            new = self._counted(
+                pieces.up_to(sum(number for _, number in reading.lines))
+            )
             before = theirs
             theirs = _both(theirs, _sum_of((reading,)))
             ours = _both(ours, new)
@@ -209,7 +246,13 @@ class _Comparison:
             same = reading
         if same is None:
             return None
-        return Found(same, sum(ours.lines), self._mark, self._heading, few=theirs.answers < _enough(theirs))
+        return Found(
+            same,
+            sum(ours.lines),
+            self._mark,
+            self._heading,
+            few=theirs.answers < _enough(theirs),
+        )
 
     def _cut(self, reading: Segment, new: _Sum, before: _Sum) -> Found | None:
         """The log ends within this reading: what is there may be its beginning."""
@@ -296,13 +339,25 @@ def _sum_of(readings: Sequence[Segment]) -> _Sum:
         return _Sum((0, 0, 0, 0), 0, 0, Counter(), added(()))
     (reading,) = readings
     lines = tuple(number for _, number in reading.lines)
-    return _Sum(lines, reading.first_time, reading.last_time, Counter(dict(reading.hours)), reading.signature)
+    return _Sum(
+        lines,
+        reading.first_time,
+        reading.last_time,
+        Counter(dict(reading.hours)),
+        reading.signature,
+    )
 
 
 def _sum_of_counts(counts: Counts) -> _Sum:
     hours, answers = counts.by_hour()
     of_hours = Counter(dict(zip(hours.tolist(), answers.tolist(), strict=True)))
-    return _Sum(tuple(counts.lines.values()), counts.first_time, counts.last_time, of_hours, signature(counts))
+    return _Sum(
+        tuple(counts.lines.values()),
+        counts.first_time,
+        counts.last_time,
+        of_hours,
+        signature(counts),
+    )
 
 
 def _both(one: _Sum, other: _Sum) -> _Sum:

@@ -1,4 +1,5 @@
-"""What one run and the reading of one of its sources remember: what the store holds, and what is known beside it.
+"""What one run and the reading of one of its sources remember: what the store holds, and what is
+known beside it.
 
 No line is read here; reading.py does that.
 """
@@ -29,7 +30,8 @@ from flex_logs_ingest.scan.segment_scan import Counts
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a run has come in one file, and in all files of its source: bytes as they are on disk, and new lines.
+    """How far a run has come in one file, and in all files of its source: bytes as they are on
+    disk, and new lines.
 
     A size is 0 where nobody knows it, as of a pipe.
     """
@@ -48,7 +50,9 @@ Progress = Callable[[Step], None]
 
 @dataclass(slots=True)
 class Run:
-    """What the sources of one run share. `known` follows what the store holds; `read_at` is when the run is made."""
+    """What the sources of one run share. `known` follows what the store holds; `read_at` is when
+    the run is made.
+    """
 
     segments: Segments
     directory: Path
@@ -76,7 +80,8 @@ class Run:
     elsewhere: Elsewhere | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        # Each takes room beside its counts, to read and to write them: four take as much as one with all the counts.
+        # Each takes room beside its counts, to read and to write them: four take as much as one
+        # with all the counts.
         self.memory //= self.apart.workers * (self.apart.workers + 1) // 2
         stored = self.segments.segments(0, LAST_DAY)
         self.batch = Batch(self.segments, self.directory, stored, self.together)
@@ -85,7 +90,11 @@ class Run:
 
     def save_finished(self) -> None:
         """Files of other logs than those that were read are as finished as they were."""
-        others = {key: stream for key, stream in self.finished_before.items() if stream.source not in self.families}
+        others = {
+            key: stream
+            for key, stream in self.finished_before.items()
+            if stream.source not in self.families
+        }
         finished.save(self.directory, others | self.finished)
 
 
@@ -107,8 +116,8 @@ class Reader:
     def family(self, path: str) -> str:
         """Logs of one family are told apart by what they contain alone.
 
-        Where the name of a file says its site, the logs of each site are a family: two sites that only ever heard from
-        the same monitor have the very same lines.
+        Where the name of a file says its site, the logs of each site are a family: two sites that
+        only ever heard from the same monitor have the very same lines.
         """
         site = self.source.site.of_file(path) if self.source.site.pattern else None
         family = f"{self.source.name}:{site.fixed}" if site else self.source.name
@@ -141,24 +150,42 @@ class Reader:
             if self.run.elsewhere is None:
                 self.run.batch.settle()
                 self.run.elsewhere = Elsewhere(self.run.segments.every_stream())
-            found = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
+            found = [
+                each
+                for each in self.run.elsewhere.begin_as(head)
+                if each.source != family
+            ]
         if isinstance(log, Pipe):
             return [each for each in found if may_be_piped(each, self.source)]
         return [each for each in found if may_be(log, each, self.source)]
 
     def refuse_claimed(self, log: Log) -> None:
-        """A log belongs to one source: read for two of them, every line would count twice. Raises Unusable."""
+        """A log belongs to one source: read for two of them, every line would count twice. Raises
+        Unusable.
+        """
         claimed = self.run.claimed.get(_inode(log), self.source.name)
         if claimed != self.source.name:
-            raise Unusable(f"the source {claimed} has read it; a log belongs to one source, so mend the globs")
+            raise Unusable(
+                f"the source {claimed} has read it; a log belongs to one source, so mend the globs"
+            )
 
     def claim(self, log: Log) -> None:
-        """From now on it belongs to this source: one that could not read it leaves it to the others."""
+        """From now on it belongs to this source: one that could not read it leaves it to the
+        others.
+        """
         self.run.claimed[_inode(log)] = self.source.name
 
-    def format_of(self, look: bytes, later: Iterable[bytes], stream: Stream | None) -> str:
-        """Told by how a log that names its columns went on, else by its first lines, else by later ones."""
-        if stream and stream.format and self.source.format in ("auto", stream.format.partition(" ")[0]):
+    def format_of(
+        self, look: bytes, later: Iterable[bytes], stream: Stream | None
+    ) -> str:
+        """Told by how a log that names its columns went on, else by its first lines, else by later
+        ones.
+        """
+        if (
+            stream
+            and stream.format
+            and self.source.format in ("auto", stream.format.partition(" ")[0])
+        ):
             return stream.format
         if self.source.format != "auto":
             return with_columns(self.source.format, look)
@@ -175,13 +202,17 @@ class Reader:
         raise refused
 
     def documents(self, layout: Layout) -> Documents | None:
-        """Where sizes come from, if not from the lines of this layout alone. Raises Unusable when it is not there."""
+        """Where sizes come from, if not from the lines of this layout alone. Raises Unusable when
+        it is not there.
+        """
         root = self.source.document_root
         if not root:
             return None
         documents = Documents(root, layout.unsized)
         if not documents.is_there():
-            raise Unusable(f"the sizes of its targets are not known: there is no document_root {root}")
+            raise Unusable(
+                f"the sizes of its targets are not known: there is no document_root {root}"
+            )
         return documents
 
     def tell(self, path: str, log: Log | Pipe, chunk: bytes) -> None:
@@ -191,7 +222,17 @@ class Reader:
             with self.run.apart.serial():
                 self._lines += lines
                 self._come(path, done)
-                self.run.progress(Step(self.source.name, path, done, log.size, self._read, self.size, self._lines))
+                self.run.progress(
+                    Step(
+                        self.source.name,
+                        path,
+                        done,
+                        log.size,
+                        self._read,
+                        self.size,
+                        self._lines,
+                    )
+                )
 
     def tell_done(self, path: str, size: int) -> None:
         with self.run.apart.serial():
@@ -202,7 +243,12 @@ class Reader:
         self._done[path] = done
 
     def keep(
-        self, segment: Segment, stream: Stream, replaces: Stream | None, counts: Counts, documents: Documents | None
+        self,
+        segment: Segment,
+        stream: Stream,
+        replaces: Stream | None,
+        counts: Counts,
+        documents: Documents | None,
     ) -> bool:
         """Whether it was not counted yet; then it is, as soon as its batch is recorded (batch.py)."""
         if segment.id in self.run.known:
@@ -213,7 +259,10 @@ class Reader:
             if self.run.elsewhere:
                 self.run.elsewhere.replace(replaces, stream)
             family = self._streams.get(stream.source, ())
-            self._streams[stream.source] = (*(other for other in family if other != replaces), stream)
+            self._streams[stream.source] = (
+                *(other for other in family if other != replaces),
+                stream,
+            )
             self.run.batch.add(segment, stream, replaces)
         return True
 
@@ -223,7 +272,9 @@ class Reader:
             self.run.batch.settle()
 
     def is_finished(self, log: Log) -> bool:
-        stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
+        stream = (
+            None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
+        )
         if stream is None or stream not in self.streams(self.family(log.path)):
             return False
         self.finish(log, stream)

@@ -1,8 +1,8 @@
 """Logs read at the same time, as long as they have nothing to do with each other.
 
-In go logs by their first bytes, out comes which of them have to be read one after the other, and a door that lets no
-two logs in that begin alike: which stream a log goes on with is known only when those that begin like it are recorded.
-Nothing is read here.
+In go logs by their first bytes, out comes which of them have to be read one after the other, and a
+door that lets no two logs in that begin alike: which stream a log goes on with is known only when
+those that begin like it are recorded. Nothing is read here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 # More readers than this wait for the disk and for the memory that they share.
 MOST = 4
-# How much of their beginning tells two logs apart. Logs that differ later are taken for alike, and lose only time.
+# How much of their beginning tells two logs apart. Logs that differ later are taken for alike, and
+# lose only time.
 _LEAD = 64
 
 
@@ -36,9 +37,13 @@ class Apart:
 
     @contextmanager
     def alone(self, head: bytes) -> Iterator[None]:
-        """Meanwhile no log that begins like this one is read. Logs are renamed while they are looked at."""
+        """Meanwhile no log that begins like this one is read. Logs are renamed while they are
+        looked at.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: not any(_alike(head, other) for other in self._inside))
+            self._changed.wait_for(
+                lambda: not any(_alike(head, other) for other in self._inside)
+            )
             self._inside.append(head)
         try:
             yield
@@ -63,14 +68,24 @@ class Apart:
         if self._stop.is_set():
             raise Stopped
 
-    def each(self, read: Callable[[str], T], logs: Sequence[tuple[str, bytes]]) -> list[T]:
-        """What `read` says of each log, given with its first bytes; those that begin alike in this order."""
+    def each(
+        self, read: Callable[[str], T], logs: Sequence[tuple[str, bytes]]
+    ) -> list[T]:
+        """What `read` says of each log, given with its first bytes; those that begin alike in this
+        order.
+        """
         groups = _groups(logs)
         if self.workers == 1 or len(groups) < 2:
             return [read(path) for path, _ in logs]
         pool = ThreadPoolExecutor(self.workers)
         try:
-            return [said for group in pool.map(lambda group: [read(path) for path in group], groups) for said in group]
+            return [
+                said
+                for group in pool.map(
+                    lambda group: [read(path) for path in group], groups
+                )
+                for said in group
+            ]
         except BaseException:
             self._stop.set()
             raise
@@ -79,7 +94,9 @@ class Apart:
 
 
 def _groups(logs: Sequence[tuple[str, bytes]]) -> list[list[str]]:
-    """Logs of one group may begin alike; one that is shorter than the others is in the group of what it begins."""
+    """Logs of one group may begin alike; one that is shorter than the others is in the group of
+    what it begins.
+    """
     roots: dict[bytes, bytes] = {}
     root = b""
     for lead in sorted({head[:_LEAD] for _, head in logs}):

@@ -1,10 +1,13 @@
-"""Logs of binary records instead of lines: each whole record is written as a line, and the lines are scanned.
+"""Logs of binary records instead of lines: each whole record is written as a line, and the lines
+are scanned.
 
-In go the bytes of a WorldCup98 log in chunks of any size; out comes what scan.py makes of them, with offsets and the
-incomplete rest in bytes of the log itself. What a line counts for is not decided here.
+In go the bytes of a WorldCup98 log in chunks of any size; out comes what scan.py makes of them,
+with offsets and the incomplete rest in bytes of the log itself. What a line counts for is not
+decided here.
 
-A record has 20 bytes, its numbers in network byte order: the time, the client, the object (which becomes the target
-`/1234`), the bytes sent, then a byte each for method, version and status, file type, region and server.
+A record has 20 bytes, its numbers in network byte order: the time, the client, the object (which
+becomes the target `/1234`), the bytes sent, then a byte each for method, version and status, file
+type, region and server.
 """
 
 from __future__ import annotations
@@ -20,9 +23,26 @@ RECORD = np.dtype(
 )
 SIZE = RECORD.itemsize
 
-_METHODS = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"TRACE", b"OPTIONS", b"CONNECT", b"OTHER")
+_METHODS = (
+    b"GET",
+    b"HEAD",
+    b"POST",
+    b"PUT",
+    b"DELETE",
+    b"TRACE",
+    b"OPTIONS",
+    b"CONNECT",
+    b"OTHER",
+)
 # By their number in the lower six bits; the last stands for every other answer.
-_CODES = (100, 101, *range(200, 207), *range(300, 306), *range(400, 416), *range(500, 506))
+_CODES = (
+    100,
+    101,
+    *range(200, 207),
+    *range(300, 306),
+    *range(400, 416),
+    *range(500, 506),
+)
 _STATUSES = (*(b"%d" % code for code in _CODES), b"-")
 _TYPES = 13
 # Logs of web servers are not older. What is younger than this fits into the four bytes of a time.
@@ -32,7 +52,9 @@ _LOOK, _APART = 1000, 86_400
 
 
 def is_records(head: bytes) -> bool:
-    """Whether a log that begins so is one of records: most of the first are sound, and near each other in time."""
+    """Whether a log that begins so is one of records: most of the first are sound, and near each
+    other in time.
+    """
     found = _whole(head)[:_LOOK]
     sound = found[_sound(found)]
     if not len(found) or len(sound) * 4 < len(found) * 3:
@@ -77,19 +99,39 @@ def _whole(data: bytes) -> np.ndarray:
 
 def _sound(found: np.ndarray) -> np.ndarray:
     known = (found["status"] & 63) < len(_STATUSES)
-    return np.asarray(known & (found["method"] < len(_METHODS)) & (found["type"] < _TYPES))
+    return np.asarray(
+        known & (found["method"] < len(_METHODS)) & (found["type"] < _TYPES)
+    )
 
 
 def _as_lines(found: np.ndarray, start: int) -> bytes:
-    """As lines of the format's layout. A record that is not sound becomes a malformed line with its place and bytes."""
-    methods = [_METHODS[number] for number in np.minimum(found["method"], len(_METHODS) - 1).tolist()]
-    statuses = [_STATUSES[number] for number in np.minimum(found["status"] & 63, len(_STATUSES) - 1).tolist()]
+    """As lines of the format's layout. A record that is not sound becomes a malformed line with its
+    place and bytes.
+    """
+    methods = [
+        _METHODS[number]
+        for number in np.minimum(found["method"], len(_METHODS) - 1).tolist()
+    ]
+    statuses = [
+        _STATUSES[number]
+        for number in np.minimum(found["status"] & 63, len(_STATUSES) - 1).tolist()
+    ]
     # No bytes are written as -1.
     sent = np.where(found["sent"] == 2**32 - 1, 0, found["sent"]).tolist()
-    values = zip(found["time"].tolist(), methods, found["object"].tolist(), statuses, sent, strict=True)
+    values = zip(
+        found["time"].tolist(),
+        methods,
+        found["object"].tolist(),
+        statuses,
+        sent,
+        strict=True,
+    )
     lines = list(map(b"%d %b /%d %b %d\n".__mod__, values))
     for number in np.flatnonzero(~_sound(found)).tolist():
-        lines[number] = b"@%d %b\n" % (start + number * SIZE, found[number].tobytes().hex().encode())
+        lines[number] = b"@%d %b\n" % (
+            start + number * SIZE,
+            found[number].tobytes().hex().encode(),
+        )
     return b"".join(lines)
 
 

@@ -1,7 +1,9 @@
-"""What a scan counted, as columns: the shape in which the loop hands it over, and how it gets to disk without it.
+"""What a scan counted, as columns: the shape in which the loop hands it over, and how it gets to
+disk without it.
 
-Nothing is counted here. The native loop writes its tables itself; `ColumnTables` writes those of the reference, with
-the same rows in the same row groups, so that nobody who reads them can tell which loop it was.
+Nothing is counted here. The native loop writes its tables itself; `ColumnTables` writes those of
+the reference, with the same rows in the same row groups, so that nobody who reads them can tell
+which loop it was.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import pyarrow.parquet as pq
 from flex_logs_ingest.scan.malformed_lines import Bad
 
 Ints = npt.NDArray[np.int64]
-# All answers of a day to requests that called a site by another name: site, name, day, requests, bytes.
+# All answers of a day to requests that called a site by another name: site, name, day, requests,
+# bytes.
 OtherCount = tuple[str, str, int, int, int]
 
 # The metadata key of the sample's level.
@@ -28,7 +31,8 @@ GROUP_TEXT = 2**23
 
 
 class Columns(TypedDict):
-    """Rows sorted by day, site, target; `site` numbers the sites. Row i's target is text[offsets[i] : offsets[i + 1]].
+    """Rows sorted by day, site, target; `site` numbers the sites. Row i's target is text[offsets[i]
+    : offsets[i + 1]].
 
     The sample is in the order of the log, `sample_row` numbers the rows.
     """
@@ -55,12 +59,14 @@ class Tables(Protocol):
 
 
 class Found(TypedDict):
-    """What one stretch of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours by site and hour.
+    """What one stretch of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours
+    by site and hour.
 
-    `lines` counts by class, in the order counted, other status, no request, malformed. `reasons` and `bad` are as
-    malformed.py counts and samples them. `strangers` are names that stand for no site with their requests, see
-    strangers.py. `others` are what came to sites by other names of theirs: site, name, day, requests and bytes, in this
-    order; None where the lines do not say it. `heading` is the line that names the columns of what follows.
+    `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`
+    and `bad` are as malformed.py counts and samples them. `strangers` are names that stand for no
+    site with their requests, see strangers.py. `others` are what came to sites by other names of
+    theirs: site, name, day, requests and bytes, in this order; None where the lines do not say it.
+    `heading` is the line that names the columns of what follows.
     """
 
     sites: list[str]
@@ -92,7 +98,9 @@ class Loop(Protocol):
 
 
 class ColumnTables:
-    def __init__(self, columns: Columns, hours: pa.Table, sites: list[str], level: int) -> None:
+    def __init__(
+        self, columns: Columns, hours: pa.Table, sites: list[str], level: int
+    ) -> None:
         self._columns = columns
         self._hours = hours
         self._sites = sites
@@ -107,26 +115,49 @@ class ColumnTables:
         target = texts(found["text"], found["offsets"])
         counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
         rows = _table({"day": found["day"], "site": site, "target": target, **counts})
-        with _writer(files, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}) as file:
+        with _writer(
+            files, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}
+        ) as file:
             for start, end in _groups(found["day"], found["offsets"]):
-                file.write_table(rows.slice(start, end - start), row_group_size=GROUP_ROWS)
+                file.write_table(
+                    rows.slice(start, end - start), row_group_size=GROUP_ROWS
+                )
         _write(hours, self._hours)
-        accesses = {"time": found["sample_time"], "target": found["sample_row"], "level": found["sample_level"]}
+        accesses = {
+            "time": found["sample_time"],
+            "target": found["sample_row"],
+            "level": found["sample_level"],
+        }
         _write(sample, _table(accesses), {LEVEL: str(self._level)})
 
 
-def hours_table(hour_site: Ints, sites: list[str], hour: Ints, requests: Ints, sent: Ints) -> pa.Table:
-    return _table({"site": names_by_number(hour_site, sites), "hour": hour, "requests": requests, "bytes": sent})
+def hours_table(
+    hour_site: Ints, sites: list[str], hour: Ints, requests: Ints, sent: Ints
+) -> pa.Table:
+    return _table(
+        {
+            "site": names_by_number(hour_site, sites),
+            "hour": hour,
+            "requests": requests,
+            "bytes": sent,
+        }
+    )
 
 
 def texts(text: bytes, offsets: Ints) -> pa.LargeStringArray:
     """The texts as a column, without a Python object for each of them."""
-    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
+    return pa.LargeStringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text)
+    )
 
 
 def integers(values: Ints) -> pa.Int64Array:
-    """The numbers as a column. Not by pa.array, which loads pandas, as large in memory as the tables of a scan."""
-    return pa.Int64Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+    """The numbers as a column. Not by pa.array, which loads pandas, as large in memory as the
+    tables of a scan.
+    """
+    return pa.Int64Array.from_buffers(
+        pa.int64(), len(values), [None, pa.py_buffer(values)]
+    )
 
 
 def names_by_number(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
@@ -141,14 +172,23 @@ def _groups(day: Ints, offsets: Ints) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(day):
         long = int(np.searchsorted(offsets, offsets[start] + GROUP_TEXT))
-        end = min(int(days[np.searchsorted(days, start, side="right")]), start + GROUP_ROWS, long)
+        end = min(
+            int(days[np.searchsorted(days, start, side="right")]),
+            start + GROUP_ROWS,
+            long,
+        )
         yield start, end
         start = end
 
 
 def _table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
-    arrays = {name: integers(of) if isinstance(of, np.ndarray) else of for name, of in columns.items()}
-    schema = pa.schema([pa.field(name, array.type, nullable=False) for name, array in arrays.items()])
+    arrays = {
+        name: integers(of) if isinstance(of, np.ndarray) else of
+        for name, of in columns.items()
+    }
+    schema = pa.schema(
+        [pa.field(name, array.type, nullable=False) for name, array in arrays.items()]
+    )
     return pa.Table.from_arrays(list(arrays.values()), schema=schema)
 
 
@@ -161,4 +201,11 @@ def _write(path: str, table: pa.Table, notes: Mapping[str, str] | None = None) -
 
 
 def _writer(path: str, schema: pa.Schema, **options: object) -> pq.ParquetWriter:
-    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=["site"], store_schema=False, **options)
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=["site"],
+        store_schema=False,
+        **options,
+    )

@@ -1,8 +1,9 @@
-"""Names that visitors sent and that stand for no site: which of them are asked for most, in little memory.
+"""Names that visitors sent and that stand for no site: which of them are asked for most, in little
+memory.
 
-In go names one by one, out come those seen often and how often at least: a summary after Misra and Gries. Whatever
-comes, at most 2,000 names are held, of at most 255 bytes, and every name that made more than one request in a thousand
-is among them. The native scan does the same, step by step.
+In go names one by one, out come those seen often and how often at least: a summary after Misra and
+Gries. Whatever comes, at most 2,000 names are held, of at most 255 bytes, and every name that made
+more than one request in a thousand is among them. The native scan does the same, step by step.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ class Strangers:
 
 
 def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
-    """Those with more than the thousand-and-first has, less what it has: what is taken was seen with so many others."""
+    """Those with more than the thousand-and-first has, less what it has: what is taken was seen
+    with so many others.
+    """
     least = sorted(requests.values(), reverse=True)[KEPT]
     return {name: number - least for name, number in requests.items() if number > least}
 
 
 def names_to_show(found: Iterable[tuple[bytes, int]]) -> dict[str, int]:
-    """The names as they can be shown and stored, those asked for most first, and at most a thousand of them."""
+    """The names as they can be shown and stored, those asked for most first, and at most a thousand
+    of them.
+    """
     requests: Counter[str] = Counter()
     for name, number in found:
         requests[_name_to_show(name)] += number

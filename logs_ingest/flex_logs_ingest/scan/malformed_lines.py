@@ -1,12 +1,15 @@
-"""Malformed lines: how many of which reason, a few of each to look at, and all of them where somebody asks.
+"""Malformed lines: how many of which reason, a few of each to look at, and all of them where
+somebody asks.
 
-In go lines and what is wrong with them, as the scan meets them. The reference of what the native engine does.
+In go lines and what is wrong with them, as the scan meets them. The reference of what the native
+engine does.
 """
 
 from __future__ import annotations
 
-# What is wrong with a line. The first that applies, in this order: it is longer than 1 MiB; it does not have the fields
-# of its format; it has no byte count, no status, no time in the place where the format has it.
+# What is wrong with a line. The first that applies, in this order: it is longer than 1 MiB; it does
+# not have the fields of its format; it has no byte count, no status, no time in the place where the
+# format has it.
 REASONS = ("too_long", "no_fields", "no_bytes", "no_status", "no_time")
 TOO_LONG, NO_FIELDS, NO_BYTES, NO_STATUS, NO_TIME = range(len(REASONS))
 

@@ -1,7 +1,8 @@
 """What came to sites by other names of theirs, while a log is read: name by name and day by day.
 
-In go answers to requests one by one, by way of the sums that they are added to; out come all sums in order. The native
-scan does the same. Which name is which site's is for sites.py, how the sums are kept for othernames.py.
+In go answers to requests one by one, by way of the sums that they are added to; out come all sums
+in order. The native scan does the same. Which name is which site's is for sites.py, how the sums
+are kept for othernames.py.
 """
 
 from __future__ import annotations
@@ -26,4 +27,8 @@ class Others:
     def found(self) -> list[OtherCount]:
         """In order of sites, names and days."""
         ordered = sorted(self._sums.items())
-        return [(*key, requests, min(sent, MOST)) for key, (requests, sent) in ordered if requests]
+        return [
+            (*key, requests, min(sent, MOST))
+            for key, (requests, sent) in ordered
+            if requests
+        ]

@@ -1,7 +1,8 @@
 """The scan loop in Python: log bytes in, counts per day, site and target out, as columns.
 
-Defines what the native loop computes, and stands in for it where it is not installed. Memory grows with the number of
-distinct targets, sites and hours, not with the log; `memory` says how far. What is handed over is described at `Found`.
+Defines what the native loop computes, and stands in for it where it is not installed. Memory grows
+with the number of distinct targets, sites and hours, not with the log; `memory` says how far. What
+is handed over is described at `Found`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,34 @@ from zlib import crc32
 import numpy as np
 
 from flex_logs_ingest.lines.extract import HEADING, extractor
-from flex_logs_ingest.lines.field_values import LAST_TIME, MOST, STATUSES, method_and_target, number, seconds
+from flex_logs_ingest.lines.field_values import (
+    LAST_TIME,
+    MOST,
+    STATUSES,
+    method_and_target,
+    number,
+    seconds,
+)
 from flex_logs_ingest.lines.field_values import target as spelled
 from flex_logs_ingest.lines.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.lines.usual_lines import usual
-from flex_logs_ingest.scan.columns import Columns, ColumnTables, Found, Ints, hours_table
+from flex_logs_ingest.scan.columns import (
+    Columns,
+    ColumnTables,
+    Found,
+    Ints,
+    hours_table,
+)
 from flex_logs_ingest.scan.frequent_hosts import Strangers
-from flex_logs_ingest.scan.malformed_lines import NO_BYTES, NO_FIELDS, NO_STATUS, NO_TIME, TOO_LONG, Bad, Malformed
+from flex_logs_ingest.scan.malformed_lines import (
+    NO_BYTES,
+    NO_FIELDS,
+    NO_STATUS,
+    NO_TIME,
+    TOO_LONG,
+    Bad,
+    Malformed,
+)
 from flex_logs_ingest.scan.other_names_tally import Others, Sums
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule
 from flex_logs_ingest.scan.target_tally import Tally
@@ -35,11 +57,13 @@ _REMEMBERED = 50_000
 _LONG = 1024
 # A name that a visitor invents becomes no site of its own where the log has had as many already.
 _SITES = 50_000
-# `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in nothing else.
+# `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in
+# nothing else.
 _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
 
-# Bytes that a row takes beside its target, that an hour or a site takes, and an access in the sample, until they are
-# written. Measured on 15,000 rows: of one site 400 a row and what writing takes, each of its own site 1,300 more.
+# Bytes that a row takes beside its target, that an hour or a site takes, and an access in the
+# sample, until they are written. Measured on 15,000 rows: of one site 400 a row and what writing
+# takes, each of its own site 1,300 more.
 _ROW = 700
 _ENTRY = 1300
 _SAMPLED = 40
@@ -54,9 +78,11 @@ COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
 Hours = dict[int, list[int]]
 # The rows of targets, by number.
 Targets = dict[bytes, int]
-# What a virtual host's name leads to on one day: the site, its hours, its targets of the day, what came by that name.
+# What a virtual host's name leads to on one day: the site, its hours, its targets of the day, what
+# came by that name.
 Place = tuple[str, Hours, Targets, Sums | None]
-# The same for one hour: the site, requests and bytes of the hour, the targets of its day, what came by that name.
+# The same for one hour: the site, requests and bytes of the hour, the targets of its day, what came
+# by that name.
 Spot = tuple[str, list[int], Targets, Sums | None]
 
 # Where lines are that short, few can be usual ones.
@@ -65,7 +91,8 @@ _SUCCESS = frozenset(b"%d" % status for status in range(200, 400))
 
 
 def level_of(site: str, target: bytes) -> int:
-    """A target is in the sample of rate 1 / 2**j when its level is at least j: how many zero bits its hash begins with.
+    """A target is in the sample of rate 1 / 2**j when its level is at least j: how many zero bits
+    its hash begins with.
 
     The CRC tells targets apart, the finaliser of MurmurHash3 spreads what the CRC leaves regular.
     """
@@ -76,7 +103,9 @@ def level_of(site: str, target: bytes) -> int:
 
 
 class ReferenceScan:
-    def __init__(self, layout: Layout, rule: SiteRule, sample_limit: int, keep_bad: bool = False) -> None:
+    def __init__(
+        self, layout: Layout, rule: SiteRule, sample_limit: int, keep_bad: bool = False
+    ) -> None:
         self._extract = extractor(layout)
         self._usual = usual(layout)
         self._fixed = rule.fixed
@@ -112,7 +141,9 @@ class ReferenceScan:
         """About how many bytes are held, and are needed to hand over what they say: a target twice."""
         tally = self._tally
         rows = len(tally) * _ROW + self._text * 2 + len(tally.sample_row) * _SAMPLED
-        return rows + (self._entries + len(self._others)) * _ENTRY + len(self._days) * _DAY
+        return (
+            rows + (self._entries + len(self._others)) * _ENTRY + len(self._days) * _DAY
+        )
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -146,7 +177,8 @@ class ReferenceScan:
     def _grow(self, piece: bytes) -> None:
         self._pending += len(piece)
         if not self._tail:
-            # A log that was emptied under a writer that goes on where it stood begins with zeros up to there.
+            # A log that was emptied under a writer that goes on where it stood begins with zeros up
+            # to there.
             piece = piece.lstrip(b"\0")
         self._tail = (self._tail + piece)[: LINE_LIMIT + 1]
 
@@ -157,7 +189,11 @@ class ReferenceScan:
 
     def _scan(self, block: bytes) -> None:
         """Count whole lines, with their ends between them; the first of them begins at `_start`."""
-        if self._usual is None or len(block) > LINE_LIMIT or block.count(b"\n") * _SHORT > len(block):
+        if (
+            self._usual is None
+            or len(block) > LINE_LIMIT
+            or block.count(b"\n") * _SHORT > len(block)
+        ):
             reasons = enumerate(map(self._line, block.split(b"\n")))
             wrong = [(i, reason) for i, reason in reasons if reason is not None]
         else:
@@ -166,20 +202,33 @@ class ReferenceScan:
         if wrong:
             self._note_malformed(block.split(b"\n"), wrong)
 
-    def _usual_lines(self, usual: re.Pattern[bytes], block: bytes) -> list[tuple[int, int]]:
-        """Count them, and any others in between; the numbers of malformed ones, with what is wrong with them."""
+    def _usual_lines(
+        self, usual: re.Pattern[bytes], block: bytes
+    ) -> list[tuple[int, int]]:
+        """Count them, and any others in between; the numbers of malformed ones, with what is wrong
+        with them.
+        """
         lines: list[bytes] = []
         wrong: list[tuple[int, int]] = []
         counted = other_status = 0
         first, last, tally = self._first, self._last, self._tally
-        number, sizes, full, times = tally.number.append, tally.size.append, tally.full.append, tally.time.append
+        number, sizes, full, times = (
+            tally.number.append,
+            tally.size.append,
+            tally.full.append,
+            tally.time.append,
+        )
         begin, date, zone = -1, b"", b""
         spots: dict[bytes, Spot] = {}
-        for i, (vhost, now, clock, east, method, target, status, sent) in enumerate(usual.findall(block + b"\n")):
+        for i, (vhost, now, clock, east, method, target, status, sent) in enumerate(
+            usual.findall(block + b"\n")
+        ):
             if now != date or east != zone:
                 date, zone = now, east
                 begin, spots = self._hour_of(now, east)
-            spot = spots.get(vhost) or (self._spot(begin, vhost) if begin >= 0 else None)
+            spot = spots.get(vhost) or (
+                self._spot(begin, vhost) if begin >= 0 else None
+            )
             if spot is None:
                 lines = lines or block.split(b"\n")
                 if (reason := self._line(lines[i])) is not None:
@@ -249,17 +298,37 @@ class ReferenceScan:
             return None
         vhost, when, request, status, sent = texts
         size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
-        start, clock = self._hour_starts.get(when[:14] + when[20:]), _CLOCK.get(when[14:20])
+        start, clock = (
+            self._hour_starts.get(when[:14] + when[20:]),
+            _CLOCK.get(when[14:20]),
+        )
         time = self._time(when) if start is None or clock is None else start + clock
         if size is None or time is None or status not in STATUSES:
-            return NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
+            return (
+                NO_BYTES
+                if size is None
+                else NO_STATUS
+                if status not in STATUSES
+                else NO_TIME
+            )
         if not self._first <= time <= self._last:
             self._first, self._last = min(self._first, time), max(self._last, time)
         found = method_and_target(request)
-        self._lines[NO_REQUEST if found is None else self._answer(vhost, found, status, size, time)] += 1
+        self._lines[
+            NO_REQUEST
+            if found is None
+            else self._answer(vhost, found, status, size, time)
+        ] += 1
         return None
 
-    def _answer(self, vhost: bytes, found: tuple[bytes, bytes], status: bytes, size: int, time: int) -> int:
+    def _answer(
+        self,
+        vhost: bytes,
+        found: tuple[bytes, bytes],
+        status: bytes,
+        size: int,
+        time: int,
+    ) -> int:
         """Count an answer to a request for something; its class."""
         method, target = found
         if self._directory:
@@ -280,7 +349,9 @@ class ReferenceScan:
         tally.time.append(time)
         return COUNTED
 
-    def _note_malformed(self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]) -> None:
+    def _note_malformed(
+        self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]
+    ) -> None:
         """The lines of these numbers, in order."""
         self._lines[MALFORMED] += len(wrong)
         start, before = self._start, 0
@@ -313,9 +384,16 @@ class ReferenceScan:
             else:
                 self._seen.add(site)
         self._days.add(day)
-        name = "" if self._fixed is not None or site == UNKNOWN else self._other_of(vhost)
+        name = (
+            "" if self._fixed is not None or site == UNKNOWN else self._other_of(vhost)
+        )
         came = self._others.sums(site, name, day) if name else None
-        place = site, self._hours.setdefault(site, {}), self._targets.setdefault((day, site), {}), came
+        place = (
+            site,
+            self._hours.setdefault(site, {}),
+            self._targets.setdefault((day, site), {}),
+            came,
+        )
         if len(vhost) <= _LONG:
             _remember(self._places, (day, vhost), place)
         return place
@@ -343,7 +421,9 @@ class ReferenceScan:
             for number, site in enumerate(sites)
             for hour, (requests, sent) in sorted(self._hours[site].items())
         ]
-        site, hour, requests, sent = (_ints([row[i] for row in hours]) for i in range(4))
+        site, hour, requests, sent = (
+            _ints([row[i] for row in hours]) for i in range(4)
+        )
         reasons, bad = self._bad.take_found()
         return Found(
             sites=sites,
@@ -356,12 +436,19 @@ class ReferenceScan:
             reasons=reasons,
             bad=bad,
             strangers=self._strangers.take_found(),
-            others=None if self._fixed is not None or self._directory else self._others.found(),
+            others=None
+            if self._fixed is not None or self._directory
+            else self._others.found(),
             heading=self._heading,
             first_time=min(self._first, self._last),
             last_time=self._last,
             pending=self._pending,
-            tables=ColumnTables(columns, hours_table(site, sites, hour, requests, sent), sites, self._tally.level),
+            tables=ColumnTables(
+                columns,
+                hours_table(site, sites, hour, requests, sent),
+                sites,
+                self._tally.level,
+            ),
         )
 
     def _columns(self, numbers: Mapping[str, int]) -> Columns:
@@ -377,7 +464,9 @@ class ReferenceScan:
             day=np.repeat(_ints([day for (day, _), _ in groups]), sizes),
             site=np.repeat(_ints([numbers[site] for (_, site), _ in groups]), sizes),
             text=b"".join(target for target, _ in rows),
-            offsets=_ints(list(accumulate((len(target) for target, _ in rows), initial=0))),
+            offsets=_ints(
+                list(accumulate((len(target) for target, _ in rows), initial=0))
+            ),
             requests=tally.requests[order],
             bytes=tally.bytes[order].astype(np.int64),
             size=tally.largest[order],

@@ -1,8 +1,8 @@
 """From log bytes to the tables of one segment.
 
-In go a layout, the rule for sites and the bytes of a log in chunks of any size; out comes a Counts. Which bytes to feed
-is not decided here, and nothing is read or stored. The loop itself is native where that is installed, and otherwise the
-reference; both give the same Counts.
+In go a layout, the rule for sites and the bytes of a log in chunks of any size; out comes a Counts.
+Which bytes to feed is not decided here, and nothing is read or stored. The loop itself is native
+where that is installed, and otherwise the reference; both give the same Counts.
 
 Every line is exactly one of
 - counted: an answer 2xx or 3xx to a request,
@@ -27,7 +27,14 @@ from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.binary_records import RecordScan
-from flex_logs_ingest.scan.columns import Found, Ints, Loop, OtherCount, names_by_number, texts
+from flex_logs_ingest.scan.columns import (
+    Found,
+    Ints,
+    Loop,
+    OtherCount,
+    names_by_number,
+    texts,
+)
 from flex_logs_ingest.scan.frequent_hosts import names_to_show
 from flex_logs_ingest.scan.malformed_lines import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
@@ -40,13 +47,14 @@ CLASSES = ("counted", "other_status", "no_request", "malformed")
 class Counts:
     """What a stretch of a log says: it began at `first_byte`.
 
-    `partial` (PARTIAL) has a row for each day, site and target; `hours` (HOURS) are all answers to requests.
-    `sample` (SAMPLE) are the accesses, in the order of the log, to the targets whose level is at least `sample_level`;
-    its `target` numbers the rows of `partial`, that of the access's own day.
-    `lines` are the lines by class, `reasons` the malformed ones by what is wrong with them, `bad` a few of each. Times
-    are those of all lines that are not malformed, 0 when there is none. `pending` is the length of an incomplete last
-    line, which is not counted. `strangers` are the names asked for that are no sites, those asked for most first, with
-    their requests at least. `heading` is the line that names the columns of what follows.
+    `partial` (PARTIAL) has a row for each day, site and target; `hours` (HOURS) are all answers to
+    requests. `sample` (SAMPLE) are the accesses, in the order of the log, to the targets whose
+    level is at least `sample_level`; its `target` numbers the rows of `partial`, that of the
+    access's own day. `lines` are the lines by class, `reasons` the malformed ones by what is wrong
+    with them, `bad` a few of each. Times are those of all lines that are not malformed, 0 when
+    there is none. `pending` is the length of an incomplete last line, which is not counted.
+    `strangers` are the names asked for that are no sites, those asked for most first, with their
+    requests at least. `heading` is the line that names the columns of what follows.
 
     The tables are made when they are asked for; `write` takes them to disk without that.
     """
@@ -61,21 +69,39 @@ class Counts:
             "site": names_by_number(rows["site"], self.found["sites"]),
             "target": texts(rows["text"], rows["offsets"]),
         }
-        columns = {"day": rows["day"], **{name: pd.Series(column, dtype="str") for name, column in names.items()}}
-        columns |= {"requests": rows["requests"], "bytes": rows["bytes"], "size": rows["size"], "last": rows["last"]}
+        columns = {
+            "day": rows["day"],
+            **{name: pd.Series(column, dtype="str") for name, column in names.items()},
+        }
+        columns |= {
+            "requests": rows["requests"],
+            "bytes": rows["bytes"],
+            "size": rows["size"],
+            "last": rows["last"],
+        }
         return PARTIAL.check(pd.DataFrame(columns))
 
     @property
     def hours(self) -> pd.DataFrame:
         found = self.found
-        site = pd.Series(names_by_number(found["hour_site"], found["sites"]), dtype="str")
-        counts = {"hour": found["hour"], "requests": found["hour_requests"], "bytes": found["hour_bytes"]}
+        site = pd.Series(
+            names_by_number(found["hour_site"], found["sites"]), dtype="str"
+        )
+        counts = {
+            "hour": found["hour"],
+            "requests": found["hour_requests"],
+            "bytes": found["hour_bytes"],
+        }
         return HOURS.check(pd.DataFrame({"site": site, **counts}))
 
     @property
     def sample(self) -> pd.DataFrame:
         rows = self.found["tables"].columns()
-        sample = {"time": rows["sample_time"], "target": rows["sample_row"], "level": rows["sample_level"]}
+        sample = {
+            "time": rows["sample_time"],
+            "target": rows["sample_row"],
+            "level": rows["sample_level"],
+        }
         return SAMPLE.check(pd.DataFrame(sample))
 
     @property
@@ -133,7 +159,9 @@ class Counts:
 
 
 class Scanner:
-    """Feed it a log from its `first_byte` on to its end in any chunks, and ask what it counted since it was asked."""
+    """Feed it a log from its `first_byte` on to its end in any chunks, and ask what it counted
+    since it was asked.
+    """
 
     def __init__(self, loop: Loop, first_byte: int = 0) -> None:
         self._loop = loop
@@ -141,7 +169,9 @@ class Scanner:
 
     @property
     def memory(self) -> int:
-        """About how many bytes it holds: what grows with distinct targets, sites and hours, and with the sample."""
+        """About how many bytes it holds: what grows with distinct targets, sites and hours, and
+        with the sample.
+        """
         return self._loop.memory
 
     def feed(self, chunk: bytes) -> None:
@@ -152,7 +182,8 @@ class Scanner:
         return _bad_lines(self._loop.take_bad(), self._first_byte, 4 * MOST)
 
     def finish(self, *, complete: bool = False) -> Counts:
-        """What came since the last call, and its memory given back; a line that has no end yet waits for it.
+        """What came since the last call, and its memory given back; a line that has no end yet
+        waits for it.
 
         With `complete`, a last line without an end counts too: nothing will ever be added to it.
         """
@@ -163,15 +194,26 @@ _loop = engine.pick("Scan", ReferenceScan)
 
 
 def new_scanner(
-    layout: Layout, rule: SiteRule, sample_limit: int, *, first_byte: int = 0, keep_bad: bool = False
+    layout: Layout,
+    rule: SiteRule,
+    sample_limit: int,
+    *,
+    first_byte: int = 0,
+    keep_bad: bool = False,
 ) -> Scanner:
-    """Raises BadInput when neither the layout nor the rule says which site a line belongs to, unless a log that names
-    its columns has lost that one on its way.
+    """Raises BadInput when neither the layout nor the rule says which site a line belongs to,
+    unless a log that names its columns has lost that one on its way.
 
-    The sample holds at most `sample_limit` accesses; when there are more, targets of low level leave it.
+    The sample holds at most `sample_limit` accesses; when there are more, targets of low level
+    leave it.
     """
     lost = layout.kind == "w3c" and first_byte > 0
-    if rule.fixed is None and not rule.directory and "vhost" not in layout.fields and not lost:
+    if (
+        rule.fixed is None
+        and not rule.directory
+        and "vhost" not in layout.fields
+        and not lost
+    ):
         raise BadInput(
             "counts per site",
             "the log's format does not say which site a request was for",
@@ -183,4 +225,7 @@ def new_scanner(
 
 
 def _bad_lines(found: Sequence[Bad], first_byte: int, most: int) -> tuple[BadLine, ...]:
-    return tuple(BadLine(first_byte + start, REASONS[reason], printable(line, most)) for start, reason, line in found)
+    return tuple(
+        BadLine(first_byte + start, REASONS[reason], printable(line, most))
+        for start, reason, line in found
+    )

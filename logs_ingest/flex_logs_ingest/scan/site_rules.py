@@ -1,8 +1,10 @@
-"""Which site a log line belongs to: what its virtual host, its path or its file is called, or always the same one.
+"""Which site a log line belongs to: what its virtual host, its path or its file is called, or
+always the same one.
 
-Whoever sends requests can send any name. A name that says nothing (empty, `-`, `_`), that no host can have (an
-address, a wildcard, stray characters) or that is not among the hosted sites where those are listed stands for one site,
-`(unknown)`: its traffic is counted and shown, and no invented name makes a table longer. Nothing is counted here.
+Whoever sends requests can send any name. A name that says nothing (empty, `-`, `_`), that no host
+can have (an address, a wildcard, stray characters) or that is not among the hosted sites where
+those are listed stands for one site, `(unknown)`: its traffic is counted and shown, and no invented
+name makes a table longer. Nothing is counted here.
 """
 
 from __future__ import annotations
@@ -23,24 +25,34 @@ Naming = Callable[[bytes], str]
 
 # DNS has no longer names.
 SITE_LIMIT = 253
-# No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are never sites.
+# No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are
+# never sites.
 LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _LABELS = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 _NOT_HOST = re.compile(rb"[^a-z0-9.:_*\[\]-]")
-# The standard library spells names by IDNA 2003, where these become others or vanish; browsers keep them.
+# The standard library spells names by IDNA 2003, where these become others or vanish; browsers keep
+# them.
 _READ_IN_TWO_WAYS = frozenset("ßς\u200c\u200d")
 
 
 def is_host(name: str) -> bool:
-    """Whether a host can have the name: labels of letters, digits and -, the last of them no number."""
-    return len(name) <= SITE_LIMIT and bool(_LABELS.fullmatch(name)) and not name.rpartition(".")[2].isdigit()
+    """Whether a host can have the name: labels of letters, digits and -, the last of them no
+    number.
+    """
+    return (
+        len(name) <= SITE_LIMIT
+        and bool(_LABELS.fullmatch(name))
+        and not name.rpartition(".")[2].isdigit()
+    )
 
 
 def site_name(vhost: bytes) -> str:
-    """A virtual host's name in one spelling: lower case, without port and final dots, as DNS has it.
+    """A virtual host's name in one spelling: lower case, without port and final dots, as DNS has
+    it.
 
-    A name beyond ASCII, in UTF-8 or percent-encoded, becomes `xn--bcher-kva.example`. What belongs in no host name is
-    percent-encoded. A name that says nothing (empty, `-`, `_`) or that is too long for DNS is empty.
+    A name beyond ASCII, in UTF-8 or percent-encoded, becomes `xn--bcher-kva.example`. What belongs
+    in no host name is percent-encoded. A name that says nothing (empty, `-`, `_`) or that is too
+    long for DNS is empty.
     """
     plain = _without_port(unescape(vhost[: 8 * SITE_LIMIT]))
     name = unquote_to_bytes(plain) if b"%" in plain else plain
@@ -51,11 +63,15 @@ def site_name(vhost: bytes) -> str:
 
 
 def ascii_name(name: str) -> str:
-    """`xn--bcher-kva.example` for `bücher.example`. Raises UnicodeError for what DNS cannot have, or in two ways."""
+    """`xn--bcher-kva.example` for `bücher.example`. Raises UnicodeError for what DNS cannot have,
+    or in two ways.
+    """
     if name.isascii():
         return name
     if _READ_IN_TWO_WAYS.intersection(name):
-        raise UnicodeError("it has a letter that the two standards of such names spell differently")
+        raise UnicodeError(
+            "it has a letter that the two standards of such names spell differently"
+        )
     return name.encode("idna").decode("ascii")
 
 
@@ -73,27 +89,33 @@ def _without_port(vhost: bytes) -> bytes:
 
 
 def directory_name(path: bytes) -> str:
-    """The first directory of a path, `/shop/` of `/shop/a.png`; `/` for what lies in none. Too long a name is empty."""
+    """The first directory of a path, `/shop/` of `/shop/a.png`; `/` for what lies in none. Too long
+    a name is empty.
+    """
     end = target(path).find(b"/", 1) + 1
     return target(path)[: end or 1].decode("ascii") if end <= SITE_LIMIT else ""
 
 
 def spelling_in_logs(site: str) -> str:
-    """A site's name as an operator writes it, host or directory, in the spelling that logs are counted under."""
+    """A site's name as an operator writes it, host or directory, in the spelling that logs are
+    counted under.
+    """
     encoded = site.encode(errors="surrogateescape")
     return directory_name(encoded) if site.startswith("/") else site_name(encoded)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRule:
-    """Which site a line belongs to: always `fixed` where the log has one site, else what its virtual host says.
+    """Which site a line belongs to: always `fixed` where the log has one site, else what its
+    virtual host says.
 
-    With a `pattern`, the name of the file says it: the pattern matches all of that name, its group `site` is the site.
-    With `directory`, the first directory of the path does.
+    With a `pattern`, the name of the file says it: the pattern matches all of that name, its group
+    `site` is the site. With `directory`, the first directory of the path does.
 
-    `aliases` maps other names of a site to the name it is placed under. Where the sites are `listed`, what is not among
-    them is `(unknown)`. `www` says when `www.a.example` and `a.example` are one site: where only one of them is listed
-    or in an alias, always (the `same`, by the shorter name), or never (`apart`).
+    `aliases` maps other names of a site to the name it is placed under. Where the sites are
+    `listed`, what is not among them is `(unknown)`. `www` says when `www.a.example` and `a.example`
+    are one site: where only one of them is listed or in an alias, always (the `same`, by the
+    shorter name), or never (`apart`).
     """
 
     fixed: str | None = None
@@ -106,7 +128,12 @@ class SiteRule:
     @property
     def every_host(self) -> bool:
         """Whether every name that a host can have is a site of that name."""
-        return not self.aliases and self.listed is None and not self.directory and self.www != "same"
+        return (
+            not self.aliases
+            and self.listed is None
+            and not self.directory
+            and self.www != "same"
+        )
 
     def of_file(self, path: str) -> SiteRule | None:
         """The rule for this one file; None when its name does not say which site it is of."""
@@ -117,7 +144,9 @@ class SiteRule:
         return SiteRule(fixed=self._renaming()(name)) if name else None
 
     def naming(self) -> Naming:
-        """What tells the site from the bytes of a virtual host's name, or of a path where its directory is the site."""
+        """What tells the site from the bytes of a virtual host's name, or of a path where its
+        directory is the site.
+        """
         name_of = directory_name if self.directory else site_name
         can_be = bool if self.directory else is_host
         renamed, listed = self._renaming(), self.listed
@@ -125,13 +154,17 @@ class SiteRule:
 
         def site_of(text: bytes) -> str:
             site = renamed(name_of(text))
-            hosted = site in targets or can_be(site) if listed is None else site in listed
+            hosted = (
+                site in targets or can_be(site) if listed is None else site in listed
+            )
             return site if hosted else UNKNOWN
 
         return site_of
 
     def other_naming(self) -> Naming:
-        """What tells by which other name a virtual host's name calls its site; empty where it is the site's own."""
+        """What tells by which other name a virtual host's name calls its site; empty where it is
+        the site's own.
+        """
         site_of = self.naming()
 
         def other_of(text: bytes) -> str:
@@ -140,26 +173,43 @@ class SiteRule:
 
         return other_of
 
-    def others(self, sites: Set[str], alone: Set[str] = frozenset()) -> list[tuple[str, str]]:
-        """Other names of these sites, each behind its site: host names that logs count as the site's.
+    def others(
+        self, sites: Set[str], alone: Set[str] = frozenset()
+    ) -> list[tuple[str, str]]:
+        """Other names of these sites, each behind its site: host names that logs count as the
+        site's.
 
-        Of sites that are `alone`, in logs of their own, every line is theirs, whichever name was asked for.
+        Of sites that are `alone`, in logs of their own, every line is theirs, whichever name was
+        asked for.
         """
         if self.directory:
             return []
         site_of = self.naming()
-        twins = {f"www.{site}" if site == site.removeprefix("www.") else site.removeprefix("www.") for site in sites}
+        twins = {
+            f"www.{site}"
+            if site == site.removeprefix("www.")
+            else site.removeprefix("www.")
+            for site in sites
+        }
         found: list[tuple[str, str]] = []
         for name in sorted({*twins, *map(spelling_in_logs, self.aliases)} - sites):
-            of_alone = name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
-            site = of_alone if of_alone in alone and self.www != "apart" else site_of(name.encode())
+            of_alone = (
+                name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
+            )
+            site = (
+                of_alone
+                if of_alone in alone and self.www != "apart"
+                else site_of(name.encode())
+            )
             if is_host(name) and site in sites and site != name:
                 found.append((site, name))
         return sorted(found)
 
     def _renaming(self) -> Callable[[str], str]:
         """The name that a site is placed under, of any of its names."""
-        aliases = {spelling_in_logs(name): _target(site) for name, site in self.aliases.items()}
+        aliases = {
+            spelling_in_logs(name): _target(site) for name, site in self.aliases.items()
+        }
         known = {*aliases, *aliases.values(), *(self.listed or ())}
 
         def renamed(name: str) -> str:

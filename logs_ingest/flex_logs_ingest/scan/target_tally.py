@@ -1,7 +1,8 @@
-"""What is counted of each target, by the number of its row: accesses in the order of the log in, columns out.
+"""What is counted of each target, by the number of its row: accesses in the order of the log in,
+columns out.
 
-Accesses wait in arrays and are added up many at once, so that no row needs an object of its own. Which row is of which
-target is not known here.
+Accesses wait in arrays and are added up many at once, so that no row needs an object of its own.
+Which row is of which target is not known here.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _FEWEST = 1024
 
 
 class Tally:
-    """`number`, `size`, `full` and `time` are the waiting accesses: the row, the bytes, the same where they are all of
-    the target and else 0, the second. Nobody holds on to these arrays.
+    """`number`, `size`, `full` and `time` are the waiting accesses: the row, the bytes, the same
+    where they are all of the target and else 0, the second. Nobody holds on to these arrays.
     """
 
     def __init__(self) -> None:
@@ -28,7 +29,9 @@ class Tally:
         self.levels = array("b")
         self.level = 0
         self.sample_row, self.sample_time = array("q"), array("q")
-        self.requests, self.largest, self.last = (np.zeros(_FEWEST, dtype=np.int64) for _ in range(3))
+        self.requests, self.largest, self.last = (
+            np.zeros(_FEWEST, dtype=np.int64) for _ in range(3)
+        )
         self.bytes = np.zeros(_FEWEST, dtype=np.uint64)
 
     def __len__(self) -> int:
@@ -41,7 +44,10 @@ class Tally:
 
     def settle(self) -> None:
         """Add up what waits."""
-        waiting = [np.asarray(column) for column in (self.number, self.size, self.full, self.time)]
+        waiting = [
+            np.asarray(column)
+            for column in (self.number, self.size, self.full, self.time)
+        ]
         self.number, self.size, self.full, self.time = (array("q") for _ in range(4))
         self._grow()
         for start in range(0, len(waiting[0]), _AT_ONCE):
@@ -74,4 +80,7 @@ class Tally:
             self.level += 1
             row, time = np.asarray(self.sample_row), np.asarray(self.sample_time)
             kept = np.asarray(self.levels)[row] >= self.level
-            self.sample_row, self.sample_time = array("q", row[kept].tobytes()), array("q", time[kept].tobytes())
+            self.sample_row, self.sample_time = (
+                array("q", row[kept].tobytes()),
+                array("q", time[kept].tobytes()),
+            )

@@ -1,14 +1,16 @@
 """How few rows any balanced placement can move, by a linear program over all nodes together.
 
-In goes a Problem; out come a number of moves that no balanced placement can stay under, and what it would add to that
-number to move each row in force ("reduced cost"): rows that add much are hardly ever moved by good placements. Without
-HiGHS the number is that of bound.py, and nothing is said of the rows.
+In goes a Problem; out come a number of moves that no balanced placement can stay under, and what it
+would add to that number to move each row in force ("reduced cost"): rows that add much are hardly
+ever moved by good placements. Without HiGHS the number is that of bound.py, and nothing is said of
+the rows.
 
-Why it holds. Take any balanced placement. For each row r in force that may stay let y[r] be 1 if the placement gives
-it up and 0 otherwise; for each node n let v[n] be the number of its new rows, and in[n, d] what these ask of resource
-d. A site with k replicas of which h may stay gets k - h + (its rows given up) new rows, so that all moves together are
-at least the sum over the sites of k - h and over the rows of y, each times the site's price, the least number of moves
-that a new row of it is. The following is true of these numbers:
+Why it holds. Take any balanced placement. For each row r in force that may stay let y[r] be 1 if
+the placement gives it up and 0 otherwise; for each node n let v[n] be the number of its new rows,
+and in[n, d] what these ask of resource d. A site with k replicas of which h may stay gets k - h +
+(its rows given up) new rows, so that all moves together are at least the sum over the sites of k -
+h and over the rows of y, each times the site's price, the least number of moves that a new row of
+it is. The following is true of these numbers:
 
 - node n: its load in force - what its rows given up ask + in[n, d] lies within the band;
 - resource d: what all nodes gain together is what all rows given up ask, and k - h replicas of every site;
@@ -17,10 +19,11 @@ that a new row of it is. The following is true of these numbers:
 - a site that has more rows than it needs gives up as many as it must;
 - each node gives up, gains and exchanges as many rows as cover.py counts.
 
-The least priced sum of y with these properties, fractions allowed, is no more than that of any placement. Its dual
-gives a bound for whatever multipliers one takes: the best of them come from HiGHS, and the bound is computed from them
-here, over every row, so that neither HiGHS's tolerances nor the rows it was not shown can make it too large. What this
-computation itself may be off by is taken off before the number is rounded up to a whole one.
+The least priced sum of y with these properties, fractions allowed, is no more than that of any
+placement. Its dual gives a bound for whatever multipliers one takes: the best of them come from
+HiGHS, and the bound is computed from them here, over every row, so that neither HiGHS's tolerances
+nor the rows it was not shown can make it too large. What this computation itself may be off by is
+taken off before the number is rounded up to a whole one.
 """
 
 from __future__ import annotations
@@ -35,9 +38,11 @@ from flex_solver.programs import highs
 
 # A mean node's share is 1 in the program.
 SHARE = 100.0
-# What load outside the band costs HiGHS: as if each share of it were so many moves. Every program has a solution then.
+# What load outside the band costs HiGHS: as if each share of it were so many moves. Every program
+# has a solution then.
 ELASTIC = 1e4
-# Rows of each node that HiGHS sees at first, by each size, and how many of the most wanted others it sees next.
+# Rows of each node that HiGHS sees at first, by each size, and how many of the most wanted others
+# it sees next.
 FIRST, NEXT, ROUNDS = 12, 20, 30
 # Sums of some hundred thousand floats are less off than this.
 INEXACT = 1e-6
@@ -45,14 +50,18 @@ INEXACT = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relaxed:
-    """`least` moves; `reduced[r]` is what giving up row r of `old` adds to that, infinite where it cannot be."""
+    """`least` moves; `reduced[r]` is what giving up row r of `old` adds to that, infinite where it
+    cannot be.
+    """
 
     least: int
     reduced: Floats
 
 
 def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
-    """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0 rounds: counting."""
+    """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0
+    rounds: counting.
+    """
     counted = counting.least_moves(problem)
     free = may_leave(problem)
     if not highs.AVAILABLE or not rounds or not problem.load.any():
@@ -61,16 +70,19 @@ def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Rela
     least, of_rows = _best(cluster, floors_of(problem, cluster), first, rounds)
     reduced = np.full(len(problem.old), np.inf)
     reduced[free] = of_rows
-    return Relaxed(max(counted, int(np.ceil(least - INEXACT * (1 + abs(least))))), reduced)
+    return Relaxed(
+        max(counted, int(np.ceil(least - INEXACT * (1 + abs(least))))), reduced
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """The numbers of the docstring: nodes are numbered among the open ones, resources among those that carry load.
+    """The numbers of the docstring: nodes are numbered among the open ones, resources among those
+    that carry load.
 
-    A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves; `giver[r]` is its place
-    among the sites that have rows to spare, each of which gives up `gives`, or -1. Of all `replicas`, `lacking` are
-    k - h; they ask `lacking_load` and cost `forced` moves.
+    A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves;
+    `giver[r]` is its place among the sites that have rows to spare, each of which gives up `gives`,
+    or -1. Of all `replicas`, `lacking` are k - h; they ask `lacking_load` and cost `forced` moves.
     """
 
     of_site: Floats
@@ -90,7 +102,10 @@ class Cluster:
 
 
 def cluster_of(problem: Problem) -> Cluster:
-    rows, carries = np.flatnonzero(may_leave(problem)), np.flatnonzero(problem.load.sum(axis=0) > 0)
+    rows, carries = (
+        np.flatnonzero(may_leave(problem)),
+        np.flatnonzero(problem.load.sum(axis=0) > 0),
+    )
     of_site = problem.load[:, carries] / SHARE
     opened = np.flatnonzero(problem.open)
     load, low, high = _bands(problem, of_site, opened)
@@ -123,25 +138,42 @@ def cluster_of(problem: Problem) -> Cluster:
 
 def floors_of(problem: Problem, cluster: Cluster) -> one_node.Counts:
     bands = cluster.load, cluster.low, cluster.high
-    return one_node.counts(problem, cluster.of_site, bands, (cluster.asks, cluster.node))
+    return one_node.counts(
+        problem, cluster.of_site, bands, (cluster.asks, cluster.node)
+    )
 
 
 def may_leave(problem: Problem) -> Bools:
-    free: Bools = counting.may_stay(problem) & ~counting.rows_among(problem, problem.old, problem.pinned)
+    free: Bools = counting.may_stay(problem) & ~counting.rows_among(
+        problem, problem.old, problem.pinned
+    )
     return free
 
 
-def _bands(problem: Problem, of_site: Floats, opened: Ints) -> tuple[Floats, Floats, Floats]:
+def _bands(
+    problem: Problem, of_site: Floats, opened: Ints
+) -> tuple[Floats, Floats, Floats]:
     """The load in force of each open node and its band, wider by what the judge forgives."""
     held = problem.old[counting.may_stay(problem)]
     at = np.searchsorted(opened, held[:, 1])
-    load: Floats = np.stack([np.bincount(at, asked[held[:, 0]], len(opened)) for asked in of_site.T], axis=1)
+    load: Floats = np.stack(
+        [np.bincount(at, asked[held[:, 0]], len(opened)) for asked in of_site.T], axis=1
+    )
     count = np.bincount(at, minlength=len(opened)).tolist()
-    forgiven = np.array([counting.slack(problem, node, rows) for node, rows in zip(opened, count, strict=True)])[
-        :, None
-    ]
-    share, reach = problem.share[opened, None], problem.share[opened, None] * problem.tolerance + forgiven
-    low, high = (np.repeat(edge / SHARE, of_site.shape[1], axis=1) for edge in (share - reach, share + reach))
+    forgiven = np.array(
+        [
+            counting.slack(problem, node, rows)
+            for node, rows in zip(opened, count, strict=True)
+        ]
+    )[:, None]
+    share, reach = (
+        problem.share[opened, None],
+        problem.share[opened, None] * problem.tolerance + forgiven,
+    )
+    low, high = (
+        np.repeat(edge / SHARE, of_site.shape[1], axis=1)
+        for edge in (share - reach, share + reach)
+    )
     return load, low, high
 
 
@@ -158,7 +190,9 @@ class _Duals:
     giving: Floats
 
 
-def _best(cluster: Cluster, counts: one_node.Counts, first: int, rounds: int) -> tuple[float, Floats]:
+def _best(
+    cluster: Cluster, counts: one_node.Counts, first: int, rounds: int
+) -> tuple[float, Floats]:
     """The largest bound found, and the reduced cost of every row in it."""
     shown = _largest_of_each(cluster, first)
     best, reduced = 0.0, np.zeros(len(cluster.node))
@@ -173,7 +207,9 @@ def _best(cluster: Cluster, counts: one_node.Counts, first: int, rounds: int) ->
         wanted = np.flatnonzero((of_rows < -INEXACT) & ~shown)
         if not len(wanted) or of_rows[wanted].sum() > -INEXACT * 100:
             break
-        shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], NEXT)]] = True
+        shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], NEXT)]] = (
+            True
+        )
     return best, reduced
 
 
@@ -181,15 +217,29 @@ def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> highs.Pr
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
-    y, into, v = np.arange(len(shown)), len(shown) + np.arange(cells), len(shown) + cells + np.arange(nodes)
+    y, into, v = (
+        np.arange(len(shown)),
+        len(shown) + np.arange(cells),
+        len(shown) + cells + np.arange(nodes),
+    )
     columns = len(shown) + 3 * cells + nodes
-    floors = np.concatenate([np.zeros(cells), counts.leave, counts.touch, cluster.gives])
+    floors = np.concatenate(
+        [np.zeros(cells), counts.leave, counts.touch, cluster.gives]
+    )
     program = highs.Program(
-        cost=np.concatenate([cluster.price[shown], np.zeros(cells + nodes), np.full(2 * cells, ELASTIC)]),
-        lower=np.concatenate([np.zeros(len(shown) + cells), counts.enter, np.zeros(2 * cells)]),
-        upper=np.concatenate([np.ones(len(shown)), np.full(columns - len(shown), np.inf)]),
+        cost=np.concatenate(
+            [cluster.price[shown], np.zeros(cells + nodes), np.full(2 * cells, ELASTIC)]
+        ),
+        lower=np.concatenate(
+            [np.zeros(len(shown) + cells), counts.enter, np.zeros(2 * cells)]
+        ),
+        upper=np.concatenate(
+            [np.ones(len(shown)), np.full(columns - len(shown), np.inf)]
+        ),
         row_lower=_limits(cluster, cluster.low - cluster.load, floors),
-        row_upper=_limits(cluster, cluster.high - cluster.load, np.full(len(floors), np.inf)),
+        row_upper=_limits(
+            cluster, cluster.high - cluster.load, np.full(len(floors), np.inf)
+        ),
     )
     band, total, rows, new, leave, touch, giving = _starts(nodes, dimensions)
     node, giver = cluster.node[shown], cluster.giver[shown]
@@ -213,14 +263,20 @@ def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> highs.Pr
 
 
 def _starts(nodes: int, dimensions: int) -> list[int]:
-    """Where the rows begin: bands, totals, the count of rows, new rows, leaving, touching, sites that give."""
+    """Where the rows begin: bands, totals, the count of rows, new rows, leaving, touching, sites
+    that give.
+    """
     cells = nodes * dimensions
-    starts: list[int] = np.cumsum([0, cells, dimensions, 1, cells, nodes, nodes]).tolist()
+    starts: list[int] = np.cumsum(
+        [0, cells, dimensions, 1, cells, nodes, nodes]
+    ).tolist()
     return starts
 
 
 def _limits(cluster: Cluster, band: Floats, floors: Floats) -> Floats:
-    return np.concatenate([band.ravel(), cluster.lacking_load, [cluster.lacking], floors])
+    return np.concatenate(
+        [band.ravel(), cluster.lacking_load, [cluster.lacking], floors]
+    )
 
 
 def _duals(cluster: Cluster, duals: Floats) -> _Duals:
@@ -230,27 +286,54 @@ def _duals(cluster: Cluster, duals: Floats) -> _Duals:
     band, total, rows, *floors = np.split(duals, starts[1:])
     new, leave, touch, giving = (np.maximum(part, 0.0) for part in floors)
     return _Duals(
-        band.reshape(nodes, dimensions), total, float(rows[0]), new.reshape(nodes, dimensions), leave, touch, giving
+        band.reshape(nodes, dimensions),
+        total,
+        float(rows[0]),
+        new.reshape(nodes, dimensions),
+        leave,
+        touch,
+        giving,
     )
 
 
 def _reduced_costs(cluster: Cluster, duals: _Duals) -> Floats:
     """What giving up each row costs, less what it is worth to the rows of the program."""
     of_node = (duals.band + duals.total)[cluster.node]
-    worth = duals.leave[cluster.node] + duals.touch[cluster.node] - duals.rows - (cluster.asks * of_node).sum(axis=1)
+    worth = (
+        duals.leave[cluster.node]
+        + duals.touch[cluster.node]
+        - duals.rows
+        - (cluster.asks * of_node).sum(axis=1)
+    )
     worth += np.concatenate([duals.giving, [0.0]])[cluster.giver]
     reduced: Floats = cluster.price - worth
     return reduced
 
 
-def _bound_by_duals(cluster: Cluster, counts: one_node.Counts, duals: _Duals, reduced: Floats) -> float:
-    """What no placement stays under, by these duals: each row's bound at its price, and of each column the best end.
+def _bound_by_duals(
+    cluster: Cluster, counts: one_node.Counts, duals: _Duals, reduced: Floats
+) -> float:
+    """What no placement stays under, by these duals: each row's bound at its price, and of each
+    column the best end.
 
     Nothing enters a node beyond its band, and no more rows than there are replicas.
     """
-    of_rows = np.where(duals.band > 0, cluster.low - cluster.load, cluster.high - cluster.load) * duals.band
-    prices = of_rows.sum() + duals.total @ cluster.lacking_load + duals.rows * cluster.lacking
-    prices += duals.leave @ counts.leave + duals.touch @ counts.touch + duals.giving @ cluster.gives
+    of_rows = (
+        np.where(
+            duals.band > 0, cluster.low - cluster.load, cluster.high - cluster.load
+        )
+        * duals.band
+    )
+    prices = (
+        of_rows.sum()
+        + duals.total @ cluster.lacking_load
+        + duals.rows * cluster.lacking
+    )
+    prices += (
+        duals.leave @ counts.leave
+        + duals.touch @ counts.touch
+        + duals.giving @ cluster.gives
+    )
     into = duals.new - duals.band - duals.total
     v = -duals.rows - (duals.new * cluster.largest).sum(axis=1) - duals.touch
     ends = np.minimum(reduced, 0.0).sum() + (np.minimum(into, 0.0) * cluster.high).sum()
@@ -259,7 +342,9 @@ def _bound_by_duals(cluster: Cluster, counts: one_node.Counts, duals: _Duals, re
 
 
 def _largest_of_each(cluster: Cluster, count: int) -> Bools:
-    """The rows HiGHS sees at first: the largest of each node by each resource, by all, and those of sites that give."""
+    """The rows HiGHS sees at first: the largest of each node by each resource, by all, and those of
+    sites that give.
+    """
     shown: Bools = cluster.giver >= 0
     for size in (*cluster.asks.T, cluster.asks.sum(axis=1), cluster.asks.max(axis=1)):
         shown[_first_of_each(cluster.node, -size, count)] = True

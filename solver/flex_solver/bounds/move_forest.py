@@ -1,12 +1,15 @@
-"""How few moves a cluster with few nodes can do with: into how many trees of moves can its nodes fall?
+"""How few moves a cluster with few nodes can do with: into how many trees of moves can its nodes
+fall?
 
 In goes a Problem; out comes a number of moves that no balanced placement can stay under.
 
-Why it holds. Take the places of net.py, and join two of them for each move of a balanced placement. A part of k places
-that hang together has k - 1 moves at least, and has no more only if it is a tree; so the moves are at least the places
-less the trees. A tree puts all its places right, and no place is in two of them: there are no more trees than one can
-choose sets of places, none of which has a place in common with another, of those that trees.py does not rule out. Of
-two sets, one within the other, the smaller will do. What vanishes is no move; sites that ask for nothing come on top.
+Why it holds. Take the places of net.py, and join two of them for each move of a balanced placement.
+A part of k places that hang together has k - 1 moves at least, and has no more only if it is a
+tree; so the moves are at least the places less the trees. A tree puts all its places right, and no
+place is in two of them: there are no more trees than one can choose sets of places, none of which
+has a place in common with another, of those that trees.py does not rule out. Of two sets, one
+within the other, the smaller will do. What vanishes is no move; sites that ask for nothing come on
+top.
 """
 
 from __future__ import annotations
@@ -31,9 +34,18 @@ EFFORT, EFFORTS = (1, 2, 4, 10, 25, 120, 400, 700, 1_000), 4_000_000
 def is_small(problem: Problem) -> bool:
     """Whether there are few places, and every new row counts as one move."""
     opened, asking = int(problem.open.sum()), problem.load.any(axis=1)
-    places = opened + int(np.abs(problem.replicas - counting.rows_that_may_stay(problem))[asking].sum())
-    alike = problem.weight is None and (problem.partly is None or not len(problem.partly))
-    return alike and 1 < places <= PLACES and len(problem.old) * opened <= ROWS and bool(asking.any())
+    places = opened + int(
+        np.abs(problem.replicas - counting.rows_that_may_stay(problem))[asking].sum()
+    )
+    alike = problem.weight is None and (
+        problem.partly is None or not len(problem.partly)
+    )
+    return (
+        alike
+        and 1 < places <= PLACES
+        and len(problem.old) * opened <= ROWS
+        and bool(asking.any())
+    )
 
 
 def least(problem: Problem, unwanted: Event | None = None) -> int:
@@ -44,16 +56,19 @@ def least(problem: Problem, unwanted: Event | None = None) -> int:
 
 
 class _Sets:
-    """All sets of places as numbers: how large they are, which could be balanced, how many trees fit into each.
+    """All sets of places as numbers: how large they are, which could be balanced, how many trees
+    fit into each.
 
-    `most` is a number of trees that is not exceeded. `trees_in` counts those of up to EXACT places, as far as they are
-    wanted: more than `most` are not to be had with the others.
+    `most` is a number of trees that is not exceeded. `trees_in` counts those of up to EXACT places,
+    as far as they are wanted: more than `most` are not to be had with the others.
     """
 
     def __init__(self, places: Net, unwanted: Event) -> None:
         trees = Trees(places)
         self.size = _sums(np.ones((len(places), 1)))[:, 0].astype(np.int64)
-        load, low, high = (_sums(edge) for edge in (places.load, places.low, places.high))
+        load, low, high = (
+            _sums(edge) for edge in (places.load, places.low, places.high)
+        )
         self.balanced: Bools = np.all((load >= low) & (load <= high), axis=1)
         self.trees_in = np.zeros(len(self.size), dtype=np.int64)
         seen, left, found = 0, EFFORTS, list[int]()
@@ -63,14 +78,23 @@ class _Sets:
             if left < 0:
                 break
             seen = size
-            possible = [part for part in wanted if not (unwanted.is_set() or trees.rules_out(part))]
+            possible = [
+                part
+                for part in wanted
+                if not (unwanted.is_set() or trees.rules_out(part))
+            ]
             if unwanted.is_set():
                 self.most = len(places)
                 return
             if possible:
                 found += possible
                 self.trees_in = _most_sets_that_fit(len(places), found)
-        self.most = max([int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))])
+        self.most = max(
+            [
+                int(self.trees_in[-1]),
+                *map(self._with_one_of, range(seen + 1, len(places) + 1)),
+            ]
+        )
 
     def _room(self, least: int) -> Ints:
         """No more trees fit into each set, if those not counted yet have at least so many places."""
@@ -82,14 +106,20 @@ class _Sets:
         return np.maximum(self.trees_in, np.where(self.size < least, 0, top[self.size]))
 
     def _possible_trees(self, size: int) -> Ints:
-        """Sets that might be trees, with none in them that is known, and leave room for as many others as are known."""
-        some: Ints = np.flatnonzero(self.balanced & (self.size == size) & (self.trees_in == 0))
+        """Sets that might be trees, with none in them that is known, and leave room for as many
+        others as are known.
+        """
+        some: Ints = np.flatnonzero(
+            self.balanced & (self.size == size) & (self.trees_in == 0)
+        )
         others = len(self.size) - 1 - some
         with_it = self._room(size)[others] + 1
         return np.asarray(some[with_it >= self.trees_in[-1] + (size > COMMON)])
 
     def _with_one_of(self, size: int) -> int:
-        """How many trees there may be, if one has so many places, which were not looked at, and none has fewer."""
+        """How many trees there may be, if one has so many places, which were not looked at, and
+        none has fewer.
+        """
         some = self._possible_trees(size)
         return int((self._room(size)[len(self.size) - 1 - some] + 1).max(initial=0))
 
@@ -109,6 +139,8 @@ def _most_sets_that_fit(places: int, found: list[int]) -> Ints:
         sets = np.arange(1 << (places - 1 - lowest)) << (lowest + 1) | 1 << lowest
         count = most[sets ^ 1 << lowest]
         for part in (part for part in found if part & -part == 1 << lowest):
-            count = np.where(sets & part == part, np.maximum(count, most[sets & ~part] + 1), count)
+            count = np.where(
+                sets & part == part, np.maximum(count, most[sets & ~part] + 1), count
+            )
         most[sets] = count
     return most

@@ -1,9 +1,10 @@
 """What one move can change between two nodes.
 
-In goes a Problem; out come places, its nodes first of all, and for each two of them the moves from one to the other. A
-replica that no node holds yet is a place of its own, which its one row must leave; a row that its site no longer needs
-vanishes to another place, which takes that row and nothing else. Bands are wider by what the judge and sums of floats
-forgive, and wishes to be apart, limits and missing pins are left out: what cannot be done here cannot be done at all.
+In goes a Problem; out come places, its nodes first of all, and for each two of them the moves from
+one to the other. A replica that no node holds yet is a place of its own, which its one row must
+leave; a row that its site no longer needs vanishes to another place, which takes that row and
+nothing else. Bands are wider by what the judge and sums of floats forgive, and wishes to be apart,
+limits and missing pins are left out: what cannot be done here cannot be done at all.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ TWINS = 3
 class Moves:
     """How the load of a place changes by moves between it and others.
 
-    Two that have a key in common cannot be made at once: a row goes one way, and a place has one row of a site. Keys
-    less than nothing are none.
+    Two that have a key in common cannot be made at once: a row goes one way, and a place has one
+    row of a site. Keys less than nothing are none.
     """
 
     change: Floats
@@ -42,10 +43,11 @@ class Moves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """Places carry `load`, which is to lie between `low` and `high`; the first of them are the open nodes, the
-    last, `vanishing` ones, take what vanishes.
+    """Places carry `load`, which is to lie between `low` and `high`; the first of them are the open
+    nodes, the last, `vanishing` ones, take what vanishes.
 
-    Row r is of `site[r]`, stands on the place `at[r]` and asks `asks[r]`; it may be on the places `able[r]`.
+    Row r is of `site[r]`, stands on the place `at[r]` and asks `asks[r]`; it may be on the places
+    `able[r]`.
     """
 
     load: Floats
@@ -62,16 +64,29 @@ class Net:
 
     def between(self, place: int, other: int) -> Moves:
         """The moves between a place and another one; the changes are those of the other."""
-        goes = self._some(np.flatnonzero((self.at == place) & self.able[:, other]), other)
-        comes = self._some(np.flatnonzero((self.at == other) & self.able[:, place]), place)
-        return Moves(np.concatenate([goes.change, -comes.change]), np.concatenate([goes.keys, comes.keys]))
+        goes = self._some(
+            np.flatnonzero((self.at == place) & self.able[:, other]), other
+        )
+        comes = self._some(
+            np.flatnonzero((self.at == other) & self.able[:, place]), place
+        )
+        return Moves(
+            np.concatenate([goes.change, -comes.change]),
+            np.concatenate([goes.keys, comes.keys]),
+        )
 
     def _some(self, rows: Ints, to: int) -> Moves:
         """Of many that ask for the same one, that clashes with none: another of them would do then."""
         _, first, alike, count = np.unique(
-            self.asks[rows], axis=0, return_index=True, return_inverse=True, return_counts=True
+            self.asks[rows],
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
         )
-        keys = np.stack([rows, len(self.site) + self.site[rows] * len(self) + to], axis=1)
+        keys = np.stack(
+            [rows, len(self.site) + self.site[rows] * len(self) + to], axis=1
+        )
         few = (count <= TWINS)[alike]
         one = first[count > TWINS]
         return Moves(
@@ -83,9 +98,16 @@ class Net:
 def net(problem: Problem) -> Net:
     """Rows that ask for nothing are left out: to move them helps nobody."""
     cluster, open_nodes = cluster_of(problem), np.flatnonzero(problem.open)
-    lacking = np.where(_asking(problem), problem.replicas - counting.rows_that_may_stay(problem), 0)
-    missing, spare = (np.repeat(np.arange(len(lacking)), count.clip(0)) for count in (lacking, -lacking))
-    free = counting.may_stay(problem) & ~counting.rows_among(problem, problem.old, problem.pinned)
+    lacking = np.where(
+        _asking(problem), problem.replicas - counting.rows_that_may_stay(problem), 0
+    )
+    missing, spare = (
+        np.repeat(np.arange(len(lacking)), count.clip(0))
+        for count in (lacking, -lacking)
+    )
+    free = counting.may_stay(problem) & ~counting.rows_among(
+        problem, problem.old, problem.pinned
+    )
     held = problem.old[free & _asking(problem)[problem.old[:, 0]]]
     site = np.concatenate([held[:, 0], missing])
     load, low, high = _edges(cluster, cluster.of_site[missing], cluster.of_site[spare])
@@ -94,7 +116,12 @@ def net(problem: Problem) -> Net:
         low=low - INEXACT,
         high=high + INEXACT,
         site=site,
-        at=np.concatenate([np.searchsorted(open_nodes, held[:, 1]), len(open_nodes) + np.arange(len(missing))]),
+        at=np.concatenate(
+            [
+                np.searchsorted(open_nodes, held[:, 1]),
+                len(open_nodes) + np.arange(len(missing)),
+            ]
+        ),
         asks=cluster.of_site[site],
         able=np.concatenate(
             [
@@ -113,8 +140,12 @@ def _asking(problem: Problem) -> Bools:
     return asking
 
 
-def _edges(cluster: Cluster, missing: Floats, spare: Floats) -> tuple[Floats, Floats, Floats]:
-    """Load, least and most of every place: of nodes, of what is to come from nowhere, and of what is to vanish."""
+def _edges(
+    cluster: Cluster, missing: Floats, spare: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Load, least and most of every place: of nodes, of what is to come from nowhere, and of what
+    is to vanish.
+    """
     none, gone = np.zeros_like(missing), np.zeros_like(spare)
     return (
         np.concatenate([cluster.load, missing, gone]),

@@ -1,12 +1,15 @@
-"""Whether some places put each other right with one move fewer than they are: a tree of moves, one for each two joined.
+"""Whether some places put each other right with one move fewer than they are: a tree of moves, one
+for each two joined.
 
-In goes a Net; out comes, for a set of its places, whether there can be no such moves. A tree is put together from its
-leaves: a place whose own load, and what came to it from below, one move brings into the band hands the rest on to the
-place above. All that is above needs to know is which move that is: two moves clash only at a place that both change.
-What the places of a set can hand on to the one above them is worked out once for all sets that it is part of. A tree
-has a place in the middle, below which no part holds more than half of the others: only there it is put together.
+In goes a Net; out comes, for a set of its places, whether there can be no such moves. A tree is put
+together from its leaves: a place whose own load, and what came to it from below, one move brings
+into the band hands the rest on to the place above. All that is above needs to know is which move
+that is: two moves clash only at a place that both change. What the places of a set can hand on to
+the one above them is worked out once for all sets that it is part of. A tree has a place in the
+middle, below which no part holds more than half of the others: only there it is put together.
 
-A set of places is a number, whose bits are theirs. Where there is too much to look at, nothing is ruled out.
+A set of places is a number, whose bits are theirs. Where there is too much to look at, nothing is
+ruled out.
 """
 
 from __future__ import annotations
@@ -36,23 +39,38 @@ class Trees:
 
     def rules_out(self, places: int) -> bool:
         members = members_of(places)
-        return len(members) <= EXACT and not any(self._around(middle, places & ~(1 << middle)) for middle in members)
+        return len(members) <= EXACT and not any(
+            self._around(middle, places & ~(1 << middle)) for middle in members
+        )
 
     def _around(self, middle: int, places: int) -> bool:
-        """Whether the places may form trees of no more than half of them that put the one in the middle right."""
-        low, high = (edge[middle] - self._net.load[middle] for edge in (self._net.low, self._net.high))
+        """Whether the places may form trees of no more than half of them that put the one in the
+        middle right.
+        """
+        low, high = (
+            edge[middle] - self._net.load[middle]
+            for edge in (self._net.low, self._net.high)
+        )
         for half in _halves(places):
             one, other = self._ways(half, middle), self._ways(places & ~half, middle)
             if _empty(one) or _empty(other):
                 continue
-            if one is None or other is None or any(True for _ in _pairs(one, other, low, high)):
+            if (
+                one is None
+                or other is None
+                or any(True for _ in _pairs(one, other, low, high))
+            ):
                 return True
         return False
 
     def _ways(self, places: int, above: int) -> Moves | None:
-        """How a place's load changes when all of these are put right by trees that hang from it; None: too many."""
+        """How a place's load changes when all of these are put right by trees that hang from it;
+        None: too many.
+        """
         if not places:
-            return Moves(np.zeros((1, self._net.load.shape[1])), np.empty((1, 0), dtype=np.int64))
+            return Moves(
+                np.zeros((1, self._net.load.shape[1])), np.empty((1, 0), dtype=np.int64)
+            )
         if (places, above) not in self._below:
             ways = self._worked_out(places, above)
             self._make_room(len(ways or ()))
@@ -73,7 +91,10 @@ class Trees:
     def _tree(self, places: int, above: int) -> Moves:
         """The same by one tree."""
         if (places, above) not in self._trees:
-            found = [self._moves_to_parent(place, places & ~(1 << place), above) for place in members_of(places)]
+            found = [
+                self._moves_to_parent(place, places & ~(1 << place), above)
+                for place in members_of(places)
+            ]
             ways = _join(found, 1, self._net.load.shape[1])
             self._make_room(len(ways))
             self._trees[places, above] = ways
@@ -86,7 +107,10 @@ class Trees:
         ways, moves = self._ways(below, place), self._moves[place, above]
         if ways is None:
             return moves
-        low, high = (edge[place] - self._net.load[place] for edge in (self._net.low, self._net.high))
+        low, high = (
+            edge[place] - self._net.load[place]
+            for edge in (self._net.low, self._net.high)
+        )
         back = Moves(-moves.change, moves.keys)
         able = np.zeros(len(moves), dtype=np.bool_)
         for first, _ in _pairs(back, ways, low, high):
@@ -118,16 +142,28 @@ def _subsets(places: int) -> Iterator[int]:
 
 
 def _halves(places: int) -> list[int]:
-    """Parts with half of the places, or one more: what hangs from a place in the middle always falls into such two."""
+    """Parts with half of the places, or one more: what hangs from a place in the middle always
+    falls into such two.
+    """
     count, lowest = places.bit_count(), places & -places
     half = count - count // 2
-    even = [part for part in _subsets(places) if part.bit_count() == half and (count % 2 or part & lowest)] or [places]
-    return even + [part for part in _subsets(places) if count % 2 == 0 and count > 5 and part.bit_count() == half + 1]
+    even = [
+        part
+        for part in _subsets(places)
+        if part.bit_count() == half and (count % 2 or part & lowest)
+    ] or [places]
+    return even + [
+        part
+        for part in _subsets(places)
+        if count % 2 == 0 and count > 5 and part.bit_count() == half + 1
+    ]
 
 
 def _join(parts: list[Moves], most: int, dimensions: int) -> Moves:
     """In the order of the first resource; `most` moves make up a way at most."""
-    change = np.concatenate([np.empty((0, dimensions)), *(part.change for part in parts)])
+    change = np.concatenate(
+        [np.empty((0, dimensions)), *(part.change for part in parts)]
+    )
     keys = np.full((len(change), 2 * most), -1)
     first = 0
     for part in parts:
@@ -141,7 +177,8 @@ def _product(one: Moves, other: Moves) -> Moves:
     apart = ~_clash(one.keys[first], other.keys[second])
     first, second = first[apart], second[apart]
     return Moves(
-        one.change[first] + other.change[second], np.concatenate([one.keys[first], other.keys[second]], axis=1)
+        one.change[first] + other.change[second],
+        np.concatenate([one.keys[first], other.keys[second]], axis=1),
     )
 
 
@@ -153,11 +190,17 @@ def _clash(one: Ints, other: Ints) -> Bools:
     return clash
 
 
-def _pairs(one: Moves, other: Moves, low: Floats, high: Floats) -> Iterator[tuple[Ints, Ints]]:
-    """The pairs that can be had at once and come to lie between the two, some at a time; the others are in order."""
+def _pairs(
+    one: Moves, other: Moves, low: Floats, high: Floats
+) -> Iterator[tuple[Ints, Ints]]:
+    """The pairs that can be had at once and come to lie between the two, some at a time; the others
+    are in order.
+    """
     sizes = other.change[:, 0]
     starts = np.searchsorted(sizes, low[0] - one.change[:, 0])
-    counts = np.maximum(np.searchsorted(sizes, high[0] - one.change[:, 0], side="right") - starts, 0)
+    counts = np.maximum(
+        np.searchsorted(sizes, high[0] - one.change[:, 0], side="right") - starts, 0
+    )
     step = max(1, AT_ONCE // max(1, len(other)))
     for begin in range(0, len(one), step):
         count = counts[begin : begin + step]

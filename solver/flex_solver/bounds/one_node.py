@@ -1,9 +1,11 @@
-"""How few rows can bring one node into its band, whatever the others do: counts that sharpen the bound of relax.py.
+"""How few rows can bring one node into its band, whatever the others do: counts that sharpen the
+bound of relax.py.
 
-In go a Problem and the rows that may leave; out come three numbers for each node. Rows leave a node over its band
-until the excess is gone: for any mixture of the resources, the sum of what leaves is at least the mixture of the
-excess, and the largest rows in that mixture make it up soonest. The same holds for what enters a node under its band.
-A node outside its band is touched at least once, and more often where no single change puts it right.
+In go a Problem and the rows that may leave; out come three numbers for each node. Rows leave a node
+over its band until the excess is gone: for any mixture of the resources, the sum of what leaves is
+at least the mixture of the excess, and the largest rows in that mixture make it up soonest. The
+same holds for what enters a node under its band. A node outside its band is touched at least once,
+and more often where no single change puts it right.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from flex_solver.bounds import counting
 # Load in force of each open node, and the least and the most of its band.
 Bands: TypeAlias = tuple[Floats, Floats, Floats]
 
-# Mixtures of two resources that are tried, and how many of the largest sites are looked at for what may enter.
+# Mixtures of two resources that are tried, and how many of the largest sites are looked at for what
+# may enter.
 MIXTURES, LARGEST = 17, 200
 # Pairs of changes are looked at for a node where there are no more of them than this.
 FEW_PAIRS = 10_000_000
@@ -28,7 +31,9 @@ FEW_PAIRS = 10_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """The rows that must leave each node, enter it, and do either; positions are those of the open nodes."""
+    """The rows that must leave each node, enter it, and do either; positions are those of the open
+    nodes.
+    """
 
     leave: Ints
     enter: Ints
@@ -37,7 +42,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """`leaves` is what each row that may leave asks; `load` must come to lie between `low` and `high`."""
+    """`leaves` is what each row that may leave asks; `load` must come to lie between `low` and
+    `high`.
+    """
 
     load: Floats
     low: Floats
@@ -49,7 +56,9 @@ class Node:
         return bool(((self.load > self.high) | (self.load < self.low)).any())
 
 
-def counts(problem: Problem, of_site: Floats, bands: Bands, rows: tuple[Floats, Ints]) -> Counts:
+def counts(
+    problem: Problem, of_site: Floats, bands: Bands, rows: tuple[Floats, Ints]
+) -> Counts:
     """`rows` are what the rows that may leave ask, and their open nodes."""
     (asks, at), (load, low, high) = rows, bands
     ordered = np.argsort(at, kind="stable")
@@ -60,7 +69,11 @@ def counts(problem: Problem, of_site: Floats, bands: Bands, rows: tuple[Floats, 
         node = Node(load[n], low[n], high[n], asks[ordered[cuts[n] : cuts[n + 1]]])
         if node.is_off:
             may_come = counting.free_to_come(problem, number)
-            found[n] = sites.leave(node), sites.enter(node, may_come), sites.touch(node, may_come)
+            found[n] = (
+                sites.leave(node),
+                sites.enter(node, may_come),
+                sites.touch(node, may_come),
+            )
     return Counts(*found.T)
 
 
@@ -84,7 +97,9 @@ class Sites:
         self.load = load
         self._weights = mixtures(load.shape[1])
         self._largest = [_largest(load @ weights) for weights in self._weights]
-        self._by_size = [np.argsort(load[:, d], kind="stable") for d in range(load.shape[1])]
+        self._by_size = [
+            np.argsort(load[:, d], kind="stable") for d in range(load.shape[1])
+        ]
         self._sizes = [load[by_size, d] for d, by_size in enumerate(self._by_size)]
 
     def leave(self, node: Node) -> int:
@@ -128,7 +143,10 @@ class Sites:
         changes = np.concatenate([-node.leaves, self.load[may_come]])
         if len(changes) ** 2 > FEW_PAIRS:
             return False
-        return not any(_fits(node, change + changes[n + 1 :]).any() for n, change in enumerate(changes))
+        return not any(
+            _fits(node, change + changes[n + 1 :]).any()
+            for n, change in enumerate(changes)
+        )
 
 
 def _fits(node: Node, changes: Floats) -> Bools:

@@ -2,17 +2,19 @@
 
 In goes a Problem; out comes a number of moves that no balanced placement can stay under.
 
-Why it holds. Let each site have a price between nothing and what a new row of it costs, its worth. Take any balanced
-placement: each row that it gives up is paid for with the site's price by the node that loses it, each new row with the
-rest of the worth by the node that gets it. Of a site with k replicas of which h may stay, new rows are as many as rows
-given up and k - h more. So the cost of all moves is the price of each site times its k - h, and what all nodes pay.
-What a node outside the band pays is at least the price of its cheapest remedy; the others pay nothing at least. This is
-so at any prices: market.py looks for those at which it comes to most.
+Why it holds. Let each site have a price between nothing and what a new row of it costs, its worth.
+Take any balanced placement: each row that it gives up is paid for with the site's price by the node
+that loses it, each new row with the rest of the worth by the node that gets it. Of a site with k
+replicas of which h may stay, new rows are as many as rows given up and k - h more. So the cost of
+all moves is the price of each site times its k - h, and what all nodes pay. What a node outside the
+band pays is at least the price of its cheapest remedy; the others pay nothing at least. This is so
+at any prices: market.py looks for those at which it comes to most.
 
-The cheapest remedy is found by looking at all sets of a few changes. Prices keep so far from nothing and from the worth
-that no change is for less than MARGIN times the least worth: sets of more changes than were looked at cost that many
-times as much. A small site is in no set; in its place the node may be so far off the band as the largest of them could
-put it, for half the least worth.
+The cheapest remedy is found by looking at all sets of a few changes. Prices keep so far from
+nothing and from the worth that no change is for less than MARGIN times the least worth: sets of
+more changes than were looked at cost that many times as much. A small site is in no set; in its
+place the node may be so far off the band as the largest of them could put it, for half the least
+worth.
 """
 
 from __future__ import annotations
@@ -29,15 +31,18 @@ from flex_solver.programs.prices import Market, Trade, notable, offers
 
 # No change costs less than this part of a move; sets of so many changes are looked at.
 MARGIN, SIZE = 0.3, 4
-# With a narrower band than this, or more nodes, nothing is said. Nor where more nodes than a few have so much of a
-# share outside the band in the mean: remedies are sets of more changes than are looked at then, and that takes long.
+# With a narrower band than this, or more nodes, nothing is said. Nor where more nodes than a few
+# have so much of a share outside the band in the mean: remedies are sets of more changes than are
+# looked at then, and that takes long.
 NARROW, MOST_NODES = 1e-3, 400
 FAR, FEW = 0.2, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
-    """`least` moves, zero where nothing is said, and what each site costs the node that gives it, in moves."""
+    """`least` moves, zero where nothing is said, and what each site costs the node that gives it,
+    in moves.
+    """
 
     least: int
     prices: Floats
@@ -53,13 +58,20 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     worth = counting.prices(problem).astype(np.float64)
     worth = worth if more is None else worth + more
     unknown = Priced(0, worth / 2)
-    if not highs.AVAILABLE or problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
+    if (
+        not highs.AVAILABLE
+        or problem.tolerance < NARROW
+        or nodes > MOST_NODES
+        or not problem.load.any()
+    ):
         return unknown
     cluster = cluster_of(problem)
     if nodes > FEW and _outside(cluster) > FAR * nodes:
         return unknown
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
-    lacking = (problem.replicas - counting.rows_that_may_stay(problem)).astype(np.float64)
+    lacking = (problem.replicas - counting.rows_that_may_stay(problem)).astype(
+        np.float64
+    )
     market = _market(problem, cluster, by_name, worth, lacking)
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
@@ -70,10 +82,16 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
 
 
 def _outside(cluster: Cluster) -> float:
-    return float(np.maximum(np.maximum(cluster.load - cluster.high, cluster.low - cluster.load), 0.0).sum())
+    return float(
+        np.maximum(
+            np.maximum(cluster.load - cluster.high, cluster.low - cluster.load), 0.0
+        ).sum()
+    )
 
 
-def _market(problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats) -> Market:
+def _market(
+    problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats
+) -> Market:
     place = np.where(by_name, np.cumsum(by_name) - 1, -1)
     given = place[problem.old[may_leave(problem), 0]]
     opened = np.flatnonzero(problem.open).tolist()
@@ -85,7 +103,10 @@ def _market(problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, l
         low=cluster.low - cluster.load,
         high=cluster.high - cluster.load,
         offers=[
-            offers(given[(cluster.node == n) & (given >= 0)], place[counting.free_to_come(problem, node) & by_name])
+            offers(
+                given[(cluster.node == n) & (given >= 0)],
+                place[counting.free_to_come(problem, node) & by_name],
+            )
             for n, node in enumerate(opened)
         ],
         small=small.max(axis=0) if len(small) else np.zeros(cluster.of_site.shape[1]),
@@ -99,5 +120,7 @@ def _least_payment(trade: Trade) -> float:
     for node in np.flatnonzero(trade.market.off).tolist():
         most = float(trade.prices.node[node])
         found, thorough = trade.cheapest(node, most, SIZE, 1)
-        paid += min([most, (thorough + 1) * of_any_change, *(price for price, _ in found)])
+        paid += min(
+            [most, (thorough + 1) * of_any_change, *(price for price, _ in found)]
+        )
     return paid

@@ -1,16 +1,18 @@
-"""Whether any placement moves so few rows: an integer program over every row in force and every node it could go to.
+"""Whether any placement moves so few rows: an integer program over every row in force and every
+node it could go to.
 
-In go a Problem and a number of moves; out come the word that no balanced placement makes do with so many, or rows that
-do, or neither, where looking at so many cases did not settle it. How large a cluster is looked at depends on the steps
-of the search beside it: others would take too long.
+In go a Problem and a number of moves; out come the word that no balanced placement makes do with so
+many, or rows that do, or neither, where looking at so many cases did not settle it. How large a
+cluster is looked at depends on the steps of the search beside it: others would take too long.
 
-A placement gives up some rows in force and has some new ones. Each new row of a site is one that a row it gave up has
-become, or one of the k - h that it lacks where only h rows of its k replicas may stay; where more may stay than are
-needed, h - k vanish. Columns say which row becomes which, at the price of a new row of its site, and rows of the
-program that each node ends within its band. Where sites that are to be apart are on one node, all but one leave it. All
-other wishes to be apart, limits of moves and missing pins are left out: so much the less can the program be without a
-solution where the cluster has one. The band is wider by what HiGHS and the judge
-forgive, for the same reason.
+A placement gives up some rows in force and has some new ones. Each new row of a site is one that a
+row it gave up has become, or one of the k - h that it lacks where only h rows of its k replicas may
+stay; where more may stay than are needed, h - k vanish. Columns say which row becomes which, at the
+price of a new row of its site, and rows of the program that each node ends within its band. Where
+sites that are to be apart are on one node, all but one leave it. All other wishes to be apart,
+limits of moves and missing pins are left out: so much the less can the program be without a
+solution where the cluster has one. The band is wider by what HiGHS and the judge forgive, for the
+same reason.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from flex_solver.bounds import counting
 from flex_solver.bounds.linear import Cluster, cluster_of, floors_of
 from flex_solver.programs import highs
 
-# There must be as many steps for each row, in force or to come, and open node; the cases HiGHS looks at.
+# There must be as many steps for each row, in force or to come, and open node; the cases HiGHS
+# looks at.
 STEPS, CASES = 4, 100
 # HiGHS forgives a millionth, and so do we, and a little more.
 FORGIVEN = 2e-6
@@ -37,7 +40,9 @@ LESS_THAN_ONE = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """`impossible`: no balanced placement makes do with so many moves. `rows` is one that does, where one was found."""
+    """`impossible`: no balanced placement makes do with so many moves. `rows` is one that does,
+    where one was found.
+    """
 
     impossible: bool
     rows: Ints | None = None
@@ -45,7 +50,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    """What may happen: row `row` of those in force (-1: none) becomes one of `site` on open node `node` (-1: none)."""
+    """What may happen: row `row` of those in force (-1: none) becomes one of `site` on open node
+    `node` (-1: none).
+    """
 
     row: Ints
     site: Ints
@@ -62,7 +69,9 @@ class _Columns:
 
 def is_small(problem: Problem, steps: int) -> bool:
     """Where nothing is in force every placement has as many moves, and nobody need ask."""
-    rows = len(problem.old) + int(np.count_nonzero(problem.replicas > counting.rows_that_may_stay(problem)))
+    rows = len(problem.old) + int(
+        np.count_nonzero(problem.replicas > counting.rows_that_may_stay(problem))
+    )
     return len(problem.old) > 0 and rows * int(problem.open.sum()) * STEPS <= steps
 
 
@@ -74,14 +83,18 @@ def with_so_few(
     share: float = 1.0,
     unwanted: Event | None = None,
 ) -> Verdict:
-    """Where nothing asks for anything, or no row could be elsewhere, nothing is said; nor once it is `unwanted`.
+    """Where nothing asks for anything, or no row could be elsewhere, nothing is said; nor once it
+    is `unwanted`.
 
-    The larger a mean node's `share` is in the program, the less of it HiGHS forgives, and the longer it takes.
+    The larger a mean node's `share` is in the program, the less of it HiGHS forgives, and the
+    longer it takes.
     """
     columns = _columns(problem)
     if not problem.load.any() or not len(columns.row):
         return Verdict(impossible=False)
-    point = highs.any_point(_program(problem, columns, moves, share), seconds, cases, unwanted)
+    point = highs.any_point(
+        _program(problem, columns, moves, share), seconds, cases, unwanted
+    )
     if point.values is None:
         return Verdict(point.impossible)
     rows = _rows(problem, columns, np.flatnonzero(point.values > LESS_THAN_ONE))
@@ -91,12 +104,18 @@ def with_so_few(
 
 def _columns(problem: Problem) -> _Columns:
     """Rows that become others, rows that vanish, and rows that come from nowhere."""
-    free = np.flatnonzero(counting.may_stay(problem) & ~counting.rows_among(problem, problem.old, problem.pinned))
+    free = np.flatnonzero(
+        counting.may_stay(problem)
+        & ~counting.rows_among(problem, problem.old, problem.pinned)
+    )
     lacking = problem.replicas - counting.rows_that_may_stay(problem)
     opened = np.flatnonzero(problem.open)
     place = np.arange(len(opened))
     row, node = (grid.ravel() for grid in np.meshgrid(free, place, indexing="ij"))
-    new, there = (grid.ravel() for grid in np.meshgrid(np.flatnonzero(lacking > 0), place, indexing="ij"))
+    new, there = (
+        grid.ravel()
+        for grid in np.meshgrid(np.flatnonzero(lacking > 0), place, indexing="ij")
+    )
     gone = free[lacking[problem.old[free, 0]] < 0]
     site = np.concatenate([problem.old[row, 0], new, problem.old[gone, 0]])
     node = np.concatenate([node, there, np.full(len(gone), -1)])
@@ -110,11 +129,15 @@ def _may_come(problem: Problem, site: Ints, node: Ints) -> Bools:
     rows = np.stack([site, node], axis=1)
     keys = rows[:, 0] * len(problem.nodes) + rows[:, 1]
     here = problem.old[:, 0] * len(problem.nodes) + problem.old[:, 1]
-    able: Bools = ~np.isin(keys, here) & ~counting.rows_among(problem, rows, problem.barred)
+    able: Bools = ~np.isin(keys, here) & ~counting.rows_among(
+        problem, rows, problem.barred
+    )
     return able
 
 
-def _program(problem: Problem, columns: _Columns, moves: int, share: float) -> highs.Program:
+def _program(
+    problem: Problem, columns: _Columns, moves: int, share: float
+) -> highs.Program:
     cluster = cluster_of(problem)
     sums = (
         *_once(problem, columns),
@@ -143,7 +166,9 @@ def _program(problem: Problem, columns: _Columns, moves: int, share: float) -> h
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """Rows of the program: their limits and their terms, each with the row, the column and what that counts."""
+    """Rows of the program: their limits and their terms, each with the row, the column and what
+    that counts.
+    """
 
     low: Floats
     high: Floats
@@ -158,7 +183,9 @@ def _once(problem: Problem, columns: _Columns) -> Iterator[_Sums]:
         yield _Sums(np.zeros(len(keys)), np.ones(len(keys)), ((row, column, 1.0),))
 
 
-def _bands(problem: Problem, columns: _Columns, cluster: Cluster, share: float) -> _Sums:
+def _bands(
+    problem: Problem, columns: _Columns, cluster: Cluster, share: float
+) -> _Sums:
     leaves, comes, dimensions = columns.leaves, columns.comes, cluster.load.shape[1]
     source, asks = _sources(problem, columns), share * cluster.of_site[columns.site]
     terms = [
@@ -169,7 +196,10 @@ def _bands(problem: Problem, columns: _Columns, cluster: Cluster, share: float) 
             (columns.node[comes] * dimensions + d, comes, asks[comes, d]),
         )
     ]
-    low, high = share * (cluster.low - cluster.load) - FORGIVEN, share * (cluster.high - cluster.load) + FORGIVEN
+    low, high = (
+        share * (cluster.low - cluster.load) - FORGIVEN,
+        share * (cluster.high - cluster.load) + FORGIVEN,
+    )
     return _Sums(low.ravel(), high.ravel(), tuple(terms))
 
 
@@ -178,14 +208,20 @@ def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)
     counts = floors_of(problem, cluster)
-    for least, terms in ((counts.leave, (leave,)), (counts.enter, (enter,)), (counts.touch, (leave, enter))):
+    for least, terms in (
+        (counts.leave, (leave,)),
+        (counts.enter, (enter,)),
+        (counts.touch, (leave, enter)),
+    ):
         yield _Sums(least.astype(np.float64), np.full(len(least), np.inf), terms)
 
 
 def _crowds(problem: Problem, columns: _Columns) -> _Sums:
-    """Of sites that are to be apart and are on one node, those that leave: all but one, and one more for each to come.
+    """Of sites that are to be apart and are on one node, those that leave: all but one, and one
+    more for each to come.
 
-    Where none of them meet now, nothing is asked: HiGHS is faster without, and what it finds is looked at.
+    Where none of them meet now, nothing is asked: HiGHS is faster without, and what it finds is
+    looked at.
     """
     opened, leaves, comes = np.flatnonzero(problem.open), columns.leaves, columns.comes
     staying = problem.old[counting.may_stay(problem)]
@@ -193,12 +229,18 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
     least, terms = list[float](), list[tuple[Ints, Ints, float]]()
     for group in problem.apart:
         members = sorted(group)
-        here = np.bincount(np.searchsorted(opened, staying[np.isin(staying[:, 0], members), 1]), minlength=len(opened))
+        here = np.bincount(
+            np.searchsorted(opened, staying[np.isin(staying[:, 0], members), 1]),
+            minlength=len(opened),
+        )
         for node in np.flatnonzero(here > 1).tolist():
             gone = leaves[np.isin(site[leaves], members) & (source == node)]
             come = comes[np.isin(site[comes], members) & (columns.node[comes] == node)]
             row = len(least)
-            terms += [(np.full(len(gone), row), gone, 1.0), (np.full(len(come), row), come, -1.0)]
+            terms += [
+                (np.full(len(gone), row), gone, 1.0),
+                (np.full(len(come), row), come, -1.0),
+            ]
             least.append(float(here[node] - 1))
     return _Sums(np.array(least), np.full(len(least), np.inf), tuple(terms))
 
@@ -209,17 +251,23 @@ def _odd(problem: Problem, columns: _Columns) -> _Sums:
     sites = np.flatnonzero(lacking)
     odd = np.flatnonzero((columns.row < 0) | (columns.node < 0))
     wanted = np.abs(lacking[sites]).astype(np.float64)
-    return _Sums(wanted, wanted, ((np.searchsorted(sites, columns.site[odd]), odd, 1.0),))
+    return _Sums(
+        wanted, wanted, ((np.searchsorted(sites, columns.site[odd]), odd, 1.0),)
+    )
 
 
 def _moves(problem: Problem, columns: _Columns, moves: int) -> _Sums:
     each = np.arange(len(columns.row))
     most = np.array([moves + LESS_THAN_ONE])
-    return _Sums(np.zeros(1), most, ((np.zeros_like(each), each, _prices(problem, columns)),))
+    return _Sums(
+        np.zeros(1), most, ((np.zeros_like(each), each, _prices(problem, columns)),)
+    )
 
 
 def _prices(problem: Problem, columns: _Columns) -> Floats:
-    prices: Floats = np.where(columns.node >= 0, counting.prices(problem)[columns.site], 0).astype(np.float64)
+    prices: Floats = np.where(
+        columns.node >= 0, counting.prices(problem)[columns.site], 0
+    ).astype(np.float64)
     return prices
 
 
@@ -235,5 +283,7 @@ def _rows(problem: Problem, columns: _Columns, chosen: Ints) -> Ints:
     left = columns.row[chosen]
     stays[left[left >= 0]] = False
     new = chosen[columns.node[chosen] >= 0]
-    come = np.stack([columns.site[new], np.flatnonzero(problem.open)[columns.node[new]]], axis=1)
+    come = np.stack(
+        [columns.site[new], np.flatnonzero(problem.open)[columns.node[new]]], axis=1
+    )
     return in_order(np.concatenate([problem.old[stays], come]))

@@ -1,8 +1,9 @@
-"""How few moves there must be, found out while somebody looks for fewer: forest.py first, then proof.py.
+"""How few moves there must be, found out while somebody looks for fewer: forest.py first, then
+proof.py.
 
-In goes a Problem and a bound; out comes a larger one, and rows with as many moves as it says where proof.py finds some.
-All of it takes seconds of one core, so it goes on beside the search that it is to end. What it knows at its end does
-not depend on when it is asked, as long as time is not up.
+In goes a Problem and a bound; out comes a larger one, and rows with as many moves as it says where
+proof.py finds some. All of it takes seconds of one core, so it goes on beside the search that it is
+to end. What it knows at its end does not depend on when it is asked, as long as time is not up.
 """
 
 from __future__ import annotations
@@ -19,12 +20,21 @@ from flex_solver.bounds import move_forest, proof
 
 
 class Rising:
-    """`least` goes up until it is as many as the `moves` found, or nothing more is known; `rows` make do with it.
+    """`least` goes up until it is as many as the `moves` found, or nothing more is known; `rows`
+    make do with it.
 
     Where `late`, time was up before that.
     """
 
-    def __init__(self, problem: Problem, least: int, budget: Budget, until: float, *, with_highs: bool) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        least: int,
+        budget: Budget,
+        until: float,
+        *,
+        with_highs: bool,
+    ) -> None:
         self.problem, self.until = problem, until
         self.moves = sys.maxsize
         self.late = False
@@ -36,8 +46,14 @@ class Rising:
 
     @property
     def least(self) -> int:
-        """Where no placement is balanced any number can be ruled out: more than were found says nothing."""
-        return self._at_first if self._given_up else min(self._least, max(self._at_first, self.moves))
+        """Where no placement is balanced any number can be ruled out: more than were found says
+        nothing.
+        """
+        return (
+            self._at_first
+            if self._given_up
+            else min(self._least, max(self._at_first, self.moves))
+        )
 
     @property
     def in_time(self) -> bool:
@@ -58,7 +74,9 @@ class Rising:
             self.stop()
 
     def give_up(self) -> None:
-        """No balanced placement was found: the bound is what it was at first, however far it has come."""
+        """No balanced placement was found: the bound is what it was at first, however far it has
+        come.
+        """
         self._given_up = True
         self.stop()
 
@@ -79,10 +97,16 @@ class Rising:
         if not self._is_small:
             return
         if move_forest.is_small(self.problem):
-            self._least = max(self._least, move_forest.least(self.problem, self._unwanted))
-        while self.with_highs and not self._unwanted.is_set() and self._least < self.moves:
+            self._least = max(
+                self._least, move_forest.least(self.problem, self._unwanted)
+            )
+        while (
+            self.with_highs and not self._unwanted.is_set() and self._least < self.moves
+        ):
             seconds = self.until - time.monotonic()
-            verdict = proof.with_so_few(self.problem, self._least, seconds, unwanted=self._unwanted)
+            verdict = proof.with_so_few(
+                self.problem, self._least, seconds, unwanted=self._unwanted
+            )
             if not verdict.impossible:
                 self._rows, self.late = verdict.rows, not self.in_time
                 return

@@ -1,12 +1,13 @@
 """The fewest moves there can be, proven: for clusters whose integer program is small.
 
-In goes a Problem; out comes, of all balanced placements, the one with the fewest moves, of those the one with the
-fewest cold bytes, each row's counted in steps of a millionth of the largest site's, and of those always the same one.
-Where no placement is balanced, the worst node is brought as near to the band as it can be, and the other nodes too, as
-long as each move brings enough load back for it; and what would have to give way for a balanced one is said.
+In goes a Problem; out comes, of all balanced placements, the one with the fewest moves, of those
+the one with the fewest cold bytes, each row's counted in steps of a millionth of the largest
+site's, and of those always the same one. Where no placement is balanced, the worst node is brought
+as near to the band as it can be, and the other nodes too, as long as each move brings enough load
+back for it; and what would have to give way for a balanced one is said.
 
-Sites without load that nobody keeps apart from others stay out of the program: they move only as their own wishes
-demand, and that counts in the moves that are proven.
+Sites without load that nobody keeps apart from others stay out of the program: they move only as
+their own wishes demand, and that counts in the moves that are proven.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ import numpy as np
 from flex.model import best_effort as short
 from flex.model.best_effort import Relaxation
 from flex.placing import score
-from flex.placing.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
+from flex.placing.problem import (
+    Bools,
+    Budget,
+    Ints,
+    MoveLimits,
+    Problem,
+    Solution,
+    in_order,
+)
 from flex.placing.shortfall import LIMITS
 from flex_solver.answer import LATE, answer
 from flex_solver.bounds import counting as bound
@@ -36,15 +45,18 @@ from flex_solver.search.integers import movable_rows, to_integers
 from flex_solver.search.minimal_repair import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
-# With more moves than this times nodes, which of equally cheap placements comes out is left to the solver's own order.
+# With more moves than this times nodes, which of equally cheap placements comes out is left to the
+# solver's own order.
 FEW_TARGETS = 600
-# How many cases are looked at for fewer cold bytes, after the number of moves is settled; beside looking at all ways.
+# How many cases are looked at for fewer cold bytes, after the number of moves is settled; beside
+# looking at all ways.
 CASES, BESIDE = 30, 10
 COLDER = "other plans with as few moves may read fewer cold bytes"
-# How many are looked at for fewer moves by a program that leaves out what makes no difference as a rule.
-# The whole program gets what these leave of the seconds, at least so much.
+# How many are looked at for fewer moves by a program that leaves out what makes no difference as a
+# rule. The whole program gets what these leave of the seconds, at least so much.
 PROOF, FOR_PROGRAM = 1_000, 0.2
-# The part of the seconds left that may go into looking at all ways there are: it takes less, unless the loop is slow.
+# The part of the seconds left that may go into looking at all ways there are: it takes less, unless
+# the loop is slow.
 FOR_SIFTING = 0.6
 
 Clock = Callable[[], float]
@@ -75,29 +87,53 @@ class _Search:
     highs: bool
 
     def program(self, give: Give, unwanted: Event | None = None) -> Program:
-        return Program(self.problem, self.kinds, highs=self.highs, give=give, spent=self.spent, unwanted=unwanted)
+        return Program(
+            self.problem,
+            self.kinds,
+            highs=self.highs,
+            give=give,
+            spent=self.spent,
+            unwanted=unwanted,
+        )
 
 
-def place(problem: Problem, budget: Budget, *, highs: bool = pulp_run.HAVE_HIGHS) -> Solution:
-    """The budget's steps go into something to start from: the search ends with a proof, or with the seconds."""
+def place(
+    problem: Problem, budget: Budget, *, highs: bool = pulp_run.HAVE_HIGHS
+) -> Solution:
+    """The budget's steps go into something to start from: the search ends with a proof, or with the
+    seconds.
+    """
     until = time.monotonic() + budget.seconds
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
     spent = int((bound.wishes(problem) * bound.prices(problem))[others].sum())
     known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
-    search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()), highs)
+    search = _Search(
+        problem,
+        of_kind,
+        spent,
+        known,
+        lambda: max(0.0, until - time.monotonic()),
+        highs,
+    )
     try:
         found = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
     except pulp_run.NoAnswer as error:
-        found = _Answer(repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}")
+        found = _Answer(
+            repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}"
+        )
     rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
     least = None if found.bound is None else found.bound + spent
-    return answer(problem, rows, "exact", least=least, note=found.note, instead=found.instead)
+    return answer(
+        problem, rows, "exact", least=least, note=found.note, instead=found.instead
+    )
 
 
 def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
-    """Balanced rows with few moves, of those that a short search finds and those that nodes deal out to each other."""
+    """Balanced rows with few moves, of those that a short search finds and those that nodes deal
+    out to each other.
+    """
     known = [local.place(problem, budget).rows]
     if pulp_run.HAVE_HIGHS:
         rows = in_order(repair_all(problem))
@@ -119,7 +155,10 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _find(search: _Search) -> _Answer:
-    if search.known is not None and (found := _from_known(search, search.known)) is not None:
+    if (
+        search.known is not None
+        and (found := _from_known(search, search.known)) is not None
+    ):
         return found
     try:
         return _by_program(search)
@@ -130,41 +169,62 @@ def _find(search: _Search) -> _Answer:
 def _from_known(search: _Search, rows: Ints) -> _Answer | None:
     """The answer, where it takes no program to know how few moves there can be."""
     asked = price_bound(search.problem)
-    if all_ways.is_small(search.problem) and (found := _try_all_ways(search, rows, asked)) is not None:
+    if (
+        all_ways.is_small(search.problem)
+        and (found := _try_all_ways(search, rows, asked)) is not None
+    ):
         return found
     return _proven(search, rows, asked.least)
 
 
 def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
-    """By looking at all ways there are: those with fewer moves, and then those with fewer cold bytes.
+    """By looking at all ways there are: those with fewer moves, and then those with fewer cold
+    bytes.
 
     The program looks for fewer cold bytes all the while.
     """
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
         settled = pool.submit(_settle_ties, search, rows, BESIDE, unwanted)
-        fewest = all_ways.fewest(search.problem, rows, asked, lambda: search.left() - others)
+        fewest = all_ways.fewest(
+            search.problem, rows, asked, lambda: search.left() - others
+        )
         if fewest is rows:
-            coldest, every = all_ways.coldest(search.problem, rows, asked, lambda: search.left() - others)
+            coldest, every = all_ways.coldest(
+                search.problem, rows, asked, lambda: search.left() - others
+            )
         if fewest is not rows or every:
             unwanted.set()
     if fewest is not rows:
         least = 0 if fewest is None else score.moves(search.problem, fewest)
-        return None if fewest is None else _try_all_ways(search, fewest, replace(asked, least=least))
+        return (
+            None
+            if fewest is None
+            else _try_all_ways(search, fewest, replace(asked, least=least))
+        )
     return _coldest(search, settled.result(), coldest, every=every)
 
 
 def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> _Answer:
-    """Of what the program found and what was found by looking at the ways there are, at `every` one or at some."""
-    if not every and (not found.note or not _cheaper(search.problem, coldest, found.rows, search.spent)):
+    """Of what the program found and what was found by looking at the ways there are, at `every` one
+    or at some.
+    """
+    if not every and (
+        not found.note
+        or not _cheaper(search.problem, coldest, found.rows, search.spent)
+    ):
         return found
     program = search.program(Give())
     settled = _settle_order(program, program.take(coldest, coldest=True), search.left)
-    return _answer_with_note(search, program, replace(settled, best=every and settled.best))
+    return _answer_with_note(
+        search, program, replace(settled, best=every and settled.best)
+    )
 
 
 def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
-    """Which of the placements with as few moves it is gets settled while it is proven that none has fewer."""
+    """Which of the placements with as few moves it is gets settled while it is proven that none has
+    fewer.
+    """
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_fewest, search, rows, least)
         settled = _settle_ties(search, rows)
@@ -175,40 +235,56 @@ def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
 
 
 def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
-    """The rows, or better ones, with no more moves than any others; None where that takes the program to know."""
+    """The rows, or better ones, with no more moves than any others; None where that takes the
+    program to know.
+    """
     problem = search.problem
     if score.moves(problem, rows) > least and move_forest.is_small(problem):
         least = max(least, move_forest.least(problem))
     while (moves := score.moves(problem, rows)) > least:
         if not search.highs:
             return None
-        verdict = proof.with_so_few(problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE)
+        verdict = proof.with_so_few(
+            problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE
+        )
         if verdict.rows is None:
             return rows if verdict.impossible else None
         rows = verdict.rows
     return rows
 
 
-def _settle_ties(search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None) -> _Answer:
+def _settle_ties(
+    search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None
+) -> _Answer:
     """Of placements with as many moves as these have."""
     program = search.program(Give(), unwanted)
-    return _answer_with_note(search, program, _settle(program, program.take(rows), search.left, cases))
+    return _answer_with_note(
+        search, program, _settle(program, program.take(rows), search.left, cases)
+    )
 
 
 def _by_program(search: _Search) -> _Answer:
     program, known = search.program(Give()), search.known
     found = program.minimise(program.moves(), search.left())
-    if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
+    if known is not None and _cheaper(
+        search.problem, known, program.rows(found), search.spent
+    ):
         program.start_from(known)
     settled = _settle(program, found, search.left)
     if not found.best:
-        return _Answer(program.rows(settled), None, f"{LATE} before the proof that fewer moves cannot do")
+        return _Answer(
+            program.rows(settled),
+            None,
+            f"{LATE} before the proof that fewer moves cannot do",
+        )
     return _answer_with_note(search, program, settled)
 
 
 def _answer_with_note(search: _Search, program: Program, settled: Found) -> _Answer:
     rows = program.rows(settled)
-    return _Answer(rows, score.moves(search.problem, rows), "" if settled.best else COLDER)
+    return _Answer(
+        rows, score.moves(search.problem, rows), "" if settled.best else COLDER
+    )
 
 
 def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
@@ -218,8 +294,12 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
 
 
 def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
-    """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves, always the same."""
-    return _settle_order(program, _next(program, program.cold(), left(), found, cases=cases), left)
+    """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves,
+    always the same.
+    """
+    return _settle_order(
+        program, _next(program, program.cold(), left(), found, cases=cases), left
+    )
 
 
 def _settle_order(program: Program, found: Found, left: Clock) -> Found:
@@ -233,37 +313,54 @@ def _settle_order(program: Program, found: Found, left: Clock) -> Found:
 def _best_effort(search: _Search) -> _Answer:
     """The worst node as near to the band as can be, to a tenth of the tolerance.
 
-    Then all nodes, where a move is worth it that brings a tolerance's worth of load back into the band: to bring
-    down the last bit would take a new partition, and still not be balanced. Limits of moves, and sites kept apart,
-    give way only where that is not enough to keep all other wishes.
+    Then all nodes, where a move is worth it that brings a tolerance's worth of load back into the
+    band: to bring down the last bit would take a new partition, and still not be balanced. Limits
+    of moves, and sites kept apart, give way only where that is not enough to keep all other wishes.
     """
     band = search.problem.tolerance * SHARE
     program, nearest = _nearest(search, band)
-    found = _next(program, program.outside(price=band), search.left(), nearest, within=band)
-    note = "no placement is balanced" + ("" if nearest.best else ", and time ran out before the nearest was found")
-    forced = int((bound.wishes(search.problem) * bound.prices(search.problem)).sum()) - search.spent
-    return _Answer(program.rows(found), forced, note, (*_with_more(search), *_with_fewer_pins(search)))
+    found = _next(
+        program, program.outside(price=band), search.left(), nearest, within=band
+    )
+    note = "no placement is balanced" + (
+        "" if nearest.best else ", and time ran out before the nearest was found"
+    )
+    forced = (
+        int((bound.wishes(search.problem) * bound.prices(search.problem)).sum())
+        - search.spent
+    )
+    return _Answer(
+        program.rows(found),
+        forced,
+        note,
+        (*_with_more(search), *_with_fewer_pins(search)),
+    )
 
 
 def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
     try:
         program = search.program(Give(band=True))
-        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
+        return program, program.minimise(
+            program.worst(), search.left() / 2, within=band / 20
+        )
     except pulp_run.Impossible:
         program = search.program(Give(band=True, limits=True, apart=True))
     try:
         program.minimise(program.cost_of_crowding(), search.left() / 4)
         program.minimise(program.overspent(), search.left() / 3, within=0.5)
-        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
+        return program, program.minimise(
+            program.worst(), search.left() / 2, within=band / 20
+        )
     except pulp_run.Impossible as error:
         raise pulp_run.NoAnswer("no placement keeps every wish") from error
 
 
 def _with_more(search: _Search) -> tuple[Relaxation, ...]:
-    """The limits of moves with which a balanced placement could be had, exceeded by as little as can be.
+    """The limits of moves with which a balanced placement could be had, exceeded by as little as
+    can be.
 
-    As little as can be of all nodes' together is not the least for the one that takes most in; and of a limit beyond
-    SHARE one more is less than what is near enough.
+    As little as can be of all nodes' together is not the least for the one that takes most in; and
+    of a limit beyond SHARE one more is less than what is near enough.
     """
     if search.problem.limits == MoveLimits():
         return ()
@@ -274,17 +371,34 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
         return ()
     limits, rows = search.problem.limits, program.rows(found)
     needed = [
-        (LIMITS["moves"], limits.moves, score.moves(search.problem, rows) + search.spent),
+        (
+            LIMITS["moves"],
+            limits.moves,
+            score.moves(search.problem, rows) + search.spent,
+        ),
         (LIMITS["cold"], limits.cold_bytes, score.cold_bytes(search.problem, rows)),
-        (LIMITS["inflow"], limits.inflow, int(score.inflow(search.problem, rows).max())),
+        (
+            LIMITS["inflow"],
+            limits.inflow,
+            int(score.inflow(search.problem, rows).max()),
+        ),
     ]
-    short = [(rule, limit, needs) for rule, limit, needs in needed if limit is not None and needs > limit]
+    short = [
+        (rule, limit, needs)
+        for rule, limit, needs in needed
+        if limit is not None and needs > limit
+    ]
     best = found.best and len(short) == 1 and short[0][0] != LIMITS["inflow"]
-    return tuple(Relaxation(rule, float(needs), least=best and limit <= SHARE) for rule, limit, needs in short)
+    return tuple(
+        Relaxation(rule, float(needs), least=best and limit <= SHARE)
+        for rule, limit, needs in short
+    )
 
 
 def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
-    """How many pins to nodes would have to go, at least, or how many sites could not rest where they are."""
+    """How many pins to nodes would have to go, at least, or how many sites could not rest where
+    they are.
+    """
     pins = sum(len(kind.sites) * len(kind.pinned) for kind in search.kinds)
     if not pins:
         return ()
@@ -294,7 +408,12 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
     except (pulp_run.Impossible, pulp_run.NoAnswer):
         return ()
     there, problem = set(map(tuple, program.rows(found).tolist())), search.problem
-    lost = [site for site, nodes in problem.pinned.items() for node in nodes if (site, node) not in there]
+    lost = [
+        site
+        for site, nodes in problem.pinned.items()
+        for node in nodes
+        if (site, node) not in there
+    ]
     rests = sum(site in problem.resting for site in lost)
     return (short.less_of(len(lost) - rests, rests, least=found.best),)
 
@@ -310,6 +429,8 @@ def _next(
 ) -> Found:
     """The answer so far stands where time runs out on a better one."""
     try:
-        return program.minimise(cost, seconds, within=within, nodes=cases, polish=cases is not None)
+        return program.minimise(
+            cost, seconds, within=within, nodes=cases, polish=cases is not None
+        )
     except (pulp_run.NoAnswer, pulp_run.Impossible):
         return replace(found, best=False)

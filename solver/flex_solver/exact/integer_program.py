@@ -1,7 +1,8 @@
 """The partition as an integer program: how many of each kind of sites each node holds.
 
-In go a Problem and the kinds of sites to place; out come the cheapest rows for one cost after another, each kept while
-the next is brought down. What the costs are, and what to do without an answer, is decided in exact.py.
+In go a Problem and the kinds of sites to place; out come the cheapest rows for one cost after
+another, each kept while the next is brought down. What the costs are, and what to do without an
+answer, is decided in exact.py.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from flex_solver.symmetry.site_kinds import Kind, counts_of, rows_of
 # A linear expression of PuLP's, which ships no types.
 Cost: TypeAlias = Any
 
-# Solvers forgive a violation of about 1e-6 in a constraint, the judge 1e-9 of a share: in these units
-# the former is a tenth of the latter.
+# Solvers forgive a violation of about 1e-6 in a constraint, the judge 1e-9 of a share: in these
+# units the former is a tenth of the latter.
 SHARE = 10_000.0
 
 # No costs are told apart by more digits than a solver's arithmetic can be trusted with.
@@ -69,19 +70,29 @@ class Program:
         self._problem = problem
         self._kinds = of_kind
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
-        self._model: Any = pulp.LpProblem("placement", pulp.LpMinimize)  # PuLP ships no types.
+        self._model: Any = pulp.LpProblem(
+            "placement", pulp.LpMinimize
+        )  # PuLP ships no types.
         self._give = give
-        self._count = {(k, n): self._rows_of_kind(k, n) for k in range(len(of_kind)) for n in self._nodes}
+        self._count = {
+            (k, n): self._rows_of_kind(k, n)
+            for k in range(len(of_kind))
+            for n in self._nodes
+        }
         self._price = {(k, n): of_kind[k].price_on(n) for k, n in self._count}
         for k, kind in enumerate(of_kind):
-            self._model += _sum((self._count[k, n], 1) for n in self._nodes) == len(kind.sites) * kind.replicas
+            self._model += (
+                _sum((self._count[k, n], 1) for n in self._nodes)
+                == len(kind.sites) * kind.replicas
+            )
         self._hint: Mapping[str, float] | None = None
         self._worst = self._model.add_variable("worst", 0)
         self._off: list[Any] = []
         self._crowds: list[Any] = []
         self._excess: list[Any] = []
         self._band()
-        # A pinned row counts as one that may not leave, and a node can be out of its band where the band gives way.
+        # A pinned row counts as one that may not leave, and a node can be out of its band where the
+        # band gives way.
         if not give.band and not give.pins:
             self._floors()
         self._apart()
@@ -94,7 +105,9 @@ class Program:
     def outside(self, price: float) -> Cost:
         """All distances outside the band together, each move counting as if it put so much outside."""
         return _sum((off, 1) for off in self._off) + _sum(
-            (self._count[at], price * moves) for at, (moves, _) in self._price.items() if moves
+            (self._count[at], price * moves)
+            for at, (moves, _) in self._price.items()
+            if moves
         )
 
     def cost_of_crowding(self) -> Cost:
@@ -107,62 +120,117 @@ class Program:
 
     def cost_of_lost_pins(self) -> Cost:
         """The pins that hold, each as a gain."""
-        return _sum((self._count[k, n], -1) for k, kind in enumerate(self._kinds) for n in kind.pinned)
+        return _sum(
+            (self._count[k, n], -1)
+            for k, kind in enumerate(self._kinds)
+            for n in kind.pinned
+        )
 
     def moves(self) -> Cost:
-        return _sum((self._count[at], moves) for at, (moves, _) in self._price.items() if moves)
+        return _sum(
+            (self._count[at], moves) for at, (moves, _) in self._price.items() if moves
+        )
 
     def cold(self) -> Cost:
         """Cold bytes of the moves, in steps fine enough to tell sites apart."""
-        step = max(1, -(-max((kind.price[1] for kind in self._kinds), default=0) // STEPS_OF_COLD))
-        return _sum((self._count[at], -(-cold // step)) for at, (_, cold) in self._price.items() if cold)
+        step = max(
+            1,
+            -(
+                -max((kind.price[1] for kind in self._kinds), default=0)
+                // STEPS_OF_COLD
+            ),
+        )
+        return _sum(
+            (self._count[at], -(-cold // step))
+            for at, (_, cold) in self._price.items()
+            if cold
+        )
 
     def any_order(self) -> Cost:
-        """A cost that no two placements are likely to share, the same in every run: it settles what else is equal."""
-        return _sum((self._count[k, n], _weight(self._kinds[k].sites[0], n)) for k, n in self._count)
+        """A cost that no two placements are likely to share, the same in every run: it settles what
+        else is equal.
+        """
+        return _sum(
+            (self._count[k, n], _weight(self._kinds[k].sites[0], n))
+            for k, n in self._count
+        )
 
     def start_from(self, rows: Ints) -> None:
         """The next search begins with these rows, which keep every rule."""
         counts = counts_of(self._kinds, rows)
-        self._hint = {variable.name: float(counts[at]) for at, variable in self._count.items()}
+        self._hint = {
+            variable.name: float(counts[at]) for at, variable in self._count.items()
+        }
 
     def take(self, rows: Ints, *, coldest: bool = False) -> Found:
-        """These rows, which keep every rule, have the fewest moves, or cold bytes too: later answers have no more."""
+        """These rows, which keep every rule, have the fewest moves, or cold bytes too: later
+        answers have no more.
+        """
         self.start_from(rows)
         of_rows = counts_of(self._kinds, rows)
         counts = {at: of_rows[at] for at in self._count}
         held = {self._count[at].name: count for at, count in counts.items()}
         for cost in (self.moves(), self.cold()) if coldest else (self.moves(),):
-            self._model += cost <= sum(held[variable.name] * each for variable, each in cost.items())
+            self._model += cost <= sum(
+                held[variable.name] * each for variable, each in cost.items()
+            )
         return Found(counts, best=True)
 
     def minimise(
-        self, cost: Cost, seconds: float, *, within: float | None = None, nodes: int | None = None, polish: bool = False
+        self,
+        cost: Cost,
+        seconds: float,
+        *,
+        within: float | None = None,
+        nodes: int | None = None,
+        polish: bool = False,
     ) -> Found:
         """The cheapest counts, and the promise that later answers cost no more.
 
-        Costs are whole numbers, and met exactly, unless `within` says how far from the least is near enough. What
-        `nodes` and `polish` mean is with Effort. Raises Impossible when there is nothing to find, NoAnswer when nothing
-        was found in time.
+        Costs are whole numbers, and met exactly, unless `within` says how far from the least is
+        near enough. What `nodes` and `polish` mean is with Effort. Raises Impossible when there is
+        nothing to find, NoAnswer when nothing was found in time.
         """
         self._model.setObjective(cost)
-        effort = Effort(seconds, 0.5 if within is None else within, self._hint, polish, nodes, self._unwanted)
+        effort = Effort(
+            seconds,
+            0.5 if within is None else within,
+            self._hint,
+            polish,
+            nodes,
+            self._unwanted,
+        )
         best = run(self._model, effort, highs=self._highs)
-        found = Found({at: round(variable.value() or 0.0) for at, variable in self._count.items()}, best)
+        found = Found(
+            {
+                at: round(variable.value() or 0.0)
+                for at, variable in self._count.items()
+            },
+            best,
+        )
         self._check(found)
-        self._hint = {variable.name: variable.value() or 0.0 for variable in self._model.variables()}
+        self._hint = {
+            variable.name: variable.value() or 0.0
+            for variable in self._model.variables()
+        }
         if cost:
             # CBC says nothing of variables that make no difference.
-            met = sum((variable.value() or 0.0) * each for variable, each in cost.items())
+            met = sum(
+                (variable.value() or 0.0) * each for variable, each in cost.items()
+            )
             self._model += cost <= (round(met) if within is None else met + within)
         return found
 
     def open_choices(self, found: Found) -> int:
         """How many new rows there are, times the nodes each could go to."""
-        return sum(found.counts[at] for at, (moves, _) in self._price.items() if moves) * len(self._nodes)
+        return sum(
+            found.counts[at] for at, (moves, _) in self._price.items() if moves
+        ) * len(self._nodes)
 
     def keep_sources(self, found: Found) -> None:
-        """From here on, each node keeps just the rows that it keeps in `found`: only where moves go stays open."""
+        """From here on, each node keeps just the rows that it keeps in `found`: only where moves go
+        stays open.
+        """
         for k, kind in enumerate(self._kinds):
             for n in kind.held:
                 self._count[k, n].bounds(found.counts[k, n], found.counts[k, n])
@@ -173,13 +241,19 @@ class Program:
     def _rows_of_kind(self, k: int, n: int) -> Any:
         """A pin is held even where its node is barred."""
         kind, count = self._kinds[k], len(self._kinds[k].sites)
-        least, most = count * (n in kind.pinned and not self._give.pins), count * (n not in kind.barred - kind.pinned)
+        least, most = (
+            count * (n in kind.pinned and not self._give.pins),
+            count * (n not in kind.barred - kind.pinned),
+        )
         return self._model.add_variable(f"x_{k}_{n}", least, most, "Integer")
 
     def _check(self, found: Found) -> None:
         """An answer that was cut short may be a fraction of one."""
         for k, kind in enumerate(self._kinds):
-            if sum(found.counts[k, n] for n in self._nodes) != len(kind.sites) * kind.replicas:
+            if (
+                sum(found.counts[k, n] for n in self._nodes)
+                != len(kind.sites) * kind.replicas
+            ):
                 raise NoAnswer("the solver's answer is not whole")
 
     def _band(self) -> None:
@@ -187,21 +261,32 @@ class Program:
         for d in np.flatnonzero(problem.load.sum(axis=0) > 0).tolist():
             for n in self._nodes:
                 scale = SHARE / problem.share[n]
-                load = _sum((self._count[k, n], kind.load[d] * scale) for k, kind in enumerate(self._kinds))
+                load = _sum(
+                    (self._count[k, n], kind.load[d] * scale)
+                    for k, kind in enumerate(self._kinds)
+                )
                 off = self._distance(f"off_{n}_{d}") if self._give.band else 0
                 self._model += load - off <= SHARE * (1 + problem.tolerance)
                 self._model += load + off >= SHARE * (1 - problem.tolerance)
 
     def _floors(self) -> None:
-        """What cover.py counts for each node: it follows from the bands, and spares the solver finding that out."""
+        """What cover.py counts for each node: it follows from the bands, and spares the solver
+        finding that out.
+        """
         if not self._problem.load.any():
             return
         counts = floors_of(self._problem, cluster_of(self._problem))
         every = list(enumerate(self._kinds))
         for place, n in enumerate(self._nodes):
-            stay = [(self._count[k, n], 1) for k, kind in every if n in kind.held - kind.barred]
+            stay = [
+                (self._count[k, n], 1)
+                for k, kind in every
+                if n in kind.held - kind.barred
+            ]
             come = [(self._count[k, n], 1) for k, kind in every if n not in kind.held]
-            held = sum(len(kind.sites) for _, kind in every if n in kind.held - kind.barred)
+            held = sum(
+                len(kind.sites) for _, kind in every if n in kind.held - kind.barred
+            )
             self._model += _sum(stay) <= held - int(counts.leave[place])
             self._model += _sum(come) >= int(counts.enter[place])
             self._model += _sum(come) - _sum(stay) >= int(counts.touch[place]) - held
@@ -220,26 +305,38 @@ class Program:
                 members[group].append(k)
         for group, of_group in sorted(members.items()):
             for n in self._nodes:
-                crowd = self._model.add_variable(f"crowd_{group}_{n}", 0) if self._give.apart else 0
+                crowd = (
+                    self._model.add_variable(f"crowd_{group}_{n}", 0)
+                    if self._give.apart
+                    else 0
+                )
                 self._crowds += [crowd] if self._give.apart else []
-                self._model += _sum((self._count[k, n], 1) for k in of_group) - crowd <= 1
+                self._model += (
+                    _sum((self._count[k, n], 1) for k in of_group) - crowd <= 1
+                )
 
     def _limits(self, spent: int) -> None:
         """Limits are whole numbers: half of one more forgives what arithmetic is off by."""
         limits, prices = self._problem.limits, self._price.items()
         if limits.moves is not None:
             rest = limits.moves - spent
-            self._limit("moves", ((self._count[at], moves) for at, (moves, _) in prices), rest)
+            self._limit(
+                "moves", ((self._count[at], moves) for at, (moves, _) in prices), rest
+            )
         if limits.cold_bytes is not None:
             of_all = ((self._count[at], cold) for at, (_, cold) in prices)
             self._limit("cold", of_all, limits.cold_bytes)
         for n in self._nodes if limits.inflow is not None else ():
-            of_node = ((self._count[at], cold) for at, (_, cold) in prices if at[1] == n)
+            of_node = (
+                (self._count[at], cold) for at, (_, cold) in prices if at[1] == n
+            )
             self._limit(f"inflow_{n}", of_node, limits.inflow or 0)
 
     def _limit(self, name: str, terms: Iterable[tuple[Any, int]], most: int) -> None:
         scale = SHARE / max(1, abs(most))
-        excess = self._model.add_variable(f"excess_{name}", 0) if self._give.limits else 0
+        excess = (
+            self._model.add_variable(f"excess_{name}", 0) if self._give.limits else 0
+        )
         self._excess += [excess] if self._give.limits else []
         spent = _sum((count, price * scale) for count, price in terms if price)
         self._model += spent - excess <= (most + 0.5) * scale
@@ -250,7 +347,9 @@ def _sum(terms: Iterable[tuple[Any, float]]) -> Cost:
 
 
 def _weight(site: int, node: int) -> int:
-    """Scrambled bits of both (the finaliser of splitmix64), so that sums of few weights hardly ever agree."""
+    """Scrambled bits of both (the finaliser of splitmix64), so that sums of few weights hardly ever
+    agree.
+    """
     mixed = (site << 20 | node) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF

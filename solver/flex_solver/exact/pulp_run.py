@@ -1,6 +1,7 @@
 """PuLP's models, solved: by HiGHS where it is installed, by PuLP's own CBC elsewhere.
 
-In goes a model with its objective; its variables come back with values, and the word whether these are the best.
+In goes a model with its objective; its variables come back with values, and the word whether these
+are the best.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import pulp
 
 from flex_solver.programs.highs import DISTRUSTED, GUESSES
 
-# PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our floor.
+# PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our
+# floor.
 pulp.set_v4_migration_warnings(False)
 
 HAVE_HIGHS = find_spec("highspy") is not None
 
 
-NO_GUESSES = {"mip_heuristic_effort": 0.0, **{f"mip_heuristic_run_{name}": False for name in GUESSES}}
+NO_GUESSES = {
+    "mip_heuristic_effort": 0.0,
+    **{f"mip_heuristic_run_{name}": False for name in GUESSES},
+}
 
 
 class Impossible(Exception):
@@ -37,9 +42,9 @@ class NoAnswer(Exception):
 class Effort:
     """How long to search, and how near to the least cost is near enough.
 
-    `hint` are values to start from. With `polish`, they are good ones: no time goes into guesses at others. HiGHS
-    looks at no more than `nodes` cases, so that a search that ends before its proof ends the same way each time, and at
-    none from when its answer is `unwanted`.
+    `hint` are values to start from. With `polish`, they are good ones: no time goes into guesses at
+    others. HiGHS looks at no more than `nodes` cases, so that a search that ends before its proof
+    ends the same way each time, and at none from when its answer is `unwanted`.
     """
 
     seconds: float
@@ -51,7 +56,9 @@ class Effort:
 
 
 def run(model: Any, effort: Effort, *, highs: bool) -> bool:
-    """Whether the answer found is proven to be the best. Raises Impossible, and NoAnswer where none was found."""
+    """Whether the answer found is proven to be the best. Raises Impossible, and NoAnswer where none
+    was found.
+    """
     solver = _Hinted(effort) if highs else _cbc(effort)
     try:
         model.solve(solver)
@@ -65,25 +72,42 @@ def run(model: Any, effort: Effort, *, highs: bool) -> bool:
 
 
 def _cbc(effort: Effort) -> Any:
-    return pulp.PULP_CBC_CMD(msg=False, timeLimit=max(1.0, effort.seconds), gapAbs=effort.gap, gapRel=0.0, threads=1)
+    return pulp.PULP_CBC_CMD(
+        msg=False,
+        timeLimit=max(1.0, effort.seconds),
+        gapAbs=effort.gap,
+        gapRel=0.0,
+        threads=1,
+    )
 
 
 class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
     """HiGHS, started from a hint."""
 
     def __init__(self, effort: Effort) -> None:
-        options: dict[str, object] = {"presolve_rule_off": DISTRUSTED, **(NO_GUESSES if effort.polish else {})}
+        options: dict[str, object] = {
+            "presolve_rule_off": DISTRUSTED,
+            **(NO_GUESSES if effort.polish else {}),
+        }
         if effort.nodes is not None:
             options["mip_max_nodes"] = effort.nodes
         seconds = max(0.0, effort.seconds)
-        super().__init__(msg=False, timeLimit=seconds, gapAbs=effort.gap, gapRel=0.0, threads=1, **options)
+        super().__init__(
+            msg=False,
+            timeLimit=seconds,
+            gapAbs=effort.gap,
+            gapRel=0.0,
+            threads=1,
+            **options,
+        )
         self._hint, self._unwanted = effort.hint, effort.unwanted
 
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: N802  # PuLP's own name.
         with suppress(KeyError):
             status: tuple[int, int] = super().findSolutionValues(lp)
             return status
-        # PuLP has the values, and no word for a search that a count of cases ended: the hint was one answer at least.
+        # PuLP has the values, and no word for a search that a count of cases ended: the hint was
+        # one answer at least.
         return pulp.LpStatusOptimal, pulp.LpSolutionIntegerFeasible
 
     def callSolver(self, lp: Any) -> None:  # noqa: N802  # PuLP's own name.
@@ -92,7 +116,9 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
         if self._hint is not None:
             start = highspy.HighsSolution()
             # Where nothing costs anything, PuLP adds a variable of its own.
-            start.col_value = [self._hint.get(variable.name, 0.0) for variable in lp.variables()]
+            start.col_value = [
+                self._hint.get(variable.name, 0.0) for variable in lp.variables()
+            ]
             lp.solverModel.setSolution(start)
         if self._unwanted is not None:
             lp.solverModel.cbMipInterrupt += self._interrupt

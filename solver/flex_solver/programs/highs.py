@@ -1,8 +1,9 @@
-"""Linear and integer programs as arrays, solved by HiGHS: for programs too large, or too many, to be written out.
+"""Linear and integer programs as arrays, solved by HiGHS: for programs too large, or too many, to
+be written out.
 
-In goes a Program; out come values, and of a linear one the duals. One thread each and counted work, the clock only as
-the last resort, so that equal programs have equal answers. Where highspy is not installed, AVAILABLE says so and
-nothing here may be called.
+In goes a Program; out come values, and of a linear one the duals. One thread each and counted work,
+the clock only as the last resort, so that equal programs have equal answers. Where highspy is not
+installed, AVAILABLE says so and nothing here may be called.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from flex.placing.problem import Bools, Floats, Ints
 # What HiGHS does to find first answers.
 GUESSES = ("feasibility_jump", "rins", "rens", "root_reduced_cost")
 
-# Rules of HiGHS's presolve that it does without where its word is a proof: with both "sparsify" and "enumeration" some
-# programs have another optimum than without. The one in tests/solver/test_highs.py comes out wrong one time in three,
-# depending on the order of its rows, with HiGHS 1.15.1, and never without either rule.
+# Rules of HiGHS's presolve that it does without where its word is a proof: with both "sparsify" and
+# "enumeration" some programs have another optimum than without. The one in
+# tests/solver/test_highs.py comes out wrong one time in three, depending on the order of its rows,
+# with HiGHS 1.15.1, and never without either rule.
 DISTRUSTED = 1 << 14 | 1 << 16
 
 AVAILABLE = find_spec("highspy") is not None
@@ -30,7 +32,8 @@ AVAILABLE = find_spec("highspy") is not None
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """Minimise cost @ x, where x lies between `lower` and `upper`, and the sums of the terms between the rows' bounds.
+    """Minimise cost @ x, where x lies between `lower` and `upper`, and the sums of the terms
+    between the rows' bounds.
 
     Terms are added in batches: value[i] times x[column[i]] in row[i].
     """
@@ -54,19 +57,32 @@ class Program:
         import highspy
 
         none = np.empty(0, dtype=np.int64)
-        row, column = (np.concatenate([none, *parts]) for parts in (self._rows, self._columns))
+        row, column = (
+            np.concatenate([none, *parts]) for parts in (self._rows, self._columns)
+        )
         value = np.concatenate([none.astype(np.float64), *self._values])
         by_column = np.lexsort((row, column))
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.cost), len(self.row_lower)
-        model.col_cost_, model.col_lower_, model.col_upper_ = self.cost, self.lower, self.upper
+        model.col_cost_, model.col_lower_, model.col_upper_ = (
+            self.cost,
+            self.lower,
+            self.upper,
+        )
         model.row_lower_, model.row_upper_ = self.row_lower, self.row_upper
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(self.cost)))])
+        starts = np.concatenate(
+            [[0], np.cumsum(np.bincount(column, minlength=len(self.cost)))]
+        )
         model.a_matrix_.start_ = starts.astype(np.int32)
-        model.a_matrix_.index_, model.a_matrix_.value_ = row[by_column].astype(np.int32), value[by_column]
+        model.a_matrix_.index_, model.a_matrix_.value_ = (
+            row[by_column].astype(np.int32),
+            value[by_column],
+        )
         if self.whole is not None:
-            kinds = np.array([highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger])
+            kinds = np.array(
+                [highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger]
+            )
             model.integrality_ = kinds[self.whole.astype(np.int64)].tolist()
         return model
 
@@ -92,7 +108,8 @@ def _ready(program: Program, **options: float | int | str) -> Any:
 
 
 class Growing:
-    """A linear program whose rows stand, and whose columns, which are never less than nothing, become more.
+    """A linear program whose rows stand, and whose columns, which are never less than nothing,
+    become more.
 
     Each answer starts from the one before.
     """
@@ -136,8 +153,12 @@ class Whole:
     best: bool
 
 
-def whole_minimum(program: Program, hint: Floats, nodes: int, seconds: float = math.inf) -> Whole | None:
-    """The search starts from the hint and looks at so many nodes of its tree; None where it found nothing."""
+def whole_minimum(
+    program: Program, hint: Floats, nodes: int, seconds: float = math.inf
+) -> Whole | None:
+    """The search starts from the hint and looks at so many nodes of its tree; None where it found
+    nothing.
+    """
     import highspy
 
     limits = {"mip_max_nodes": nodes, "time_limit": max(0.0, seconds)}
@@ -150,7 +171,11 @@ def whole_minimum(program: Program, hint: Floats, nodes: int, seconds: float = m
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
     best = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return Whole(float(info.objective_function_value), np.array(highs.getSolution().col_value), best)
+    return Whole(
+        float(info.objective_function_value),
+        np.array(highs.getSolution().col_value),
+        best,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,8 +186,11 @@ class Point:
     values: Floats | None = None
 
 
-def any_point(program: Program, seconds: float, nodes: int, unwanted: Event | None = None) -> Point:
-    """Looks at so many nodes of the tree, and guesses at nothing: most who ask expect that there is no point.
+def any_point(
+    program: Program, seconds: float, nodes: int, unwanted: Event | None = None
+) -> Point:
+    """Looks at so many nodes of the tree, and guesses at nothing: most who ask expect that there is
+    no point.
 
     It ends without a word once that is `unwanted`.
     """
@@ -179,9 +207,14 @@ def any_point(program: Program, seconds: float, nodes: int, unwanted: Event | No
     for name in GUESSES:
         highs.setOptionValue(f"mip_heuristic_run_{name}", False)
     if unwanted is not None:
-        highs.cbMipInterrupt += lambda event: event.interrupt() if unwanted.is_set() else None
+        highs.cbMipInterrupt += lambda event: (
+            event.interrupt() if unwanted.is_set() else None
+        )
     highs.run()
     if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
         return Point(impossible=True)
-    found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    found = (
+        highs.getInfo().primal_solution_status
+        == highspy.SolutionStatus.kSolutionStatusFeasible
+    )
     return Point(False, np.array(highs.getSolution().col_value) if found else None)

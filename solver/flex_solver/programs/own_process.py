@@ -1,8 +1,9 @@
 """Functions called in a process of their own, into which one library is loaded before any other.
 
-In go a function at the top of a module and its arguments; out comes what it returns. The process imports that library
-and then what the function needs, and nothing of the program that asks: what this has loaded may be what is in the way.
-It ends with the program; one that has ended before is replaced.
+In go a function at the top of a module and its arguments; out comes what it returns. The process
+imports that library and then what the function needs, and nothing of the program that asks: what
+this has loaded may be what is in the way. It ends with the program; one that has ended before is
+replaced.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Aside:
                 return self._ask(function, arguments)
             return self._ask(function, arguments)
 
-    def _ask(self, function: Callable[..., Answer], arguments: tuple[object, ...]) -> Answer:
+    def _ask(
+        self, function: Callable[..., Answer], arguments: tuple[object, ...]
+    ) -> Answer:
         try:
             ask, answers = self._pipes()
             _send(ask, (function, arguments))
@@ -99,7 +102,9 @@ def serve() -> None:
             _send(answers, _call(function, arguments))
 
 
-def _call(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[Exception | None, object]:
+def _call(
+    function: Callable[..., object], arguments: tuple[object, ...]
+) -> tuple[Exception | None, object]:
     try:
         return None, function(*arguments)
     except Exception as error:  # noqa: BLE001 - it is raised where it was asked for

@@ -1,17 +1,19 @@
 """A market of sites: at what prices nodes would change rows until each of them is in its band.
 
-In go what each node may change by and which rows it could give or take; out come prices at which no node has a cheaper
-remedy than those that are known, and the remedies. A row that moves costs as much as its site's `worth`: the node that
-it leaves pays the site's price, the node that takes it pays the rest.
+In go what each node may change by and which rows it could give or take; out come prices at which no
+node has a cheaper remedy than those that are known, and the remedies. A row that moves costs as
+much as its site's `worth`: the node that it leaves pays the site's price, the node that takes it
+pays the rest.
 
-Prices come from a linear program: its columns are the remedies, fractions allowed, its rows say that each node has one
-and that of every site as many rows come as leave, and `lacking` more. Remedies are found at the prices of the program
-solved before, until there are none that would make it cheaper. Rows that come or leave without anybody on the other
-side are allowed at an extra price, the `margin`. Where that is less than nothing no change is for nothing, which is
-what floor.py wants; where it is more, nodes that take are drawn to nodes that give, which is what dealt.py wants.
+Prices come from a linear program: its columns are the remedies, fractions allowed, its rows say
+that each node has one and that of every site as many rows come as leave, and `lacking` more.
+Remedies are found at the prices of the program solved before, until there are none that would make
+it cheaper. Rows that come or leave without anybody on the other side are allowed at an extra price,
+the `margin`. Where that is less than nothing no change is for nothing, which is what floor.py
+wants; where it is more, nodes that take are drawn to nodes that give, which is what dealt.py wants.
 
-Small sites are many and hardly matter. They have no names here: at a fixed price, a node may give or take a few that
-are each as large as the largest of them, where this is allowed.
+Small sites are many and hardly matter. They have no names here: at a fixed price, a node may give
+or take a few that are each as large as the largest of them, where this is allowed.
 """
 
 from __future__ import annotations
@@ -35,27 +37,33 @@ AT_FIRST, LATER, ROUNDS = 40, 16, 80
 LEFT, DEAR = 6.0, 3.0
 # Remedies that spare no more are not looked for.
 NEARLY = 1e-6
-# Sites are notable from this part of the tolerance on, as long as there are no more than so many for each node; more
-# of them where all of it is looked at `finely`.
+# Sites are notable from this part of the tolerance on, as long as there are no more than so many
+# for each node; more of them where all of it is looked at `finely`.
 NOTABLE, MOST_OF_EACH = 0.4, 40
 FINE, MOST_OF_FINE = 0.15, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offers:
-    """The rows that one node could give (`sign` -1) and take (1), by the places of their sites in the market."""
+    """The rows that one node could give (`sign` -1) and take (1), by the places of their sites in
+    the market.
+    """
 
     site: Ints
     sign: Floats
 
 
 def offers(gives: Ints, takes: Ints) -> Offers:
-    return Offers(np.concatenate([gives, takes]), np.repeat([-1.0, 1.0], [len(gives), len(takes)]))
+    return Offers(
+        np.concatenate([gives, takes]), np.repeat([-1.0, 1.0], [len(gives), len(takes)])
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Market:
-    """Loads and limits are in shares of a mean node. A node is `off` when doing nothing is no remedy."""
+    """Loads and limits are in shares of a mean node. A node is `off` when doing nothing is no
+    remedy.
+    """
 
     load: Floats
     worth: Floats
@@ -74,7 +82,9 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """A remedy of a node: `gives` and `takes` are places of sites in the market, beside `small` sites."""
+    """A remedy of a node: `gives` and `takes` are places of sites in the market, beside `small`
+    sites.
+    """
 
     node: int
     gives: tuple[int, ...]
@@ -84,13 +94,17 @@ class Deal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """What each site costs the node that gives it, and what each node pays in all for the best that is known."""
+    """What each site costs the node that gives it, and what each node pays in all for the best that
+    is known.
+    """
 
     site: Floats
     node: Floats
 
 
-def notable(load: Floats, nodes: int, tolerance: float, *, finely: bool = False) -> Bools:
+def notable(
+    load: Floats, nodes: int, tolerance: float, *, finely: bool = False
+) -> Bools:
     """Which sites are traded by name: those that fill a good part of the band."""
     size = load.max(axis=1)
     least, most = (FINE, MOST_OF_FINE) if finely else (NOTABLE, MOST_OF_EACH)
@@ -110,33 +124,50 @@ class Trade:
         self._margin, self._with_small = margin, with_small
         off = market.off
         rows = np.concatenate([off, market.lacking])
-        self._program = highs.Growing(rows, np.concatenate([np.ones(len(off)), market.lacking]))
+        self._program = highs.Growing(
+            rows, np.concatenate([np.ones(len(off)), market.lacking])
+        )
         self._with_nobody()
         self.prices = Prices(market.worth / 2, np.where(off, DEAR, 0.0))
 
-    def settle(self, nodes: Iterable[int], size: int, until: float = math.inf, threads: int = 1) -> bool:
-        """Trade until no node has a cheaper remedy of up to so many changes, or time is up; whether none has.
+    def settle(
+        self, nodes: Iterable[int], size: int, until: float = math.inf, threads: int = 1
+    ) -> bool:
+        """Trade until no node has a cheaper remedy of up to so many changes, or time is up; whether
+        none has.
 
         What comes out does not depend on how many nodes are looked at side by side.
         """
         nodes = list(nodes)
         with ThreadPoolExecutor(threads) as pool:
-            self._add([deal for deals in pool.map(self._first, nodes) for deal in deals])
+            self._add(
+                [deal for deals in pool.map(self._first, nodes) for deal in deals]
+            )
             now = min(2, size)
             for _ in range(ROUNDS):
                 if time.monotonic() > until or not self._priced():
                     return False
-                new = [deal for deals in pool.map(partial(self._better, size=now), nodes) for deal in deals]
+                new = [
+                    deal
+                    for deals in pool.map(partial(self._better, size=now), nodes)
+                    for deal in deals
+                ]
                 if not new and now == size:
                     return True
                 now += not new
                 self._add(new)
         return False
 
-    def cheapest(self, node: int, below: float, size: int, keep: int) -> tuple[list[tuple[float, Deal]], int]:
-        """Deals of the node for less, and up to how many changes that are traded by name none was passed over."""
+    def cheapest(
+        self, node: int, below: float, size: int, keep: int
+    ) -> tuple[list[tuple[float, Deal]], int]:
+        """Deals of the node for less, and up to how many changes that are traded by name none was
+        passed over.
+        """
         market, offers = self.market, self.market.offers[node]
-        changes = Changes(market.load[offers.site] * offers.sign[:, None], self._price_of(offers))
+        changes = Changes(
+            market.load[offers.site] * offers.sign[:, None], self._price_of(offers)
+        )
         found, thorough = list[tuple[float, Deal]](), size
         for small in range(self._most_small(below) + 1):
             price, reach = small * market.small_price, small * market.small
@@ -145,7 +176,10 @@ class Trade:
                 found.append((price, Deal(node, (), (), small)))
             some = remedies(low, high, changes, below - price, size=size, keep=keep)
             thorough = min(thorough, some.thorough)
-            found += [(price + one.price, self._deal(node, offers, one.changes, small)) for one in some.found]
+            found += [
+                (price + one.price, self._deal(node, offers, one.changes, small))
+                for one in some.found
+            ]
         return found, thorough
 
     def dearer(self) -> Floats:
@@ -174,21 +208,37 @@ class Trade:
 
     def _most_small(self, below: float) -> int:
         """With so many small sites a remedy may still be cheap enough."""
-        return max(0, int(np.ceil(below / self.market.small_price)) - 1) if self._with_small else 0
+        return (
+            max(0, int(np.ceil(below / self.market.small_price)) - 1)
+            if self._with_small
+            else 0
+        )
 
     def _price_of(self, offers: Offers) -> Floats:
         price, worth = self.prices.site[offers.site], self.market.worth[offers.site]
         return np.where(offers.sign < 0, price, worth - price)
 
-    def _deal(self, node: int, offers: Offers, changes: tuple[int, ...], small: int) -> Deal:
+    def _deal(
+        self, node: int, offers: Offers, changes: tuple[int, ...], small: int
+    ) -> Deal:
         site, sign = offers.site[list(changes)], offers.sign[list(changes)]
-        return Deal(node, tuple(site[sign < 0].tolist()), tuple(site[sign > 0].tolist()), small)
+        return Deal(
+            node, tuple(site[sign < 0].tolist()), tuple(site[sign > 0].tolist()), small
+        )
 
     def _with_nobody(self) -> None:
-        """Columns: a row of each site comes out of nowhere, one of each goes there, a node is left as it is."""
+        """Columns: a row of each site comes out of nowhere, one of each goes there, a node is left
+        as it is.
+        """
         market = self.market
-        nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
-        cost = np.concatenate([market.worth + self._margin, self._margin, np.full(len(left), LEFT)])
+        nodes, sites, left = (
+            len(market.low),
+            len(market.load),
+            np.flatnonzero(market.off),
+        )
+        cost = np.concatenate(
+            [market.worth + self._margin, self._margin, np.full(len(left), LEFT)]
+        )
         row = np.concatenate([np.tile(nodes + np.arange(sites), 2), left])
         value = np.concatenate([np.ones(sites), -np.ones(sites), np.ones(len(left))])
         self._program.add(cost, np.arange(len(cost)), row, value)
@@ -196,11 +246,26 @@ class Trade:
     def _add(self, deals: list[Deal]) -> None:
         self.deals += deals
         self._known.update(deals)
-        nodes, worth, small = len(self.market.low), self.market.worth.tolist(), self.market.small_price
-        cost = [sum(worth[site] for site in deal.takes) + deal.small * small for deal in deals]
+        nodes, worth, small = (
+            len(self.market.low),
+            self.market.worth.tolist(),
+            self.market.small_price,
+        )
+        cost = [
+            sum(worth[site] for site in deal.takes) + deal.small * small
+            for deal in deals
+        ]
         counts = [1 + len(deal.gives) + len(deal.takes) for deal in deals]
-        row = [r for deal in deals for r in (deal.node, *(nodes + s for s in deal.gives + deal.takes))]
-        value = [v for deal in deals for v in (1.0, *[-1.0] * len(deal.gives), *[1.0] * len(deal.takes))]
+        row = [
+            r
+            for deal in deals
+            for r in (deal.node, *(nodes + s for s in deal.gives + deal.takes))
+        ]
+        value = [
+            v
+            for deal in deals
+            for v in (1.0, *[-1.0] * len(deal.gives), *[1.0] * len(deal.takes))
+        ]
         if deals:
             starts = np.cumsum([0, *counts[:-1]])
             self._program.add(np.array(cost), starts, np.array(row), np.array(value))
@@ -211,5 +276,10 @@ class Trade:
             return False
         nodes, worth = len(self.market.low), self.market.worth
         site = np.clip(best.duals[nodes:], -self._margin, worth + self._margin)
-        self.prices = Prices(site, np.where(self.market.off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0)))
+        self.prices = Prices(
+            site,
+            np.where(
+                self.market.off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0)
+            ),
+        )
         return True

@@ -1,12 +1,13 @@
 """The cheapest remedies of one node: sets of a few changes that bring its load into the band.
 
-In go what the load may change by, and what each change that could be made brings and costs; out come the cheapest sets
-of them, each with what it costs in all. A change is a row that leaves, which brings less than nothing, or one that
-comes. Prices may be less than nothing too.
+In go what the load may change by, and what each change that could be made brings and costs; out
+come the cheapest sets of them, each with what it costs in all. A change is a row that leaves, which
+brings less than nothing, or one that comes. Prices may be less than nothing too.
 
-Of a set the cheaper members are chosen first. The dearest is looked up in a table that says of every place in the plane
-of the first two resources what the cheapest change in reach of it costs: few sets are looked at one by one.
-Sums are added up in the same order by every engine, so that all give the same answer, bit for bit.
+Of a set the cheaper members are chosen first. The dearest is looked up in a table that says of
+every place in the plane of the first two resources what the cheapest change in reach of it costs:
+few sets are looked at one by one. Sums are added up in the same order by every engine, so that all
+give the same answer, bit for bit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Sets = list[tuple[float, list[int]]]
 
 # What sums of loads may be off by, in shares of a node.
 INEXACT = 1e-9
-# Cells of the table for the width of the band, how many ahead of one are in its reach, and how many there are at most.
+# Cells of the table for the width of the band, how many ahead of one are in its reach, and how many
+# there are at most.
 CELLS, AHEAD, MOST_CELLS = 8, 10, 4_000_000
 # Beginnings of sets that are looked at, and how many of those in reach are completed at a time.
 BEGINNINGS, AT_ONCE = 2_000_000, 64
@@ -49,20 +51,30 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remedies:
-    """The cheapest of each size; of sets with no more members than `thorough` none that is cheaper was left out."""
+    """The cheapest of each size; of sets with no more members than `thorough` none that is cheaper
+    was left out.
+    """
 
     found: list[Remedy]
     thorough: int
 
 
 def reference_sets(
-    low: Floats, high: Floats, load: Floats, price: Floats, below: float, size: int, keep: int
+    low: Floats,
+    high: Floats,
+    load: Floats,
+    price: Floats,
+    below: float,
+    size: int,
+    keep: int,
 ) -> tuple[Sets, int]:
     """The fields of Remedies."""
     spared = max(0, size - 1) * min(0.0, float(price.min(initial=0.0)))
     cheap = np.flatnonzero(price < below - spared)
     by_price = cheap[np.argsort(price[cheap], kind="stable")]
-    search = _Search(low - INEXACT, high + INEXACT, Changes(load, price)[by_price], below)
+    search = _Search(
+        low - INEXACT, high + INEXACT, Changes(load, price)[by_price], below
+    )
     found = search.alone(keep) if size else []
     for members in range(2, size + 1):
         begun = search.beginnings(members)
@@ -79,26 +91,38 @@ def _with_names(found: list[Remedy], names: Ints) -> Sets:
 class _Search:
     """Changes are in the order of their prices."""
 
-    def __init__(self, low: Floats, high: Floats, changes: Changes, below: float) -> None:
+    def __init__(
+        self, low: Floats, high: Floats, changes: Changes, below: float
+    ) -> None:
         self._low, self._high, self._below = low, high, below
         self._load, self._price = changes.load, changes.price
         self._table = _Table(changes, (high - low)[:2]) if len(changes.price) else None
 
     def alone(self, keep: int) -> list[Remedy]:
-        right = np.flatnonzero(_within(self._load, self._low, self._high) & (self._price < self._below))[:keep]
+        right = np.flatnonzero(
+            _within(self._load, self._low, self._high) & (self._price < self._below)
+        )[:keep]
         return [Remedy(float(self._price[j]), (j,)) for j in right.tolist()]
 
     def beginnings(self, members: int) -> Ints | None:
-        """All sets without their dearest member that may cost less in the end; None where they are too many."""
+        """All sets without their dearest member that may cost less in the end; None where they are
+        too many.
+        """
         begun = np.empty((1, 0), dtype=np.int64)
         for left in range(members, 1, -1):
             after = begun[:, -1] + 1 if begun.shape[1] else np.zeros(1, dtype=np.int64)
-            ends = np.searchsorted(self._price, (self._below - _sums(self._price, begun)) / left)
+            ends = np.searchsorted(
+                self._price, (self._below - _sums(self._price, begun)) / left
+            )
             counts = np.maximum(ends - after, 0)
             if counts.sum() > BEGINNINGS:
                 return None
-            nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            begun = np.column_stack([np.repeat(begun, counts, axis=0), np.repeat(after, counts) + nth])
+            nth = np.arange(counts.sum()) - np.repeat(
+                np.cumsum(counts) - counts, counts
+            )
+            begun = np.column_stack(
+                [np.repeat(begun, counts, axis=0), np.repeat(after, counts) + nth]
+            )
         return begun
 
     def complete(self, begun: Ints, keep: int) -> list[Remedy]:
@@ -106,7 +130,9 @@ class _Search:
         if not len(begun) or self._table is None:
             return []
         so_far, load = _sums(self._price, begun), _sums(self._load, begun)
-        in_reach = self._table.least(self._low - _sums(self._load, begun[:, :-1]), begun[:, -1])
+        in_reach = self._table.least(
+            self._low - _sums(self._load, begun[:, :-1]), begun[:, -1]
+        )
         hoped = so_far + np.maximum(in_reach, self._price[begun[:, -1]])
         likely = np.flatnonzero(hoped < self._below)
         likely = likely[np.argsort(hoped[likely], kind="stable")]
@@ -117,19 +143,27 @@ class _Search:
             found.update(self._with_one_more(begun[part], so_far[part], load[part]))
         return sorted(found)[:keep]
 
-    def _with_one_more(self, begun: Ints, so_far: Floats, load: Floats) -> Iterator[Remedy]:
+    def _with_one_more(
+        self, begun: Ints, so_far: Floats, load: Floats
+    ) -> Iterator[Remedy]:
         right = _within(load[:, None] + self._load, self._low, self._high)
         right[np.arange(len(begun))[:, None], begun] = False
         last = right.argmax(axis=1)
         price = so_far + self._price[last]
-        for n in np.flatnonzero(right[np.arange(len(begun)), last] & (price < self._below)).tolist():
-            yield Remedy(float(price[n]), tuple(sorted([*begun[n].tolist(), int(last[n])])))
+        for n in np.flatnonzero(
+            right[np.arange(len(begun)), last] & (price < self._below)
+        ).tolist():
+            yield Remedy(
+                float(price[n]), tuple(sorted([*begun[n].tolist(), int(last[n])]))
+            )
 
 
 class _Table:
-    """What the cheapest change in reach costs: whatever is between a place and the band's width beyond it, and more.
+    """What the cheapest change in reach costs: whatever is between a place and the band's width
+    beyond it, and more.
 
-    Places are whole cells here, and so is what a change brings: a place may come out AHEAD - CELLS cells too low.
+    Places are whole cells here, and so is what a change brings: a place may come out AHEAD - CELLS
+    cells too low.
     """
 
     def __init__(self, changes: Changes, width: Floats) -> None:
@@ -145,19 +179,29 @@ class _Table:
             self._least = _least_ahead(self._least, axis)
 
     def least(self, place: Floats, change: Ints) -> Floats:
-        """After one more change than the place knows of. The rim has cells that nothing is in reach of, for whatever
-        is beyond it.
+        """After one more change than the place knows of. The rim has cells that nothing is in reach
+        of, for whatever is beyond it.
         """
         cells = [
-            np.clip(np.floor(place[:, d] / width).astype(np.int64) - self._brings[change, d] - first, 0, length - 1)
-            for d, (width, first, length) in enumerate(zip(self._width, self._first, self._least.shape, strict=True))
+            np.clip(
+                np.floor(place[:, d] / width).astype(np.int64)
+                - self._brings[change, d]
+                - first,
+                0,
+                length - 1,
+            )
+            for d, (width, first, length) in enumerate(
+                zip(self._width, self._first, self._least.shape, strict=True)
+            )
         ]
         found: Floats = self._least[tuple(cells)]
         return found
 
 
 def _sums(values: Floats, sets: Ints) -> Floats:
-    """The sum of each set; column after column, which takes a tenth of the time of a sum along short rows."""
+    """The sum of each set; column after column, which takes a tenth of the time of a sum along
+    short rows.
+    """
     total: Floats = np.zeros((len(sets), *values.shape[1:]))
     for column in sets.T:
         total = total + values[column]
@@ -184,7 +228,13 @@ def _within(load: Floats, low: Floats, high: Floats) -> Bools:
 cheapest_sets = engine.pick("cheapest_sets", reference_sets)
 
 
-def remedies(low: Floats, high: Floats, changes: Changes, below: float, *, size: int, keep: int) -> Remedies:
-    """Sets of one to `size` changes that bring between `low` and `high` for less than `below`, `keep` of each size."""
-    found, thorough = cheapest_sets(low, high, changes.load, changes.price, below, size, keep)
+def remedies(
+    low: Floats, high: Floats, changes: Changes, below: float, *, size: int, keep: int
+) -> Remedies:
+    """Sets of one to `size` changes that bring between `low` and `high` for less than `below`,
+    `keep` of each size.
+    """
+    found, thorough = cheapest_sets(
+        low, high, changes.load, changes.price, below, size, keep
+    )
     return Remedies([Remedy(price, tuple(of_set)) for price, of_set in found], thorough)

@@ -1,9 +1,9 @@
 """Many balanced partitions by chance, and of them the closest to the one in force.
 
-FLEX's own paper names its rule "Closest" and leaves the description to a report of its own; this is that idea in its
-plainest form. In goes a Problem; out comes a placement: each round deals the sites out in another order, largest
-roughly first, names the nodes after those they resemble, and what is balanced with the fewest moves is kept. Equal
-input gives equal output.
+FLEX's own paper names its rule "Closest" and leaves the description to a report of its own; this is
+that idea in its plainest form. In goes a Problem; out comes a placement: each round deals the sites
+out in another order, largest roughly first, names the nodes after those they resemble, and what is
+balanced with the fewest moves is kept. Equal input gives equal output.
 """
 
 from __future__ import annotations
@@ -28,15 +28,24 @@ def place(problem: Problem, budget: Budget) -> Solution:
     start = repair_all(problem)
     sites = np.arange(len(problem.sites))
     dealt = (_deal_anew(Ledger(problem, start), random) for _ in range(rounds))
-    tried = [rename_nodes(problem, separate(problem, sites, start[:0], rows)) for rows in dealt]
-    return answer(problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest")
+    tried = [
+        rename_nodes(problem, separate(problem, sites, start[:0], rows))
+        for rows in dealt
+    ]
+    return answer(
+        problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest"
+    )
 
 
 def _deal_anew(ledger: Ledger, random: np.random.Generator) -> Ints:
     """Every site that may move taken up and dealt out anew."""
     size = ledger.problem.load.max(axis=1)
     size = size * np.exp(BLUR * random.standard_normal(len(size)))
-    hand = [(site, node) for node in range(len(ledger.full)) for site in ledger.movable(node, size).tolist()]
+    hand = [
+        (site, node)
+        for node in range(len(ledger.full))
+        for site in ledger.movable(node, size).tolist()
+    ]
     for site, node in hand:
         ledger.take(site, node)
     ledger.put_back(sorted(hand, key=lambda taken: (-size[taken[0]], taken)))

@@ -1,10 +1,12 @@
-"""The same question put to OR-tools' CP-SAT, where that is installed: another way to a proof, for comparison.
+"""The same question put to OR-tools' CP-SAT, where that is installed: another way to a proof, for
+comparison.
 
-In goes a Problem; out comes a placement with as few moves as were found, and of those as few cold bytes. Its time is
-counted in its own deterministic seconds, so that equal input gives equal output. Where no placement is balanced, the
-worst node is brought as near to the band as it goes.
+In goes a Problem; out comes a placement with as few moves as were found, and of those as few cold
+bytes. Its time is counted in its own deterministic seconds, so that equal input gives equal output.
+Where no placement is balanced, the worst node is brought as near to the band as it goes.
 
-It has a process of its own: OR-tools brings its own HiGHS, and two of them in one process do not get along.
+It has a process of its own: OR-tools brings its own HiGHS, and two of them in one process do not
+get along.
 """
 
 from __future__ import annotations
@@ -42,22 +44,30 @@ def place(problem: Problem, budget: Budget) -> Solution:
     silent = start[~asking[start[:, 0]]]
     for relaxed in (False, True):
         try:
-            rows = _ASIDE.ask(_solve, problem, sites, silent, budget.seconds / 2, relaxed)
+            rows = _ASIDE.ask(
+                _solve, problem, sites, silent, budget.seconds / 2, relaxed
+            )
         except Ended:
-            return answer(problem, start, "cpsat", note="its process ended before it answered")
+            return answer(
+                problem, start, "cpsat", note="its process ended before it answered"
+            )
         if rows is not None:
             return answer(problem, np.concatenate([rows, silent]), "cpsat")
     return answer(problem, start, "cpsat", note="nothing was found in time")
 
 
-def _solve(problem: Problem, sites: Ints, silent: Ints, seconds: float, relaxed: bool) -> Ints | None:
+def _solve(
+    problem: Problem, sites: Ints, silent: Ints, seconds: float, relaxed: bool
+) -> Ints | None:
     return _Question(problem, sites, silent, relaxed=relaxed).solve(seconds)
 
 
 class _Question:
     """One yes or no for each site and node it may be on."""
 
-    def __init__(self, problem: Problem, sites: Ints, silent: Ints, *, relaxed: bool) -> None:
+    def __init__(
+        self, problem: Problem, sites: Ints, silent: Ints, *, relaxed: bool
+    ) -> None:
         self._tool: Tool = import_module("ortools.sat.python.cp_model")
         self._model: Tool = self._tool.CpModel()
         self._problem = problem
@@ -68,7 +78,9 @@ class _Question:
             if node not in problem.barred.get(site, ())
         }
         self._wishes(sites, silent)
-        self._worst: Tool = self._model.new_int_var(0, len(sites) * SHARE if relaxed else 0, "")
+        self._worst: Tool = self._model.new_int_var(
+            0, len(sites) * SHARE if relaxed else 0, ""
+        )
         self._bands()
         self._prices()
 
@@ -80,7 +92,10 @@ class _Question:
         solver.parameters.max_time_in_seconds = 4 * seconds
         if solver.solve(self._model) not in (self._tool.OPTIMAL, self._tool.FEASIBLE):
             return None
-        return np.array([at for at, there in self._there.items() if solver.value(there)], dtype=np.int64)
+        return np.array(
+            [at for at, there in self._there.items() if solver.value(there)],
+            dtype=np.int64,
+        )
 
     def _wishes(self, sites: Ints, silent: Ints) -> None:
         problem, of_site = self._problem, defaultdict(list)
@@ -95,23 +110,38 @@ class _Question:
         taken = {(site, node) for site, node in silent.tolist()}
         for group in problem.apart:
             for node in range(len(problem.nodes)):
-                rivals = [self._there[site, node] for site in group if (site, node) in self._there]
+                rivals = [
+                    self._there[site, node]
+                    for site in group
+                    if (site, node) in self._there
+                ]
                 free = not any((site, node) in taken for site in group)
                 self._model.add(sum(rivals) <= int(free))
 
     def _bands(self) -> None:
-        """Loads are rounded up where they must not be too much, and down where they must not be too little."""
+        """Loads are rounded up where they must not be too much, and down where they must not be too
+        little.
+        """
         problem = self._problem
         on_node = defaultdict(list)
         for (site, node), there in self._there.items():
             on_node[node].append((site, there))
         for d in np.flatnonzero(problem.load.sum(axis=0) > 0).tolist():
             for node, rows in on_node.items():
-                asked = [(there, problem.load[site, d] / problem.share[node] * SHARE) for site, there in rows]
+                asked = [
+                    (there, problem.load[site, d] / problem.share[node] * SHARE)
+                    for site, there in rows
+                ]
                 most = int(SHARE * (1 + problem.tolerance))
                 least = int(np.ceil(SHARE * (1 - problem.tolerance)))
-                self._model.add(sum(int(np.ceil(load)) * there for there, load in asked) <= most + self._worst)
-                self._model.add(sum(int(load) * there for there, load in asked) >= least - self._worst)
+                self._model.add(
+                    sum(int(np.ceil(load)) * there for there, load in asked)
+                    <= most + self._worst
+                )
+                self._model.add(
+                    sum(int(load) * there for there, load in asked)
+                    >= least - self._worst
+                )
 
     def _prices(self) -> None:
         """The worst node before moves, moves before cold bytes; and all within the limits."""
@@ -119,12 +149,17 @@ class _Question:
         moves, cold = costs(self._problem, np.array(rows, dtype=np.int64)).T
         steps = -(-cold // max(1, -(-int(cold.max()) // STEPS)))
         move = int(steps.sum()) + 1
-        self._model.minimize(self._sum(moves * move + steps, rows) + self._worst * (move * int(moves.sum()) + 1))
+        self._model.minimize(
+            self._sum(moves * move + steps, rows)
+            + self._worst * (move * int(moves.sum()) + 1)
+        )
         if limits.moves is not None:
             self._model.add(self._sum(moves, rows) <= limits.moves)
         if limits.cold_bytes is not None:
             self._model.add(self._sum(cold, rows) <= limits.cold_bytes)
-        for node in range(len(self._problem.nodes)) if limits.inflow is not None else ():
+        for node in (
+            range(len(self._problem.nodes)) if limits.inflow is not None else ()
+        ):
             here = np.array([of == node for _, of in rows], dtype=np.bool_)
             self._model.add(self._sum(cold * here, rows) <= limits.inflow)
 

@@ -1,9 +1,10 @@
-"""The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit that keeps what fits.
+"""The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit that keeps what
+fits.
 
-In goes a Problem; out comes a placement. Both take sites off nodes that are above their bands and put them where there
-is most room, largest first. The first takes off the largest until the node fits; the second keeps the largest that fit
-together. Neither looks at nodes below their bands. For one dimension the first is within twice the best that as many
-moves can do.
+In goes a Problem; out comes a placement. Both take sites off nodes that are above their bands and
+put them where there is most room, largest first. The first takes off the largest until the node
+fits; the second keeps the largest that fit together. Neither looks at nodes below their bands. For
+one dimension the first is within twice the best that as many moves can do.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There
         for site in sites:
             ledger.take(site, node)
         for site in sites:
-            if _fits(problem, ledger.full[node] + problem.load[site] / ledger.scale[node]):
+            if _fits(
+                problem, ledger.full[node] + problem.load[site] / ledger.scale[node]
+            ):
                 ledger.put(site, node)
             else:
                 pool.append((site, node))

@@ -1,8 +1,9 @@
-"""Off-loading in the manner of HACC: while one node has much more to do than another, it hands a site over.
+"""Off-loading in the manner of HACC: while one node has much more to do than another, it hands a
+site over.
 
-In goes a Problem; out comes a placement. As in that paper a node's load is one number, here the mean over the
-dimensions, and only the fullest and the emptiest node deal with each other: the largest site goes that leaves the
-two nearer to each other than they were.
+In goes a Problem; out comes a placement. As in that paper a node's load is one number, here the
+mean over the dimensions, and only the fullest and the emptiest node deal with each other: the
+largest site goes that leaves the two nearer to each other than they were.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def place(problem: Problem, budget: Budget) -> Solution:
 
 
 def _hand_over(problem: Problem, ledger: Ledger) -> bool:
-    """One site from the fullest node to the emptiest; False where they are near enough or nothing would help."""
+    """One site from the fullest node to the emptiest; False where they are near enough or nothing
+    would help.
+    """
     busy = np.where(problem.open, ledger.full.mean(axis=1), np.nan)
     source, target = int(np.nanargmax(busy)), int(np.nanargmin(busy))
     apart = busy[source] - busy[target]
@@ -33,7 +36,10 @@ def _hand_over(problem: Problem, ledger: Ledger) -> bool:
         return False
     asked: Floats = problem.load.mean(axis=1)
     for site in ledger.movable(source, asked).tolist():
-        shift = asked[site] / ledger.scale[source, 0] + asked[site] / ledger.scale[target, 0]
+        shift = (
+            asked[site] / ledger.scale[source, 0]
+            + asked[site] / ledger.scale[target, 0]
+        )
         if abs(apart - shift) < apart - ROUNDING and ledger.may_take(site)[target]:
             ledger.move(site, source, target)
             return True

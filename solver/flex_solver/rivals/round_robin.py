@@ -1,4 +1,5 @@
-"""Site after site on node after node, as if all were alike: the simplest thing that keeps every wish.
+"""Site after site on node after node, as if all were alike: the simplest thing that keeps every
+wish.
 
 In goes a Problem; out comes a placement that looks at neither the loads nor the placement in force.
 """
@@ -17,21 +18,33 @@ from flex_solver.search.separate_rivals import separate
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
     nodes: list[int] = np.flatnonzero(problem.open).tolist()
     rivals = problem.rivals
-    taken: dict[int, set[int]] = {site: set(problem.pinned.get(site, ())) for site in rivals}
+    taken: dict[int, set[int]] = {
+        site: set(problem.pinned.get(site, ())) for site in rivals
+    }
     rows = []
     for site in range(len(problem.sites)):
-        shut = problem.barred.get(site, frozenset()).union(*(taken[rival] for rival in rivals.get(site, ())))
+        shut = problem.barred.get(site, frozenset()).union(
+            *(taken[rival] for rival in rivals.get(site, ()))
+        )
         chosen = _nodes_for(problem, site, [node for node in nodes if node not in shut])
         rows += [(site, node) for node in chosen]
         if site in taken:
             taken[site] |= set(chosen)
     found = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    return answer(problem, separate(problem, np.arange(len(problem.sites)), found[:0], found), "round_robin")
+    return answer(
+        problem,
+        separate(problem, np.arange(len(problem.sites)), found[:0], found),
+        "round_robin",
+    )
 
 
 def _nodes_for(problem: Problem, site: int, nodes: list[int]) -> list[int]:
     """The site's pins, then the nodes from its own place in the circle on."""
     pinned = sorted(problem.pinned.get(site, frozenset()))
     first = site % max(1, len(nodes))
-    others = [node for node in islice(cycle(nodes), first, first + len(nodes)) if node not in pinned]
+    others = [
+        node
+        for node in islice(cycle(nodes), first, first + len(nodes))
+        if node not in pinned
+    ]
     return (pinned + others)[: problem.replicas[site]]

@@ -1,15 +1,19 @@
-"""Few moves for few nodes, by looking at all ways there are: none with so few, or the one with the fewest cold bytes.
+"""Few moves for few nodes, by looking at all ways there are: none with so few, or the one with the
+fewest cold bytes.
 
-In go a Problem and a number of moves; out come rows, or the word that there are none. Where that takes more steps than
-it may, nothing is said. Steps are counted, so that it ends the same way each time, with and without the native loop.
+In go a Problem and a number of moves; out come rows, or the word that there are none. Where that
+takes more steps than it may, nothing is said. Steps are counted, so that it ends the same way each
+time, with and without the native loop.
 
-What may move, and from where to where, is what net.py says: wishes to be apart, limits and missing pins are left out,
-so that what cannot be done here cannot be done at all, and rows found here are looked at by the judge. A node that
-gives a row pays the price of floor.py for it, the one that takes it the rest of a move; any other prices would do.
+What may move, and from where to where, is what net.py says: wishes to be apart, limits and missing
+pins are left out, so that what cannot be done here cannot be done at all, and rows found here are
+looked at by the judge. A node that gives a row pays the price of floor.py for it, the one that
+takes it the rest of a move; any other prices would do.
 
-Sites that ask for nothing are not looked at: they stay where they are known to be. That leaves nothing out as long as
-they move no more often than they must whatever becomes of the others, which is counted on its own. Where they move more
-often nothing is said: a placement might move others in their stead.
+Sites that ask for nothing are not looked at: they stay where they are known to be. That leaves
+nothing out as long as they move no more often than they must whatever becomes of the others, which
+is counted on its own. Where they move more often nothing is said: a placement might move others in
+their stead.
 """
 
 from __future__ import annotations
@@ -29,8 +33,8 @@ from flex_solver.search.all_ways_loop import MOVE, Puzzle, Wanted, sift
 CHANGES = 250
 # What it may take to look at all ways with so few moves, and at all with as many.
 PROOF, COLDER = 2**18, 40_000
-# What a move costs by a second price, and how many moves all the cold bytes cost that there may be: together no more
-# than MOVE.
+# What a move costs by a second price, and how many moves all the cold bytes cost that there may be:
+# together no more than MOVE.
 COUNTS, READS = 330, 2
 Clock = Callable[[], float]
 
@@ -41,7 +45,9 @@ def is_small(problem: Problem) -> bool:
 
 
 def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | None:
-    """Rows with the fewest moves, those known if there are none with fewer; None where nothing is said."""
+    """Rows with the fewest moves, those known if there are none with fewer; None where nothing is
+    said.
+    """
     if _idle_moves(problem, known) > counting.idle(problem):
         return None
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
@@ -55,8 +61,11 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
     return known
 
 
-def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[Ints, bool]:
-    """Of the rows with no more moves than those known the best found, and whether none have fewer cold bytes.
+def coldest(
+    problem: Problem, known: Ints, asked: Priced, left: Clock
+) -> tuple[Ints, bool]:
+    """Of the rows with no more moves than those known the best found, and whether none have fewer
+    cold bytes.
 
     Where a site that asks for nothing makes room for another one, that might go in its stead.
     """
@@ -86,7 +95,9 @@ def _asking(problem: Problem) -> Bools:
     return asking
 
 
-def _try_all(problem: Problem, asked: Priced, known: Ints, wanted: Wanted) -> tuple[Ints | None, bool]:
+def _try_all(
+    problem: Problem, asked: Priced, known: Ints, wanted: Wanted
+) -> tuple[Ints | None, bool]:
     """The best rows found, if they keep all rules, and whether there are none that are better."""
     places = net(problem)
     puzzle = _puzzle(problem, places, _shares(problem, asked, wanted), wanted.cold)
@@ -98,7 +109,9 @@ def _try_all(problem: Problem, asked: Priced, known: Ints, wanted: Wanted) -> tu
 
 
 def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -> Ints:
-    """The placement that moves make of the one in force; sites that ask for nothing are where they are known to be."""
+    """The placement that moves make of the one in force; sites that ask for nothing are where they
+    are known to be.
+    """
     held = problem.old[counting.may_stay(problem)]
     opened = np.flatnonzero(problem.open)
     left = places.at[row] < len(opened)
@@ -112,7 +125,8 @@ def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -
 
 
 def _shares(problem: Problem, asked: Priced, wanted: Wanted) -> list[tuple[Ints, Ints]]:
-    """By each price, what a row of each site costs the node that gives it, and the one that takes it.
+    """By each price, what a row of each site costs the node that gives it, and the one that takes
+    it.
 
     By the second price a part is for the move, and a part for the bytes that it reads.
     """
@@ -121,16 +135,24 @@ def _shares(problem: Problem, asked: Priced, wanted: Wanted) -> list[tuple[Ints,
     if len(wanted.price) > 1:
         reads = np.minimum(problem.cold, wanted.cold) / max(1, wanted.cold)
         worth = (COUNTS * (1 + READS * reads)).astype(np.int64)
-        gives = np.rint(price_bound(problem, READS * reads).prices * COUNTS).astype(np.int64).clip(0, worth)
+        gives = (
+            np.rint(price_bound(problem, READS * reads).prices * COUNTS)
+            .astype(np.int64)
+            .clip(0, worth)
+        )
         shares.append((gives, worth - gives))
     return shares
 
 
-def _puzzle(problem: Problem, places: Net, shares: list[tuple[Ints, Ints]], most: int) -> Puzzle:
+def _puzzle(
+    problem: Problem, places: Net, shares: list[tuple[Ints, Ints]], most: int
+) -> Puzzle:
     """No move has more than the `most` cold bytes."""
     nodes, real = int(problem.open.sum()), len(places) - places.vanishing
     row, target = np.nonzero(places.able)
-    able = (places.at[row] != target) & ((problem.cold[places.site[row]] <= most) | (target >= real))
+    able = (places.at[row] != target) & (
+        (problem.cold[places.site[row]] <= most) | (target >= real)
+    )
     row, target = row[able], target[able]
     site, source, stays = places.site[row], places.at[row], target < real
     changes = [_changes(places, row, target, n, shares) for n in range(nodes)]
@@ -151,22 +173,37 @@ def _puzzle(problem: Problem, places: Net, shares: list[tuple[Ints, Ints]], most
         source=source,
         target=target,
         asks=_wide(places.asks[row], 0.0),
-        price=np.array([np.where(stays, gives[site] + takes[site], 0) for gives, takes in shares]),
+        price=np.array(
+            [np.where(stays, gives[site] + takes[site], 0) for gives, takes in shares]
+        ),
         cold=np.where(stays, problem.cold[site], 0),
     )
 
 
-def _changes(places: Net, row: Ints, target: Ints, node: int, shares: list[tuple[Ints, Ints]]) -> tuple[Floats, Ints]:
-    """What may leave the node, each row once, and what may come, each site once, and what it pays for that."""
+def _changes(
+    places: Net, row: Ints, target: Ints, node: int, shares: list[tuple[Ints, Ints]]
+) -> tuple[Floats, Ints]:
+    """What may leave the node, each row once, and what may come, each site once, and what it pays
+    for that.
+    """
     leave = np.unique(row[places.at[row] == node])
     come, first = np.unique(places.site[row[target == node]], return_index=True)
     asks = places.asks[row[target == node]][first]
     return (
         np.concatenate([-places.asks[leave], asks]),
-        np.array([np.concatenate([gives[places.site[leave]], takes[come]]) for gives, takes in shares]),
+        np.array(
+            [
+                np.concatenate([gives[places.site[leave]], takes[come]])
+                for gives, takes in shares
+            ]
+        ),
     )
 
 
 def _wide(loads: Floats, other: float) -> Floats:
     """Where there is one dimension alone, there is another that nothing asks for."""
-    return loads if loads.shape[1] > 1 else np.column_stack([loads, np.full(len(loads), other)])
+    return (
+        loads
+        if loads.shape[1] > 1
+        else np.column_stack([loads, np.full(len(loads), other)])
+    )

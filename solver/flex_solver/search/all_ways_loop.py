@@ -1,12 +1,13 @@
 """All ways to put some places right with few moves, one after the other: the hot loop of sifted.py.
 
-In go plain arrays; out come the moves of the best way found. Loads are floats, added in one order, and prices whole
-numbers: every engine gives the same answer, bit for bit.
+In go plain arrays; out come the moves of the best way found. Loads are floats, added in one order,
+and prices whole numbers: every engine gives the same answer, bit for bit.
 
-A way is put together move by move, each from or to the place outside its band that leaves the fewest to choose from.
-A move that was looked at is banned from what goes on from the next one. What is left to be paid is bounded from below:
-the node that a row leaves and the one it comes to share the price of its move, so that each node pays for its own
-changes alone, whatever the others do, and a table says for any load what it pays at least.
+A way is put together move by move, each from or to the place outside its band that leaves the
+fewest to choose from. A move that was looked at is banned from what goes on from the next one. What
+is left to be paid is bounded from below: the node that a row leaves and the one it comes to share
+the price of its move, so that each node pays for its own changes alone, whatever the others do, and
+a table says for any load what it pays at least.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-# The price of a move, and one that nobody pays: four of the first and the other are less than 2 ** 16.
+# The price of a move, and one that nobody pays: four of the first and the other are less than 2 **
+# 16.
 MOVE, DEAR = 1_000, 60_000
 # Cells of a table for the width of the band, and how many there are at most along each resource.
 CELLS, MOST_CELLS = 16.0, 640.0
@@ -38,10 +40,11 @@ NOW = 256
 class Puzzle:
     """Places carry `load`, which is to lie between `low` and `high`, in two dimensions at least.
 
-    The first of them are nodes: changes `first_change[n]` to `first_change[n + 1]`, which a node may have once each,
-    bring it `change` at a price of `change_price`. For each other place `off` is to be paid until it is right. Move m
-    brings `asks[m]` of `site[m]`, at a price in all and with so many cold bytes, from one place to another; a `row`
-    moves once, and a place takes a site once. There may be several prices, in a row each: all of them count.
+    The first of them are nodes: changes `first_change[n]` to `first_change[n + 1]`, which a node
+    may have once each, bring it `change` at a price of `change_price`. For each other place `off`
+    is to be paid until it is right. Move m brings `asks[m]` of `site[m]`, at a price in all and
+    with so many cold bytes, from one place to another; a `row` moves once, and a place takes a site
+    once. There may be several prices, in a row each: all of them count.
     """
 
     load: Floats
@@ -62,9 +65,10 @@ class Puzzle:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """All moves together cost no more than each `price`, with no more than so many `cold` bytes: of such ways the one
-    with the fewest, or `any`. No more than so many `steps` go into it, nor more `seconds`. Of each price so much is
-    for all the cold bytes that there may be: with fewer of them it is less.
+    """All moves together cost no more than each `price`, with no more than so many `cold` bytes: of
+    such ways the one with the fewest, or `any`. No more than so many `steps` go into it, nor more
+    `seconds`. Of each price so much is for all the cold bytes that there may be: with fewer of them
+    it is less.
     """
 
     price: tuple[int, ...]
@@ -83,17 +87,24 @@ def reference_sift(puzzle: Puzzle, wanted: Wanted) -> tuple[Ints | None, bool]:
 
 
 class _Table:
-    """The price of the cheapest changes of a node, for each cell of the loads from nothing to `top`.
+    """The price of the cheapest changes of a node, for each cell of the loads from nothing to
+    `top`.
 
-    Up to three changes are what they are; of four, two might be the same. Five cost as much as the cheapest five.
+    Up to three changes are what they are; of four, two might be the same. Five cost as much as the
+    cheapest five.
     """
 
-    def __init__(self, band: Floats, changes: Floats, prices: Ints, load: Floats, top: Floats) -> None:
+    def __init__(
+        self, band: Floats, changes: Floats, prices: Ints, load: Floats, top: Floats
+    ) -> None:
         self._low, self._high = band
         self._cell = np.maximum((self._high - self._low) / CELLS, top / MOST_CELLS)
         self._size = [int(size) + 1 for size in (top / self._cell).tolist()]
         ordered = np.sort(prices)
-        one, three, five = (int(ordered[:count].sum()) if count <= len(ordered) else DEAR for count in (1, 3, 5))
+        one, three, five = (
+            int(ordered[:count].sum()) if count <= len(ordered) else DEAR
+            for count in (1, 3, 5)
+        )
         self._any = one
         sums, paid = _up_to_three(changes, prices)
         self._least = self._in_reach(sums, paid)
@@ -125,7 +136,9 @@ class _Table:
         return least[: self._size[0], : self._size[1]]
 
     def _with_one_more(self, changes: Floats, prices: Ints, far: int) -> None:
-        """A change leads from a cell to one of two in each direction; `far` is what three cost elsewhere."""
+        """A change leads from a cell to one of two in each direction; `far` is what three cost
+        elsewhere.
+        """
         rows, columns = self._size
         edged = np.full((rows + 1, columns + 1), far)
         edged[:rows, :columns] = self._least
@@ -134,10 +147,12 @@ class _Table:
         for (down, right), price in zip(steps.tolist(), prices.tolist(), strict=True):
             there = np.full((rows, columns), far)
             to = [
-                slice(max(0, -step), max(0, min(size, size - step))) for step, size in ((down, rows), (right, columns))
+                slice(max(0, -step), max(0, min(size, size - step)))
+                for step, size in ((down, rows), (right, columns))
             ]
             of = [
-                slice(max(0, step), max(0, min(size, size + step))) for step, size in ((down, rows), (right, columns))
+                slice(max(0, step), max(0, min(size, size + step)))
+                for step, size in ((down, rows), (right, columns))
             ]
             there[to[0], to[1]] = pooled[of[0], of[1]]
             self._least = np.minimum(self._least, there + price)
@@ -173,14 +188,19 @@ def _least_ahead(cells: Ints, axis: int, ahead: int) -> Ints:
 class _Search:
     def __init__(self, puzzle: Puzzle, wanted: Wanted) -> None:
         self._puzzle, self._wanted = puzzle, wanted
-        self._bills = [_Bill(puzzle, number, most) for number, most in enumerate(wanted.price)]
+        self._bills = [
+            _Bill(puzzle, number, most) for number, most in enumerate(wanted.price)
+        ]
         self._touching = [
-            np.flatnonzero((puzzle.source == place) | (puzzle.target == place)) for place in range(len(puzzle.load))
+            np.flatnonzero((puzzle.source == place) | (puzzle.target == place))
+            for place in range(len(puzzle.load))
         ]
         self._load = puzzle.load.copy()
         self._banned = np.zeros(len(puzzle.row), dtype=np.bool_)
         self._moved = np.zeros(puzzle.row.max(initial=-1) + 1, dtype=np.bool_)
-        self._taken = np.zeros((puzzle.site.max(initial=-1) + 1, len(puzzle.load)), dtype=np.bool_)
+        self._taken = np.zeros(
+            (puzzle.site.max(initial=-1) + 1, len(puzzle.load)), dtype=np.bool_
+        )
         self._chosen = list[int]()
         self._cold, self._steps = wanted.cold, wanted.steps
         self._until = time.monotonic() + wanted.seconds
@@ -190,24 +210,34 @@ class _Search:
         return any(bill.at_least > bill.most for bill in self._bills) or self._go_on(0)
 
     def _go_on(self, cold: int) -> bool:
-        """Looks at all that goes on from the moves chosen; whether there were steps enough for that."""
+        """Looks at all that goes on from the moves chosen; whether there were steps enough for
+        that.
+        """
         off = np.flatnonzero(~_within(self._load, self._puzzle.low, self._puzzle.high))
         if not len(off):
             self.best, self._cold = self._chosen.copy(), cold - 1
-            for bill, most, reads in zip(self._bills, self._wanted.price, self._wanted.reads, strict=True):
+            for bill, most, reads in zip(
+                self._bills, self._wanted.price, self._wanted.reads, strict=True
+            ):
                 bill.most = most - reads + _part(reads, self._cold, self._wanted.cold)
             return True
-        if not self._steps or (self._steps % NOW == 0 and time.monotonic() > self._until):
+        if not self._steps or (
+            self._steps % NOW == 0 and time.monotonic() > self._until
+        ):
             return False
         self._steps -= 1
-        dearest_first = off[np.argsort(-self._bills[0].least[off], kind="stable")].tolist()
+        dearest_first = off[
+            np.argsort(-self._bills[0].least[off], kind="stable")
+        ].tolist()
         nexts = min((self._nexts(place, cold) for place in dearest_first), key=len)
         every = all(self._try_out(one, cold) for one in nexts.tolist())
         self._banned[nexts] = False
         return every
 
     def _try_out(self, one: int, cold: int) -> bool:
-        """What goes on from one more move, which is banned from then on; false when the steps are used up."""
+        """What goes on from one more move, which is banned from then on; false when the steps are
+        used up.
+        """
         puzzle, its = self._puzzle, int(self._puzzle.cold[one])
         self._banned[one] = True
         if (self._wanted.any and self.best is not None) or cold + its > self._cold:
@@ -216,7 +246,9 @@ class _Search:
         load, before = self._load[ends], [bill.least[ends] for bill in self._bills]
         self._load[ends] = [load[0] - puzzle.asks[one], load[1] + puzzle.asks[one]]
         for bill in self._bills:
-            bill.least[ends] = [int(bill.put_right(place, self._load[place][None])[0]) for place in ends]
+            bill.least[ends] = [
+                int(bill.put_right(place, self._load[place][None])[0]) for place in ends
+            ]
             bill.paid += int(bill.price[one])
         self._mark(one, made=True)
         every = self._go_on(cold + its)
@@ -229,7 +261,9 @@ class _Search:
 
     def _mark(self, one: int, *, made: bool) -> None:
         puzzle = self._puzzle
-        self._moved[puzzle.row[one]] = self._taken[puzzle.site[one], puzzle.target[one]] = made
+        self._moved[puzzle.row[one]] = self._taken[
+            puzzle.site[one], puzzle.target[one]
+        ] = made
         if made:
             self._chosen.append(one)
         else:
@@ -239,13 +273,18 @@ class _Search:
         """The moves that may be next at a place, those first after which least is to be paid."""
         puzzle, some = self._puzzle, self._touching[place]
         barred = (
-            self._banned[some] | self._moved[puzzle.row[some]] | self._taken[puzzle.site[some], puzzle.target[some]]
+            self._banned[some]
+            | self._moved[puzzle.row[some]]
+            | self._taken[puzzle.site[some], puzzle.target[some]]
         )
         some = some[~barred & (cold + puzzle.cold[some] <= self._cold)]
         left = self._load[puzzle.source[some]] - puzzle.asks[some]
         full = self._load[puzzle.target[some]] + puzzle.asks[some]
         after = [bill.after(some, left, full) for bill in self._bills]
-        cheap = np.all([its <= bill.most for bill, its in zip(self._bills, after, strict=True)], axis=0)
+        cheap = np.all(
+            [its <= bill.most for bill, its in zip(self._bills, after, strict=True)],
+            axis=0,
+        )
         found: Ints = some[cheap][np.argsort(after[0][cheap], kind="stable")]
         return found
 
@@ -256,7 +295,9 @@ def _part(whole: int, one: int, of: int) -> int:
 
 
 class _Bill:
-    """What is `paid` so far by one of the puzzle's prices, and what each place is still to pay at `least`."""
+    """What is `paid` so far by one of the puzzle's prices, and what each place is still to pay at
+    `least`.
+    """
 
     def __init__(self, puzzle: Puzzle, number: int, most: int) -> None:
         self._puzzle, self.most, self.paid = puzzle, most, 0
@@ -272,9 +313,13 @@ class _Bill:
         return self.paid + int(self.least.sum())
 
     def after(self, some: Ints, left: Floats, full: Floats) -> Ints:
-        """What is paid at least once one of these moves is made, which leave the loads of their two places so."""
+        """What is paid at least once one of these moves is made, which leave the loads of their two
+        places so.
+        """
         source, target = self._puzzle.source[some], self._puzzle.target[some]
-        after: Ints = self.at_least + self.price[some] - self.least[source] - self.least[target]
+        after: Ints = (
+            self.at_least + self.price[some] - self.least[source] - self.least[target]
+        )
         return after + self._of_each(source, left) + self._of_each(target, full)
 
     def _of_each(self, place: Ints, load: Floats) -> Ints:
@@ -292,7 +337,10 @@ class _Bill:
 
 
 def _tables(puzzle: Puzzle, prices: Ints) -> list[_Table]:
-    first, top = puzzle.first_change.tolist(), BEYOND * np.maximum(puzzle.load, puzzle.high).max(axis=0, initial=0.0)
+    first, top = (
+        puzzle.first_change.tolist(),
+        BEYOND * np.maximum(puzzle.load, puzzle.high).max(axis=0, initial=0.0),
+    )
     return [
         _Table(
             np.stack([puzzle.low[n], puzzle.high[n]])[:, :2],

@@ -1,7 +1,7 @@
 """How hot the search of improve.py runs, and for how long.
 
-In goes a placement; out comes the best one that so many steps found. The same steps give the same answer, whatever the
-clock says: it is looked at between parts of the search, and only to give up.
+In goes a placement; out comes the best one that so many steps found. The same steps give the same
+answer, whatever the clock says: it is looked at between parts of the search, and only to give up.
 """
 
 from __future__ import annotations
@@ -15,23 +15,32 @@ from flex.placing.problem import Floats
 from flex_solver.search.improve import CHANCES, MOVE, UNIT, Ints, Schedule, improve
 from flex_solver.search.integers import Placed
 
-# The search is cut into parts, each of which goes on from the best so far, with so many heats in it.
+# The search is cut into parts, each of which goes on from the best so far, with so many heats in
+# it.
 PARTS, HEATS = 8, 8
-# The heat in moves, and what a share of load outside the band costs in moves, from the first step to the last.
+# The heat in moves, and what a share of load outside the band costs in moves, from the first step
+# to the last.
 HEAT = np.geomspace(0.4, 0.1, PARTS * HEATS)
 WEIGHT = np.geomspace(30, 400, PARTS * HEATS)
-# With no heat to speak of, only cold bytes become fewer: so small a part of a move is what a site's are at most.
+# With no heat to speak of, only cold bytes become fewer: so small a part of a move is what a site's
+# are at most.
 COLD = np.geomspace(2e-5, 1e-6, HEATS)
 # Weights are in sixteenths, and at weight 1 a share outside is as dear as 128 moves.
 SIXTEENTHS = 8.0
 
 
-def anneal(placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0) -> tuple[Placed, int]:
+def anneal(
+    placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0
+) -> tuple[Placed, int]:
     """The best found, and how many of the PARTS there was time for; another seed finds another one."""
-    for part, (heat, weight) in enumerate(zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)):
+    for part, (heat, weight) in enumerate(
+        zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)
+    ):
         if not in_time():
             return placed, part
-        placed = _search(placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part)
+        placed = _search(
+            placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part
+        )
     return placed, PARTS
 
 
@@ -39,7 +48,9 @@ def with_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
     return _search(placed, COLD, np.full(HEATS, WEIGHT[-1]), steps, PARTS)
 
 
-def _search(placed: Placed, heat: Floats, weight: Floats, steps: int, seed: int) -> Placed:
+def _search(
+    placed: Placed, heat: Floats, weight: Floats, steps: int, seed: int
+) -> Placed:
     schedule = Schedule(
         heat=np.rint(MOVE * heat).astype(np.int64),
         weight=np.rint(weight / SIXTEENTHS).astype(np.int64),

@@ -1,10 +1,12 @@
-"""The band that each node is asked to keep, where pins or a very large site put some nodes outside their own.
+"""The band that each node is asked to keep, where pins or a very large site put some nodes outside
+their own.
 
-In goes a Problem; out come the least and the most that each open node is to carry, as parts of its share. Where pins
-leave every node room, that is the tolerance around 1. A node that its pins, or one site larger than any node, put over
-the band cannot be brought back: it is asked to come as near as it can, to a tenth of the tolerance. Where another node
-must stay farther off than it, it may keep its small sites as well, as none of them is worth a move. The other nodes are
-asked for less where less is left for them. So few rows move where the band cannot hold, and the judge says that it
+In goes a Problem; out come the least and the most that each open node is to carry, as parts of its
+share. Where pins leave every node room, that is the tolerance around 1. A node that its pins, or
+one site larger than any node, put over the band cannot be brought back: it is asked to come as near
+as it can, to a tenth of the tolerance. Where another node must stay farther off than it, it may
+keep its small sites as well, as none of them is worth a move. The other nodes are asked for less
+where less is left for them. So few rows move where the band cannot hold, and the judge says that it
 does not.
 """
 
@@ -23,13 +25,18 @@ NEAR = 0.1
 def bands(problem: Problem, tolerance: float) -> tuple[Floats, Floats]:
     """`tolerance` is the problem's, and what is forgiven beside it."""
     share = problem.share[problem.open, None]
-    low, high = (np.full((len(share), len(problem.dimensions)), 1 + sign * tolerance) for sign in (-1, 1))
+    low, high = (
+        np.full((len(share), len(problem.dimensions)), 1 + sign * tolerance)
+        for sign in (-1, 1)
+    )
     stays = np.maximum(_pinned_load(problem), _too_large(problem, tolerance)) / share
     over = stays > high
     if not over.any():
         return low, high
     near = stays + NEAR * tolerance
-    high[over] = np.maximum(near, np.minimum(stays + _small(problem) / share, near[over].max()))[over]
+    high[over] = np.maximum(
+        near, np.minimum(stays + _small(problem) / share, near[over].max())
+    )[over]
     left = problem.replicas @ problem.load - (share * high * over).sum(axis=0)
     of_others = left / np.maximum((share * ~over).sum(axis=0), ROUNDING)
     return np.minimum(low, np.maximum(of_others - tolerance / 2, 0.0)), high
@@ -46,12 +53,17 @@ def _small(problem: Problem) -> Floats:
     """What the rows in force bring that are no larger than the tolerance and not pinned."""
     rows = _in_force(problem)
     asks = problem.load[rows[:, 0]].max(axis=1)
-    return _on_each(problem, rows[asks <= problem.tolerance * problem.share[rows[:, 1]]])
+    return _on_each(
+        problem, rows[asks <= problem.tolerance * problem.share[rows[:, 1]]]
+    )
 
 
 def _too_large(problem: Problem, tolerance: float) -> Floats:
     """The largest row in force on each node of those that fit no node."""
-    most, widest = np.zeros((len(problem.nodes), len(problem.dimensions))), problem.share.max() * (1 + tolerance)
+    most, widest = (
+        np.zeros((len(problem.nodes), len(problem.dimensions))),
+        problem.share.max() * (1 + tolerance),
+    )
     if problem.load.max(initial=0.0) > widest:
         rows = _in_force(problem)
         large = rows[problem.load[rows[:, 0]].max(axis=1) > widest]
@@ -60,7 +72,10 @@ def _too_large(problem: Problem, tolerance: float) -> Floats:
 
 
 def _in_force(problem: Problem) -> Ints:
-    rows: Ints = problem.old[counting.may_stay(problem) & ~counting.rows_among(problem, problem.old, problem.pinned)]
+    rows: Ints = problem.old[
+        counting.may_stay(problem)
+        & ~counting.rows_among(problem, problem.old, problem.pinned)
+    ]
     return rows
 
 

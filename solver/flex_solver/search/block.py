@@ -1,10 +1,12 @@
 """A few nodes, solved exactly: which of their movable items should be on which of them.
 
-In go a placement and some nodes; out comes the placement with those items where they cost the fewest moves while the
-nodes lie in the band, or nothing where that is no better. Items of other nodes stay, and so do those that may not move.
+In go a placement and some nodes; out comes the placement with those items where they cost the
+fewest moves while the nodes lie in the band, or nothing where that is no better. Items of other
+nodes stay, and so do those that may not move.
 
-The program counts moves alone. Beside what the nodes hold it is told what cover.py counts: how many items must leave
-each node outside the band, enter it, or do either, from where they all are at home.
+The program counts moves alone. Beside what the nodes hold it is told what cover.py counts: how many
+items must leave each node outside the band, enter it, or do either, from where they all are at
+home.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from flex_solver.programs import highs
 from flex_solver.search.improve import MOVE, SHARE, Items
 from flex_solver.search.integers import Placed, company
 
-# A mean node's share in the program: HiGHS forgives 1e-6, the judge 1e-9 of a share, and so much is kept clear of.
+# A mean node's share in the program: HiGHS forgives 1e-6, the judge 1e-9 of a share, and so much is
+# kept clear of.
 UNIT, CLEAR = 1_000.0, 2e-6
 # Nodes of HiGHS's search tree for one block.
 TREE = 50
@@ -27,10 +30,12 @@ TREE = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Block:
-    """`items` are those that may be placed anew on `nodes`; all else is known by its place among these two.
+    """`items` are those that may be placed anew on `nodes`; all else is known by its place among
+    these two.
 
-    Item i is on node `at[i]`, asks `asks[i]`, costs `cost[i, n]` moves on node n and may not be where `barred[i, n]`.
-    `rest` is what the nodes carry beside the items. Of each crowd, one item at most may be on a node.
+    Item i is on node `at[i]`, asks `asks[i]`, costs `cost[i, n]` moves on node n and may not be
+    where `barred[i, n]`. `rest` is what the nodes carry beside the items. Of each crowd, one item
+    at most may be on a node.
     """
 
     nodes: Ints
@@ -45,8 +50,12 @@ class _Block:
     crowds: list[list[int]]
 
 
-def solve_block(placed: Placed, totals: Ints, nodes: Ints, tree: int = TREE) -> Placed | None:
-    """`totals` are the loads of all nodes; the search of the block looks at `tree` nodes of its own."""
+def solve_block(
+    placed: Placed, totals: Ints, nodes: Ints, tree: int = TREE
+) -> Placed | None:
+    """`totals` are the loads of all nodes; the search of the block looks at `tree` nodes of its
+    own.
+    """
     block = _block(placed, totals, nodes)
     if not len(block.items):
         return None
@@ -54,7 +63,10 @@ def solve_block(placed: Placed, totals: Ints, nodes: Ints, tree: int = TREE) -> 
     if found is None:
         return None
     at = found.values.reshape(-1, len(nodes)).argmax(axis=1)
-    if _is_outside(block, at) or (not _is_outside(block, block.at) and _moves(block, at) >= _moves(block, block.at)):
+    if _is_outside(block, at) or (
+        not _is_outside(block, block.at)
+        and _moves(block, at) >= _moves(block, block.at)
+    ):
         return None
     node = placed.node.copy()
     node[block.items] = nodes[at]
@@ -68,7 +80,13 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
     movable = np.sort(items.movable)
     chosen = movable[place[placed.node[movable]] >= 0]
     asks, load, low, high = (
-        _in_units(ints) for ints in (items.load[items.site[chosen]], totals[nodes], items.low[nodes], items.high[nodes])
+        _in_units(ints)
+        for ints in (
+            items.load[items.site[chosen]],
+            totals[nodes],
+            items.low[nodes],
+            items.high[nodes],
+        )
     )
     at = place[placed.node[chosen]]
     np.subtract.at(load, at, asks)
@@ -93,14 +111,18 @@ def _in_units(loads: Ints) -> Floats:
 
 
 def _barred_nodes(placed: Placed, chosen: Ints, nodes: Ints) -> Bools:
-    """Where the wishes let no item be, and where items that stay keep others of their sites and rivals away."""
+    """Where the wishes let no item be, and where items that stay keep others of their sites and
+    rivals away.
+    """
     items, may_move = placed.items, set(chosen.tolist())
     place = {node: n for n, node in enumerate(nodes.tolist())}
     barred = np.zeros((len(chosen), len(nodes)), dtype=np.bool_)
     for i in _special(items, chosen):
         site = int(items.site[chosen[i]])
         taken = [int(placed.node[j]) for j in company(items, site) if j not in may_move]
-        away = items.barred[items.first_barred[site] : items.first_barred[site + 1]].tolist()
+        away = items.barred[
+            items.first_barred[site] : items.first_barred[site + 1]
+        ].tolist()
         barred[i, [place[node] for node in (*taken, *away) if node in place]] = True
     return barred
 
@@ -110,7 +132,9 @@ def _special(items: Items, chosen: Ints) -> list[int]:
     sites = items.site[chosen]
     firsts = (items.first_barred, items.first_rival)
     wished = np.any([first[sites + 1] > first[sites] for first in firsts], axis=0)
-    special: list[int] = np.flatnonzero(wished | (items.first_item[sites + 1] > items.first_item[sites] + 1)).tolist()
+    special: list[int] = np.flatnonzero(
+        wished | (items.first_item[sites + 1] > items.first_item[sites] + 1)
+    ).tolist()
     return special
 
 
@@ -148,9 +172,16 @@ def _program(block: _Block) -> highs.Program:
         cost=block.cost.ravel(),
         lower=np.zeros(count * nodes),
         upper=np.where(block.barred, 0.0, 1.0).ravel(),
-        row_lower=np.concatenate([np.ones(count), (block.low - block.rest).ravel(), 0.0 * pairs, floors]),
+        row_lower=np.concatenate(
+            [np.ones(count), (block.low - block.rest).ravel(), 0.0 * pairs, floors]
+        ),
         row_upper=np.concatenate(
-            [np.ones(count), (block.high - block.rest).ravel(), pairs, np.full(3 * nodes, np.inf)]
+            [
+                np.ones(count),
+                (block.high - block.rest).ravel(),
+                pairs,
+                np.full(3 * nodes, np.inf),
+            ]
         ),
         whole=np.ones(count * nodes, dtype=np.bool_),
     )
@@ -162,7 +193,9 @@ def _program(block: _Block) -> highs.Program:
     first = count + nodes * dimensions
     for n, crowd in enumerate(block.crowds):
         for i in crowd:
-            program.add(first + n * nodes + np.arange(nodes), i * nodes + np.arange(nodes), 1.0)
+            program.add(
+                first + n * nodes + np.arange(nodes), i * nodes + np.arange(nodes), 1.0
+            )
     _add_floors(program, block, first + len(pairs))
     return program
 
@@ -188,17 +221,29 @@ def _floors(block: _Block) -> Floats:
     sites = one_node.Sites(block.asks)
     counts = np.zeros((3, nodes), dtype=np.int64)
     for n in range(nodes):
-        node = one_node.Node(load[n], block.low[n] - CLEAR, block.high[n] + CLEAR, block.asks[home == n])
+        node = one_node.Node(
+            load[n], block.low[n] - CLEAR, block.high[n] + CLEAR, block.asks[home == n]
+        )
         if node.is_off:
             others = home != n
-            counts[:, n] = sites.leave(node), sites.enter(node, others), sites.touch(node, others)
-    floors: Floats = np.concatenate([counts[0] - kept, counts[1], counts[2] - kept]).astype(np.float64)
+            counts[:, n] = (
+                sites.leave(node),
+                sites.enter(node, others),
+                sites.touch(node, others),
+            )
+    floors: Floats = np.concatenate(
+        [counts[0] - kept, counts[1], counts[2] - kept]
+    ).astype(np.float64)
     return floors
 
 
 def _home(block: _Block) -> Ints:
-    """The node where each item costs nothing, the one it is on before others; -1 where there is none."""
+    """The node where each item costs nothing, the one it is on before others; -1 where there is
+    none.
+    """
     free = block.cost == 0
     here = free[np.arange(len(block.at)), block.at]
-    home: Ints = np.where(here, block.at, np.where(free.any(axis=1), free.argmax(axis=1), -1))
+    home: Ints = np.where(
+        here, block.at, np.where(free.any(axis=1), free.argmax(axis=1), -1)
+    )
     return home

@@ -1,8 +1,9 @@
 """A placement in which nodes have put each other right, as far as one remedy for each goes.
 
-In goes a placement; out comes one after the deals of market.py, one for each node, that an integer program has chosen:
-those that together need the fewest moves, where a node that is left as it is, and a row that nobody takes or gives,
-will need some more. It is no worse than the one before, and keeps the same wishes.
+In goes a placement; out comes one after the deals of market.py, one for each node, that an integer
+program has chosen: those that together need the fewest moves, where a node that is left as it is,
+and a row that nobody takes or gives, will need some more. It is no worse than the one before, and
+keeps the same wishes.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from flex_solver.programs.prices import Deal, Market, Offers, Trade, notable, of
 from flex_solver.search.improve import MOVE, SHARE
 from flex_solver.search.integers import Placed, may_be_on
 
-# A row without anybody on the other side costs so much more than it should, the more the larger it is: for one of a
-# node's share so many moves. Sets of so many changes are looked at.
+# A row without anybody on the other side costs so much more than it should, the more the larger it
+# is: for one of a node's share so many moves. Sets of so many changes are looked at.
 MARGIN, BY_SIZE, SIZE = 0.3, 6.0, 3
 # What a node costs that is left, a row that nobody takes, and one that nobody gives.
 LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
@@ -31,9 +32,16 @@ MOST, TREE = 30_000, 500
 
 
 def deal_remedies(
-    placed: Placed, tolerance: float, until: float = math.inf, *, finely: bool = False, threads: int = 1
+    placed: Placed,
+    tolerance: float,
+    until: float = math.inf,
+    *,
+    finely: bool = False,
+    threads: int = 1,
 ) -> Placed:
-    """When time is up, with the deals that are known by then; `finely` with smaller sites, in three times as long."""
+    """When time is up, with the deals that are known by then; `finely` with smaller sites, in three
+    times as long.
+    """
     sites, market = _market(placed, tolerance, finely=finely)
     trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
     trade.settle(range(len(market.low)), SIZE, until, threads)
@@ -42,7 +50,9 @@ def deal_remedies(
 
 
 def _market(placed: Placed, tolerance: float, *, finely: bool) -> tuple[Ints, Market]:
-    """With the sites that it trades. Of a site that has new rows only these are given: they cost no more elsewhere."""
+    """With the sites that it trades. Of a site that has new rows only these are given: they cost no
+    more elsewhere.
+    """
     items, totals, nodes = placed.items, placed.totals(), len(placed.items.low)
     new = placed.costs() > 0
     of_new = np.isin(items.site, items.site[new])
@@ -92,14 +102,22 @@ def _likely(trade: Trade) -> list[Deal]:
 def _choose(market: Market, deals: list[Deal], until: float) -> list[Deal]:
     """One for each node outside the band, one at most for each other."""
     program = _program(market, deals)
-    best = highs.whole_minimum(program, _nothing(market, deals), TREE, until - time.monotonic())
+    best = highs.whole_minimum(
+        program, _nothing(market, deals), TREE, until - time.monotonic()
+    )
     if best is None:
         return []
-    return [deal for deal, share in zip(deals, best.values.tolist(), strict=False) if share > 0.5]
+    return [
+        deal
+        for deal, share in zip(deals, best.values.tolist(), strict=False)
+        if share > 0.5
+    ]
 
 
 def _program(market: Market, deals: list[Deal]) -> highs.Program:
-    """Columns: deals, a row of each site that comes out of nowhere, one that goes there, nodes that are left."""
+    """Columns: deals, a row of each site that comes out of nowhere, one that goes there, nodes that
+    are left.
+    """
     nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
     costs = [
         np.array([market.worth[list(deal.takes)].sum() for deal in deals]),
@@ -116,9 +134,17 @@ def _program(market: Market, deals: list[Deal]) -> highs.Program:
         row_upper=np.concatenate([np.ones(nodes), np.zeros(sites)]),
         whole=np.ones(len(cost), dtype=np.bool_),
     )
-    program.add(np.array([deal.node for deal in deals], dtype=np.int64), np.arange(len(deals)), 1.0)
+    program.add(
+        np.array([deal.node for deal in deals], dtype=np.int64),
+        np.arange(len(deals)),
+        1.0,
+    )
     for sign, side in ((-1.0, "gives"), (1.0, "takes")):
-        terms = [(nodes + site, d) for d, deal in enumerate(deals) for site in getattr(deal, side)]
+        terms = [
+            (nodes + site, d)
+            for d, deal in enumerate(deals)
+            for site in getattr(deal, side)
+        ]
         row, column = np.array(terms, dtype=np.int64).reshape(-1, 2).T
         program.add(row, column, sign)
     program.add(nodes + np.arange(sites), first[1] + np.arange(sites), 1.0)
@@ -143,7 +169,11 @@ def _carried_out(placed: Placed, sites: Ints, deals: Sequence[Deal]) -> Placed:
     items, node = placed.items, placed.node.copy()
     for site in sorted(takes):
         name = int(sites[site])
-        rows = [i for i in range(items.first_item[name], items.first_item[name + 1]) if node[i] in gives[site]]
+        rows = [
+            i
+            for i in range(items.first_item[name], items.first_item[name + 1])
+            if node[i] in gives[site]
+        ]
         for i, to in zip(rows, takes[site], strict=False):
             if may_be_on(items, node, name, to):
                 node[i] = to

@@ -1,7 +1,9 @@
-"""The same number of moves for fewer cold bytes: other sites go where those went that are dear to move.
+"""The same number of moves for fewer cold bytes: other sites go where those went that are dear to
+move.
 
-In goes a placement; out comes one with no more load outside the band and cheaper rows. A moved item goes home, and
-another one, from the same node or from elsewhere, comes in its stead: of those that leave no node worse the cheapest.
+In goes a placement; out comes one with no more load outside the band and cheaper rows. A moved item
+goes home, and another one, from the same node or from elsewhere, comes in its stead: of those that
+leave no node worse the cheapest.
 """
 
 from __future__ import annotations
@@ -13,16 +15,24 @@ import numpy as np
 from flex.placing.problem import Ints, Problem
 from flex_solver.search.integers import Placed, homes_of, may_be_on, movable_rows, off
 
-# How often all moves are gone through, and how many of the cheapest are looked at where wishes forbid some.
+# How often all moves are gone through, and how many of the cheapest are looked at where wishes
+# forbid some.
 PASSES, LIKELY = 4, 20
 
 
 def colder(problem: Problem, found: Placed) -> Placed:
     rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
-    work = _Work(found, found.node.copy(), found.totals(), np.flatnonzero(movable_rows(problem, rows)))
+    work = _Work(
+        found,
+        found.node.copy(),
+        found.totals(),
+        np.flatnonzero(movable_rows(problem, rows)),
+    )
     for _ in range(PASSES):
         costs = work.costs()
-        dearest_first = np.argsort(-costs[work.able], kind="stable")[: np.count_nonzero(costs[work.able])]
+        dearest_first = np.argsort(-costs[work.able], kind="stable")[
+            : np.count_nonzero(costs[work.able])
+        ]
         if not sum(work.exchange(i) for i in work.able[dearest_first].tolist()):
             break
     return replace(found, node=work.node)
@@ -54,12 +64,19 @@ class _Work:
         return False
 
     def _cheaper(self, i: int, home: int, cost: int) -> Ints:
-        """Items that may come in the stead of this one, the cheapest first: all of its home, some of others."""
+        """Items that may come in the stead of this one, the cheapest first: all of its home, some
+        of others.
+        """
         items, t = self.placed.items, self.node[i]
-        near, far = self.able[self.node[self.able] == home], items.movable[self.node[items.movable] != home]
+        near, far = (
+            self.able[self.node[self.able] == home],
+            items.movable[self.node[items.movable] != home],
+        )
         found = np.concatenate([near, far[self.node[far] != t]])
         site, at = items.site[found], self.node[found]
-        more = self.placed.costs_at(site, np.full(len(found), t)) - self.placed.costs_at(site, at)
+        more = self.placed.costs_at(
+            site, np.full(len(found), t)
+        ) - self.placed.costs_at(site, at)
         found, more = found[more < cost], more[more < cost]
         fits = self._fits(i, home, found)
         return found[fits][np.argsort(more[fits], kind="stable")][:LIKELY]
@@ -67,11 +84,21 @@ class _Work:
     def _fits(self, i: int, home: int, others: Ints) -> Ints:
         """Those whose coming leaves no more load outside the bands."""
         items, t = self.placed.items, int(self.node[i])
-        own, load, at = items.load[items.site[i]], items.load[items.site[others]], self.node[others]
+        own, load, at = (
+            items.load[items.site[i]],
+            items.load[items.site[others]],
+            self.node[others],
+        )
         at_home = (at == home)[:, None]
         more = self._off(t, self.totals[t] - own + load) - self._off(t, self.totals[t])
-        more += self._off(home, self.totals[home] + own - load * at_home) - self._off(home, self.totals[home])
-        more += np.where(at == home, 0, self._off(at, self.totals[at] - load) - self._off(at, self.totals[at]))
+        more += self._off(home, self.totals[home] + own - load * at_home) - self._off(
+            home, self.totals[home]
+        )
+        more += np.where(
+            at == home,
+            0,
+            self._off(at, self.totals[at] - load) - self._off(at, self.totals[at]),
+        )
         fitting: Ints = np.flatnonzero(more <= 0)
         return fitting
 

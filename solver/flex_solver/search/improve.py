@@ -1,16 +1,20 @@
-"""The hot loop of the local search: items move, alone or a few at a time, until the band holds and few of them are new.
+"""The hot loop of the local search: items move, alone or a few at a time, until the band holds and
+few of them are new.
 
-In go plain integer arrays; out comes the best node found for each item. An item is one replica of one site. Everything
-is in integers and the random numbers are written out here, so that every engine gives the same answer, bit for bit.
-What the items are, which of them may move, and how hot the search runs, is decided in anneal.py.
+In go plain integer arrays; out comes the best node found for each item. An item is one replica of
+one site. Everything is in integers and the random numbers are written out here, so that every
+engine gives the same answer, bit for bit. What the items are, which of them may move, and how hot
+the search runs, is decided in anneal.py.
 
-A placement costs its load outside the band at a weight, OUTSIDE for each node that has any, and the prices of its new
-rows. A change that makes it dearer is taken with a chance that sinks with the heat (simulated annealing). The best
-answer is the one with the least load outside the band, and of those the one with the cheapest rows.
+A placement costs its load outside the band at a weight, OUTSIDE for each node that has any, and the
+prices of its new rows. A change that makes it dearer is taken with a chance that sinks with the
+heat (simulated annealing). The best answer is the one with the least load outside the band, and of
+those the one with the cheapest rows.
 
-Changes are those that shorten a list of moves: an item of a node outside the band goes where it fits; a moved item goes
-home, or elsewhere, or home while another of that node goes in its stead; two moves from one node become one; a chain
-of two moves becomes one; any item goes anywhere. Some of them exchange two items.
+Changes are those that shorten a list of moves: an item of a node outside the band goes where it
+fits; a moved item goes home, or elsewhere, or home while another of that node goes in its stead;
+two moves from one node become one; a chain of two moves becomes one; any item goes anywhere. Some
+of them exchange two items.
 """
 
 from __future__ import annotations
@@ -34,9 +38,11 @@ OUTSIDE = MOVE >> 1
 # How many entries the table of chances has, and the value of 1 in it; weights are in sixteenths.
 CHANCES = 4096
 UNIT = 1024
-# Kinds of changes by the lowest 7 bits of a random number, each up to its limit; what is left is any change.
+# Kinds of changes by the lowest 7 bits of a random number, each up to its limit; what is left is
+# any change.
 MEND, RECONSIDER, REPLACE, MERGE = 58, 77, 96, 115
-# How often, of 128 times, an item is exchanged for another one, and how many places are compared for one.
+# How often, of 128 times, an item is exchanged for another one, and how many places are compared
+# for one.
 EXCHANGE, FEW, SOME = 38, 4, 6
 
 MASK = 2**64 - 1
@@ -46,11 +52,11 @@ MASK = 2**64 - 1
 class Items:
     """What can be placed and what that costs; everything is known by its position.
 
-    `site[i]` is the site of item i; items stand in the order of their sites, those of site s from `first_item[s]` on.
-    An item of site s asks `load[s, d]`; node n's band is `low[n, d]` to `high[n, d]`. On `home[first_home[s]:
-    first_home[s + 1]]` it costs what stands at the same places of `at_home`, nothing where the row is in force;
-    elsewhere it costs `price[s]`. It may be on none of its part of `barred`, nor where one of its `rivals` is.
-    Only `movable` items move.
+    `site[i]` is the site of item i; items stand in the order of their sites, those of site s from
+    `first_item[s]` on. An item of site s asks `load[s, d]`; node n's band is `low[n, d]` to
+    `high[n, d]`. On `home[first_home[s]: first_home[s + 1]]` it costs what stands at the same
+    places of `at_home`, nothing where the row is in force; elsewhere it costs `price[s]`. It may be
+    on none of its part of `barred`, nor where one of its `rivals` is. Only `movable` items move.
     """
 
     site: Ints
@@ -71,7 +77,8 @@ class Items:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """The steps in equal parts, each with the heat and the weight of load outside the band, in sixteenths, in it.
+    """The steps in equal parts, each with the heat and the weight of load outside the band, in
+    sixteenths, in it.
 
     `chance` holds -ln(u) in UNITs for CHANCES equal steps of u.
     """
@@ -153,7 +160,8 @@ class _Search:
         for n in range(self.nodes):
             if self.off[n]:
                 self.outside.add(n)
-        # The movable items on each node; those that are new where they are; and by the nodes they left.
+        # The movable items on each node; those that are new where they are; and by the nodes they
+        # left.
         self.here = _Lists(self.nodes, len(self.node))
         self.moved = _Listed(len(self.node))
         self.away = _Lists(self.nodes, len(self.node))
@@ -165,11 +173,18 @@ class _Search:
 
     def run(self, schedule: Schedule) -> Ints:
         best = self.node.copy()
-        heat, weight, chance = schedule.heat.tolist(), schedule.weight.tolist(), schedule.chance.tolist()
+        heat, weight, chance = (
+            schedule.heat.tolist(),
+            schedule.weight.tolist(),
+            schedule.chance.tolist(),
+        )
         if not self.movable or self.nodes < 2 or not heat:
             return np.array(best, dtype=np.int64)
         changed: list[int] = []
-        off, cost = sum(self.off), sum(self._cost(self.site[i], self.node[i]) for i in self.moved.members)
+        off, cost = (
+            sum(self.off),
+            sum(self._cost(self.site[i], self.node[i]) for i in self.moved.members),
+        )
         best_off, best_cost = off, cost
         for step in range(schedule.steps):
             part = step * len(heat) // schedule.steps
@@ -177,9 +192,12 @@ class _Search:
             if not changes:
                 continue
             undo, off_change, cost_change, nodes_change = self._try(changes)
-            dearer = (weight[part] * off_change >> 4) + cost_change + nodes_change * OUTSIDE
+            dearer = (
+                (weight[part] * off_change >> 4) + cost_change + nodes_change * OUTSIDE
+            )
             if len(undo) < len(changes) or (
-                dearer > 0 and dearer > heat[part] * chance[self._random() & (CHANCES - 1)] // UNIT
+                dearer > 0
+                and dearer > heat[part] * chance[self._random() & (CHANCES - 1)] // UNIT
             ):
                 self._undo(undo)
                 continue
@@ -195,7 +213,9 @@ class _Search:
         return np.array(best, dtype=np.int64)
 
     def _propose(self) -> Changes:
-        """Items and the nodes they go to, one after the other; nothing where there is nothing to do."""
+        """Items and the nodes they go to, one after the other; nothing where there is nothing to
+        do.
+        """
         kind = self._random() & 127
         if self.outside.members and kind < MEND:
             return self._mend(self._one_of(self.outside.members))
@@ -207,8 +227,12 @@ class _Search:
         return self._anything()
 
     def _mend(self, n: int) -> Changes:
-        over = any(load > high for load, high in zip(self.total[n], self.high[n], strict=True))
-        under = any(load < low for load, low in zip(self.total[n], self.low[n], strict=True))
+        over = any(
+            load > high for load, high in zip(self.total[n], self.high[n], strict=True)
+        )
+        under = any(
+            load < low for load, low in zip(self.total[n], self.low[n], strict=True)
+        )
         if over and under:
             over = self._random() & 1 == 0
         if not over:
@@ -230,7 +254,11 @@ class _Search:
                 continue
             i = self._one_of(self.here.members[m])
             load = self.load[self.site[i]]
-            worse = self._off(n, _plus(self.total[n], load)) + self._off(m, _minus(self.total[m], load)) - self.off[m]
+            worse = (
+                self._off(n, _plus(self.total[n], load))
+                + self._off(m, _minus(self.total[m], load))
+                - self.off[m]
+            )
             if best < 0 or worse < least:
                 best, least = i, worse
         return [(best, n)] if best >= 0 else []
@@ -242,7 +270,10 @@ class _Search:
             m = self._below(self.nodes)
             if m == self.node[i]:
                 continue
-            worse = self._off(m, _plus(self.total[m], self.load[self.site[i]])) - self.off[m]
+            worse = (
+                self._off(m, _plus(self.total[m], self.load[self.site[i]]))
+                - self.off[m]
+            )
             if best < 0 or worse < least:
                 best, least = m, worse
         return best
@@ -267,7 +298,9 @@ class _Search:
         return [(i, home), (self._one_of(self.here.members[home]), self.node[i])]
 
     def _merge(self, i: int) -> Changes:
-        """Two moves become one: those of two items from one node, or from it and from where the first went."""
+        """Two moves become one: those of two items from one node, or from it and from where the
+        first went.
+        """
         home = self.left[i]
         if home < 0 or not self.here.members[home]:
             return []
@@ -275,7 +308,10 @@ class _Search:
         middle = home if both else self.node[i]
         if not self.away.members[middle]:
             return []
-        j, k = self._one_of(self.away.members[middle]), self._one_of(self.here.members[home])
+        j, k = (
+            self._one_of(self.away.members[middle]),
+            self._one_of(self.here.members[home]),
+        )
         if j in (i, k):
             return []
         to = self.node[i] if both and self._random() & 1 else self.node[j]
@@ -288,7 +324,8 @@ class _Search:
         return self._perhaps_exchanged(self._one_of(self.here.members[n]), n, to)
 
     def _try(self, changes: Changes) -> tuple[Changes, int, int, int]:
-        """What was done, as where each item was; the changes of load outside, of prices and of nodes outside.
+        """What was done, as where each item was; the changes of load outside, of prices and of
+        nodes outside.
 
         Stops at the first change that is none, or not allowed.
         """
@@ -315,7 +352,10 @@ class _Search:
             self._shift_load(s, to, -1)
             self._shift_load(s, at, 1)
             self.node[i] = at
-            self.off[to], self.off[at] = self._off(to, self.total[to]), self._off(at, self.total[at])
+            self.off[to], self.off[at] = (
+                self._off(to, self.total[to]),
+                self._off(at, self.total[at]),
+            )
 
     def _keep(self, done: Changes) -> None:
         """Bring the lists in step with what was done. No item is in it twice."""
@@ -347,12 +387,22 @@ class _Search:
         return next((home for home in self.homes[s] if home not in taken), -1)
 
     def _may_be_on(self, s: int, n: int) -> bool:
-        if n in self.barred[s] or n in self.node[self.first_item[s] : self.first_item[s + 1]]:
+        if (
+            n in self.barred[s]
+            or n in self.node[self.first_item[s] : self.first_item[s + 1]]
+        ):
             return False
-        return not any(n in self.node[self.first_item[t] : self.first_item[t + 1]] for t in self.rivals[s])
+        return not any(
+            n in self.node[self.first_item[t] : self.first_item[t + 1]]
+            for t in self.rivals[s]
+        )
 
     def _cost(self, s: int, n: int) -> int:
-        return self.at_home[s][self.homes[s].index(n)] if n in self.homes[s] else self.price[s]
+        return (
+            self.at_home[s][self.homes[s].index(n)]
+            if n in self.homes[s]
+            else self.price[s]
+        )
 
     def _off(self, n: int, total: list[int]) -> int:
         off = 0

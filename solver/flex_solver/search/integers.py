@@ -1,8 +1,8 @@
 """A placement in integers: what the searches work on, from a Problem and back.
 
-In go a Problem and rows that keep every wish; out come Items and the node of each, nodes numbered among the open ones.
-A new row costs MOVE for each move that it is, and a little for its cold bytes, so that these decide between placements
-with as many moves.
+In go a Problem and rows that keep every wish; out come Items and the node of each, nodes numbered
+among the open ones. A new row costs MOVE for each move that it is, and a little for its cold bytes,
+so that these decide between placements with as many moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ HUNDRED = 100.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """`items` with `node[i]`, where each of them is; `open_nodes` are the nodes' places in the problem.
+    """`items` with `node[i]`, where each of them is; `open_nodes` are the nodes' places in the
+    problem.
 
     `home_keys` are the sites and nodes of all homes, each pair as one number, in order.
     """
@@ -52,16 +53,24 @@ class Placed:
 
     def costs_at(self, site: Ints, node: Ints) -> Ints:
         """What rows of the sites on the nodes cost."""
-        items, known, wanted = self.items, self.home_keys, site * len(self.items.low) + node
+        items, known, wanted = (
+            self.items,
+            self.home_keys,
+            site * len(self.items.low) + node,
+        )
         if not len(known):
             return items.price[site]
         at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        found: Ints = np.where(known[at] == wanted, items.at_home[at], items.price[site])
+        found: Ints = np.where(
+            known[at] == wanted, items.at_home[at], items.price[site]
+        )
         return found
 
     def merit(self) -> tuple[int, int]:
         """Less is better: load outside the band, then what the new rows cost."""
-        return outside(self.items, np.arange(len(self.items.low)), self.totals()), int(self.costs().sum())
+        return outside(self.items, np.arange(len(self.items.low)), self.totals()), int(
+            self.costs().sum()
+        )
 
 
 def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
@@ -71,13 +80,23 @@ def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
     node = np.searchsorted(open_nodes, rows[:, 1])
     items = _items(problem, rows, open_nodes, movable)
     sites = np.repeat(np.arange(len(items.price)), np.diff(items.first_home))
-    return Placed(items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home)
+    return Placed(
+        items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home
+    )
 
 
 def company(items: Items, site: int) -> list[int]:
-    """The items of a site and of its rivals: none of them shares a node with another one of the site's own."""
-    rivals = items.rivals[items.first_rival[site] : items.first_rival[site + 1]].tolist()
-    return [i for s in (site, *rivals) for i in range(items.first_item[s], items.first_item[s + 1])]
+    """The items of a site and of its rivals: none of them shares a node with another one of the
+    site's own.
+    """
+    rivals = items.rivals[
+        items.first_rival[site] : items.first_rival[site + 1]
+    ].tolist()
+    return [
+        i
+        for s in (site, *rivals)
+        for i in range(items.first_item[s], items.first_item[s + 1])
+    ]
 
 
 def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:
@@ -95,7 +114,9 @@ def homes_of(items: Items, site: int) -> list[int]:
 
 def off(items: Items, nodes: Ints | list[int] | int | slice, totals: Ints) -> Ints:
     """The load outside its band of each node that carries so much."""
-    found: Ints = np.maximum(np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0).sum(axis=-1)
+    found: Ints = np.maximum(
+        np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0
+    ).sum(axis=-1)
     return found
 
 
@@ -142,14 +163,21 @@ def _prices(problem: Problem) -> tuple[Ints, Ints, Ints]:
         return held, np.zeros(len(held), dtype=np.int64), price
     partly = problem.partly[problem.open[problem.partly[:, 1]]]
     site = partly[:, 0]
-    reduced = (weight[site] - partly[:, 2]) * MOVE + _of_cold(problem, problem.cold[site] - partly[:, 3])
-    rows, cost = np.concatenate([held, partly[:, :2]]), np.concatenate([np.zeros(len(held), dtype=np.int64), reduced])
+    reduced = (weight[site] - partly[:, 2]) * MOVE + _of_cold(
+        problem, problem.cold[site] - partly[:, 3]
+    )
+    rows, cost = (
+        np.concatenate([held, partly[:, :2]]),
+        np.concatenate([np.zeros(len(held), dtype=np.int64), reduced]),
+    )
     ordered = np.lexsort((rows[:, 1], rows[:, 0]))
     return rows[ordered], cost[ordered], price
 
 
 def _of_cold(problem: Problem, cold: Ints) -> Ints:
-    return np.rint(cold / max(1, int(problem.cold.max(initial=0))) * DEAREST).astype(np.int64)
+    return np.rint(cold / max(1, int(problem.cold.max(initial=0))) * DEAREST).astype(
+        np.int64
+    )
 
 
 def _pairs(wishes: Mapping[int, frozenset[int]]) -> Ints:

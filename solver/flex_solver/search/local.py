@@ -1,8 +1,9 @@
-"""Few moves for clusters of any size: repair what must be repaired, then search around the placement in force.
+"""Few moves for clusters of any size: repair what must be repaired, then search around the
+placement in force.
 
-In go a Problem and a Budget; out comes a placement that keeps every wish, is as near to the band as was found, and of
-those one with few moves. Equal input gives equal output, as long as the budget's seconds are not used up. The search
-goes on in large.py, where HiGHS is installed.
+In go a Problem and a Budget; out comes a placement that keeps every wish, is as near to the band as
+was found, and of those one with few moves. Equal input gives equal output, as long as the budget's
+seconds are not used up. The search goes on in large.py, where HiGHS is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from flex_solver.search.minimal_repair import repair_all
 from flex_solver.search.polish import polish
 from flex_solver.search.within_limits import limit_moves
 
-# Rows of each node that the search may move, of each kind; and for each node, one change tried for so many steps.
+# Rows of each node that the search may move, of each kind; and for each node, one change tried for
+# so many steps.
 OF_EACH, STEPS = 4, 10
 # The part of these changes that only makes cold bytes fewer.
 FOR_COLD = 1 / 16
@@ -32,18 +34,31 @@ def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     known = relax(problem)
     rows = in_order(repair_all(problem))
-    found, note = search_around(problem, known, rows, budget.steps, lambda: time.monotonic() < until)
-    best = limit_moves(problem, found if note else make_colder(found, changes(found, budget.steps)))
+    found, note = search_around(
+        problem, known, rows, budget.steps, lambda: time.monotonic() < until
+    )
+    best = limit_moves(
+        problem, found if note else make_colder(found, changes(found, budget.steps))
+    )
     return answer(problem, best.rows, "local", least=known.least, note=note)
 
 
 def search_around(
-    problem: Problem, known: Relaxed, rows: Ints, steps: int, in_time: InTime, seed: int = 0
+    problem: Problem,
+    known: Relaxed,
+    rows: Ints,
+    steps: int,
+    in_time: InTime,
+    seed: int = 0,
 ) -> tuple[Placed, str]:
-    """The best placement found around the one in force, starting from the rows, and a word where time ran out."""
+    """The best placement found around the one in force, starting from the rows, and a word where
+    time ran out.
+    """
     start = to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
     found, parts = anneal(start, changes(start, steps), in_time, seed)
-    late = f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
+    late = (
+        f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
+    )
     return polish(found), "" if parts == PARTS else late
 
 

@@ -1,7 +1,8 @@
-"""The placement in force, changed as little as the wishes demand and no further: where every search begins.
+"""The placement in force, changed as little as the wishes demand and no further: where every search
+begins.
 
-In go a Problem, the sites to place and the rows that are decided already; out come rows that keep every wish.
-Balance is looked at only where a row must be new anyway.
+In go a Problem, the sites to place and the rows that are decided already; out come rows that keep
+every wish. Balance is looked at only where a row must be new anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def repair_all(problem: Problem) -> Ints:
 
 
 def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
-    """Rows for the given sites: what is in force where it may stay, the rest where there is most room."""
+    """Rows for the given sites: what is in force where it may stay, the rest where there is most
+    room.
+    """
     rows = problem.old[counting.may_stay(problem) & np.isin(problem.old[:, 0], sites)]
     held = np.bincount(rows[:, 0], minlength=len(problem.sites))
     as_wished = (counting.wishes(problem) == 0) & (held == problem.replicas)
@@ -30,7 +33,11 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     room = _Room(problem, np.concatenate([decided, stays]))
     nodes_of = _nodes_of(rows[~as_wished[rows[:, 0]]])
     changed = sites[~as_wished[sites]]
-    placed = [(site, n) for site in _hardest_first(problem, changed) for n in room.take(site, nodes_of.get(site, []))]
+    placed = [
+        (site, n)
+        for site in _hardest_first(problem, changed)
+        for n in room.take(site, nodes_of.get(site, []))
+    ]
     found = np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
     return separate(problem, sites, decided, found)
 
@@ -42,17 +49,25 @@ def _hardest_first(problem: Problem, sites: Ints) -> list[int]:
         choice[site] -= int(problem.replicas[list(rivals)].sum()) + 1
     for site, nodes in problem.barred.items():
         choice[site] -= len(nodes)
-    ordered: list[int] = sites[np.lexsort((sites, -problem.load[sites].max(axis=1), choice[sites]))].tolist()
+    ordered: list[int] = sites[
+        np.lexsort((sites, -problem.load[sites].max(axis=1), choice[sites]))
+    ].tolist()
     return ordered
 
 
 def _too_near(problem: Problem, rows: Ints) -> list[int]:
-    """Sites in force on a node with a rival: all of each such crowd but one, which is pinned or the largest."""
+    """Sites in force on a node with a rival: all of each such crowd but one, which is pinned or the
+    largest.
+    """
     rivals = problem.rivals
     nodes_of = _nodes_of(rows[np.isin(rows[:, 0], list(rivals))])
     stays: set[int] = set()
-    for site in sorted(nodes_of, key=lambda s: (s not in problem.pinned, -problem.load[s].max(), s)):
-        if not any(set(nodes_of[site]) & set(nodes_of[rival]) for rival in rivals[site] & stays):
+    for site in sorted(
+        nodes_of, key=lambda s: (s not in problem.pinned, -problem.load[s].max(), s)
+    ):
+        if not any(
+            set(nodes_of[site]) & set(nodes_of[rival]) for rival in rivals[site] & stays
+        ):
             stays.add(site)
     return sorted(set(nodes_of) - stays)
 
@@ -74,16 +89,23 @@ class _Room:
         self._at[self._open] = np.arange(len(self._open))
         self._share = problem.share[self._open]
         there = rows[problem.open[rows[:, 1]]]
-        # One array for each dimension: a maximum of two arrays takes less than one along rows of two.
+        # One array for each dimension: a maximum of two arrays takes less than one along rows of
+        # two.
         self._load: Floats = np.zeros((len(problem.dimensions), len(self._open)))
         np.add.at(self._load.T, self._at[there[:, 1]], problem.load[there[:, 0]])
-        self._count: Ints = np.bincount(self._at[there[:, 1]], minlength=len(self._open)).astype(np.int64)
+        self._count: Ints = np.bincount(
+            self._at[there[:, 1]], minlength=len(self._open)
+        ).astype(np.int64)
         self._taken = {site: set(problem.pinned.get(site, ())) for site in self._rivals}
-        for site, nodes in _nodes_of(rows[np.isin(rows[:, 0], list(self._rivals))]).items():
+        for site, nodes in _nodes_of(
+            rows[np.isin(rows[:, 0], list(self._rivals))]
+        ).items():
             self._taken[site] |= set(nodes)
 
     def take(self, site: int, held: list[int]) -> list[int]:
-        """Nodes for all replicas of the site: its pins, then nodes that hold it, then the emptiest of the others."""
+        """Nodes for all replicas of the site: its pins, then nodes that hold it, then the emptiest
+        of the others.
+        """
         chosen = sorted(self._problem.pinned.get(site, frozenset()))
         wanted = int(self._problem.replicas[site])
         shut = self._closed_nodes(site)
@@ -109,10 +131,25 @@ class _Room:
         Of sites that ask for nothing, a node takes as many as the next.
         """
         after = self._after(site)
-        if wanted == 1 and not held and site not in self._problem.pinned and not self._closed_nodes(site):
+        if (
+            wanted == 1
+            and not held
+            and site not in self._problem.pinned
+            and not self._closed_nodes(site)
+        ):
             least = np.flatnonzero(after == after.min())
-            return [int(self._open[least[self._count[least].argmin()] if len(least) > 1 else least[0]])]
-        nodes: list[int] = self._open[np.lexsort((self._open, self._count, after))].tolist()
+            return [
+                int(
+                    self._open[
+                        least[self._count[least].argmin()]
+                        if len(least) > 1
+                        else least[0]
+                    ]
+                )
+            ]
+        nodes: list[int] = self._open[
+            np.lexsort((self._open, self._count, after))
+        ].tolist()
         return [node for node in nodes if node in held] + nodes
 
     def _after(self, site: int) -> Floats:

@@ -1,6 +1,7 @@
 """Which nodes are solved together.
 
-In go moves; out comes a block of nodes that they connect. The same moves and generator always give the same block.
+In go moves; out comes a block of nodes that they connect. The same moves and generator always give
+the same block.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from flex.placing.problem import Bools, Ints
 ALONG = 0.6
 
 
-def linked_block(source: Ints, target: Ints, size: int, taken: Bools, random: np.random.Generator) -> Ints:
-    """A block around one of the moves, from `source[m]` to `target[m]`, none of its nodes `taken`; maybe empty.
+def linked_block(
+    source: Ints, target: Ints, size: int, taken: Bools, random: np.random.Generator
+) -> Ints:
+    """A block around one of the moves, from `source[m]` to `target[m]`, none of its nodes `taken`;
+    maybe empty.
 
     It grows to `size` nodes, or to as many moves: the more of them, the longer it takes to solve.
     """
@@ -37,7 +41,9 @@ def _is_large(source: Ints, target: Ints, inside: Bools, size: int) -> bool:
     return bool(np.count_nonzero(inside) > size or moves > size)
 
 
-def _next(source: Ints, target: Ints, inside: Bools, random: np.random.Generator) -> int:
+def _next(
+    source: Ints, target: Ints, inside: Bools, random: np.random.Generator
+) -> int:
     """A move that leads out of the block, or mostly so; -1 where all moves are inside."""
     outside = np.flatnonzero(~(inside[source] & inside[target]))
     across = outside[inside[source[outside]] | inside[target[outside]]]

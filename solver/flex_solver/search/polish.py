@@ -1,7 +1,8 @@
 """A placement without the moves that the band does not need.
 
-In goes a placement; out comes one with no more load outside the band and no dearer, the dearest moves given up first.
-Where the band cannot hold, moves are given up too that put less load back than they are worth.
+In goes a placement; out comes one with no more load outside the band and no dearer, the dearest
+moves given up first. Where the band cannot hold, moves are given up too that put less load back
+than they are worth.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def polish(found: Placed) -> Placed:
 
 
 def drop_small_moves(found: Placed, worth: float) -> Placed:
-    """Without moves that put less than so much of a share back, as long as no node gets farther off than the worst."""
+    """Without moves that put less than so much of a share back, as long as no node gets farther off
+    than the worst.
+    """
     totals = found.totals()
     worst = int(off(found.items, slice(None), totals).max())
     return _without(found, _Worth(round(worth * SHARE), worst)) if worst else found
@@ -40,7 +43,10 @@ class _Worth:
 
 def _without(found: Placed, worth: _Worth) -> Placed:
     items, node, total = found.items, found.node.copy(), found.totals()
-    while any(_goes_home(items, node, total, i, worth) for i in _new_ones(replace(found, node=node))):
+    while any(
+        _goes_home(items, node, total, i, worth)
+        for i in _new_ones(replace(found, node=node))
+    ):
         pass
     return replace(found, node=node)
 
@@ -55,18 +61,24 @@ def _new_ones(found: Placed) -> list[int]:
 
 
 def _goes_home(items: Items, node: Ints, total: Ints, i: int, worth: _Worth) -> bool:
-    """Put the item where its site is in force, if what that leaves outside the band is less; whether it did."""
+    """Put the item where its site is in force, if what that leaves outside the band is less;
+    whether it did.
+    """
     site, here = int(items.site[i]), int(node[i])
     for home in homes_of(items, site):
         both = [here, home]
         after = total[both] + np.stack([-items.load[site], items.load[site]])
-        if may_be_on(items, node, site, home) and _is_no_loss(items, both, (total[both], after), worth.of(items, site)):
+        if may_be_on(items, node, site, home) and _is_no_loss(
+            items, both, (total[both], after), worth.of(items, site)
+        ):
             total[both], node[i] = after, home
             return True
     return False
 
 
-def _is_no_loss(items: Items, both: list[int], loads: tuple[Ints, Ints], worth: _Worth) -> bool:
+def _is_no_loss(
+    items: Items, both: list[int], loads: tuple[Ints, Ints], worth: _Worth
+) -> bool:
     before, after = loads
     more = outside(items, both, after) - outside(items, both, before)
     if more <= 0 or not worth.load:

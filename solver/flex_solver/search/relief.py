@@ -1,7 +1,9 @@
-"""Nodes far from their bands, brought near one move at a time: where a search begins on a cluster that is far off.
+"""Nodes far from their bands, brought near one move at a time: where a search begins on a cluster
+that is far off.
 
-In goes a placement; out comes one in which no node is far outside its band, as far as single moves go. The node that is
-farthest gives or takes the row whose move puts the most load back into the bands of both its nodes.
+In goes a placement; out comes one in which no node is far outside its band, as far as single moves
+go. The node that is farthest gives or takes the row whose move puts the most load back into the
+bands of both its nodes.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from flex.placing.problem import Bools, Ints
 from flex_solver.search.improve import SHARE
 from flex_solver.search.integers import Placed, may_be_on, off
 
-# A node is far off with so much load outside its band. A move that puts less than this back is not worth it.
+# A node is far off with so much load outside its band. A move that puts less than this back is not
+# worth it.
 FAR, LEAST = SHARE >> 2, SHARE >> 10
-# Moves that are looked at, the best first, where wishes forbid one; and how many there may be for each node.
+# Moves that are looked at, the best first, where wishes forbid one; and how many there may be for
+# each node.
 LIKELY, MOST = 20, 200
 
 
@@ -69,10 +73,16 @@ class _Work:
         """For each item on the node the best node to go to."""
         items = self.placed.items
         load = items.load[items.site[here]]
-        there = self.off(slice(None), self.totals + load[:, None, :]) - self.off(slice(None), self.totals)
+        there = self.off(slice(None), self.totals + load[:, None, :]) - self.off(
+            slice(None), self.totals
+        )
         there[:, n] = np.iinfo(np.int64).max
         to = there.argmin(axis=1)
-        gain = self.off(n, self.totals[n]) - self.off(n, self.totals[n] - load) - there[np.arange(len(here)), to]
+        gain = (
+            self.off(n, self.totals[n])
+            - self.off(n, self.totals[n] - load)
+            - there[np.arange(len(here)), to]
+        )
         return here, to, gain
 
     def _into(self, n: int, others: Ints) -> tuple[Ints, Ints, Ints]:

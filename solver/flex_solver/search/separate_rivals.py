@@ -1,8 +1,10 @@
-"""Rows in which rivals meet, or sites have too few nodes, made right: what one site after the other does not find.
+"""Rows in which rivals meet, or sites have too few nodes, made right: what one site after the other
+does not find.
 
-In go a Problem, rows and those of them that are decided; out come the rows with other nodes for the sites that are not
-as they wish, and for all that these have to do with, wherever that is enough for every wish of theirs. Where it is not,
-as few of the wishes to be apart as are easily found give way, and every site is on as many nodes as it wants.
+In go a Problem, rows and those of them that are decided; out come the rows with other nodes for the
+sites that are not as they wish, and for all that these have to do with, wherever that is enough for
+every wish of theirs. Where it is not, as few of the wishes to be apart as are easily found give
+way, and every site is on as many nodes as it wants.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex.wishes import separation
 from flex.wishes.separation import Guest
 
-# Beyond so many groups of one circle, none is tried without another; and so many steps each try takes.
+# Beyond so many groups of one circle, none is tried without another; and so many steps each try
+# takes.
 GROUPS, STEPS = 200, 2_000
 
 Nodes = dict[int, tuple[int, ...]]
@@ -29,7 +32,9 @@ def separate(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
         return rows
     rivals = {site: set(others) for site, others in problem.rivals.items()}
     placed, seen, found = set(sites.tolist()), set[int](), Nodes()
-    order = _Order(problem, np.concatenate([decided, rows]), _nodes_of_rivals(problem, decided))
+    order = _Order(
+        problem, np.concatenate([decided, rows]), _nodes_of_rivals(problem, decided)
+    )
     for site in wrong.tolist():
         if site not in seen:
             circle = next(separation.circles([site, *sorted(rivals)], rivals))
@@ -49,7 +54,9 @@ def _wrong(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
         here = set(sites.tolist())
         for site, rivals in problem.rivals.items():
             nodes = nodes_of.get(site, set())
-            if site in here and any(nodes & nodes_of.get(rival, set()) for rival in rivals):
+            if site in here and any(
+                nodes & nodes_of.get(rival, set()) for rival in rivals
+            ):
                 wrong.add(site)
     return np.array(sorted(wrong), dtype=np.int64)
 
@@ -75,10 +82,14 @@ def _nodes_of_rivals(problem: Problem, decided: Ints) -> dict[int, set[int]]:
 class _Order:
     """Which nodes a site may be on, the likeliest first: those that hold it, then the emptiest."""
 
-    def __init__(self, problem: Problem, rows: Ints, taken: Mapping[int, Set[int]]) -> None:
+    def __init__(
+        self, problem: Problem, rows: Ints, taken: Mapping[int, Set[int]]
+    ) -> None:
         self._problem, self._taken = problem, taken
         total = score.loads(problem, rows)
-        self._full: Floats = (total / np.where(problem.open, problem.share, 1.0)[:, None]).max(axis=1)
+        self._full: Floats = (
+            total / np.where(problem.open, problem.share, 1.0)[:, None]
+        ).max(axis=1)
         self._by_fullness = np.lexsort((np.arange(len(problem.nodes)), self._full))
 
     def of(self, site: int, shut: Set[int]) -> tuple[int, ...]:
@@ -88,21 +99,34 @@ class _Order:
         holds[problem.old[first:last, 1]] = True
         free: Bools = problem.open.copy()
         free[list(shut)] = False
-        ordered = self._by_fullness[np.argsort(~holds[self._by_fullness], kind="stable")]
+        ordered = self._by_fullness[
+            np.argsort(~holds[self._by_fullness], kind="stable")
+        ]
         return tuple(ordered[free[ordered]].tolist())
 
     def guest(self, site: int) -> Guest[int]:
         on = self._problem.pinned.get(site, frozenset())
-        shut = on | self._problem.barred.get(site, frozenset()) | self._taken.get(site, frozenset())
+        shut = (
+            on
+            | self._problem.barred.get(site, frozenset())
+            | self._taken.get(site, frozenset())
+        )
         return Guest(int(self._problem.replicas[site]), on, self.of(site, shut))
 
     def anywhere(self, site: int, rivals: Set[int]) -> tuple[int, ...]:
-        """As many nodes as it wants, or as are not barred; one at least. Those where a rival is are the last."""
+        """As many nodes as it wants, or as are not barred; one at least. Those where a rival is are
+        the last.
+        """
         on = self._problem.pinned.get(site, frozenset())
-        able = self.of(site, on | self._problem.barred.get(site, frozenset())) or self.of(site, on)
+        able = self.of(
+            site, on | self._problem.barred.get(site, frozenset())
+        ) or self.of(site, on)
         wanted = max(1, int(self._problem.replicas[site])) - len(on)
         shut = rivals | self._taken.get(site, frozenset())
-        return (*sorted(on), *sorted(able, key=lambda node: node in shut)[: max(0, wanted)])
+        return (
+            *sorted(on),
+            *sorted(able, key=lambda node: node in shut)[: max(0, wanted)],
+        )
 
 
 def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
@@ -114,7 +138,9 @@ def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     return dict(found) if found is not None else _somewhere(problem, circle, order)
 
 
-def _separable_groups(guests: Mapping[int, Guest[int]], groups: Sequence[Set[int]]) -> list[Set[int]]:
+def _separable_groups(
+    guests: Mapping[int, Guest[int]], groups: Sequence[Set[int]]
+) -> list[Set[int]]:
     """Groups that can be kept apart beside each other, the first of them before the others."""
     kept: list[Set[int]] = []
     for group in groups:
@@ -127,6 +153,10 @@ def _somewhere(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     """One after the other, where as few rivals are as can be."""
     found, rivals = Nodes(), problem.rivals
     for site in sorted(circle, key=lambda one: (one not in problem.pinned, one)):
-        there = {node for rival in rivals.get(site, frozenset()) for node in found.get(rival, ())}
+        there = {
+            node
+            for rival in rivals.get(site, frozenset())
+            for node in found.get(rival, ())
+        }
         found[site] = order.anywhere(site, there)
     return found

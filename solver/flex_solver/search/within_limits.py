@@ -1,8 +1,9 @@
 """A placement that moves no more than it may.
 
-In goes a placement that keeps every wish; out comes one that also keeps the limits of moves, as far as rows may go back
-to where their sites are in force: of those that help, the row goes first that puts the least load outside the band.
-Where only too much arrives at some nodes, a row of theirs may go to another one instead, once.
+In goes a placement that keeps every wish; out comes one that also keeps the limits of moves, as far
+as rows may go back to where their sites are in force: of those that help, the row goes first that
+puts the least load outside the band. Where only too much arrives at some nodes, a row of theirs may
+go to another one instead, once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Ways:
         return Ways(self.item[which], self.to[which])
 
     def __add__(self, others: Ways) -> Ways:
-        return Ways(np.concatenate([self.item, others.item]), np.concatenate([self.to, others.to]))
+        return Ways(
+            np.concatenate([self.item, others.item]),
+            np.concatenate([self.to, others.to]),
+        )
 
 
 def limit_moves(problem: Problem, found: Placed) -> Placed:
@@ -40,11 +44,19 @@ def limit_moves(problem: Problem, found: Placed) -> Placed:
         return found
     rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
     taken = np.zeros(len(rows), dtype=np.bool_)
-    ledger = _Ledger(problem.limits, score.costs(problem, rows), found.node.copy(), len(found.items.low), taken)
+    ledger = _Ledger(
+        problem.limits,
+        score.costs(problem, rows),
+        found.node.copy(),
+        len(found.items.low),
+        taken,
+    )
     moved = np.flatnonzero(movable_rows(problem, rows) & ledger.cost.any(axis=1))
     back, around = _ways_home(found.items, moved), _ways_around(found, moved, problem)
     total = found.totals()
-    while ledger.is_exceeded and (way := _least_harmful(found.items, ledger.helpful(back, around), ledger, total)):
+    while ledger.is_exceeded and (
+        way := _least_harmful(found.items, ledger.helpful(back, around), ledger, total)
+    ):
         item, to = way
         load = found.items.load[found.items.site[item]]
         total[ledger.node[item]] -= load
@@ -69,14 +81,19 @@ class _Ledger:
         return self._spends_too_much or bool(self._over_limit.any())
 
     def helpful(self, back: Ways, around: Ways) -> Ways:
-        """The ways of items that cost something, from nodes where too much arrives if that is all that is wrong."""
+        """The ways of items that cost something, from nodes where too much arrives if that is all
+        that is wrong.
+        """
         costing: Bools = np.asarray(self.cost.any(axis=1))
         if self._spends_too_much:
             return back[costing[back.item]]
         costing = costing & self._over_limit[self.node]
         room = self.limits.inflow or 0
         fits = self._arriving[around.to] + self.cost[around.item, 1] <= room
-        return back[costing[back.item]] + around[costing[around.item] & fits & ~self.taken[around.item]]
+        return (
+            back[costing[back.item]]
+            + around[costing[around.item] & fits & ~self.taken[around.item]]
+        )
 
     def take(self, item: int, to: int, cost: Ints) -> None:
         self.cost[item], self.node[item], self.taken[item] = cost, to, True
@@ -85,7 +102,9 @@ class _Ledger:
     def _spends_too_much(self) -> bool:
         moves, cold = self.cost.sum(axis=0).tolist()
         most_moves, most_cold = self.limits.moves, self.limits.cold_bytes
-        return (most_moves is not None and moves > most_moves) or (most_cold is not None and cold > most_cold)
+        return (most_moves is not None and moves > most_moves) or (
+            most_cold is not None and cold > most_cold
+        )
 
     @property
     def _arriving(self) -> Ints:
@@ -102,9 +121,16 @@ class _Ledger:
 
 def _ways_home(items: Items, moved: Ints) -> Ways:
     """Each item with each node where its site is in force."""
-    first, last = items.first_home[items.site[moved]], items.first_home[items.site[moved] + 1]
+    first, last = (
+        items.first_home[items.site[moved]],
+        items.first_home[items.site[moved] + 1],
+    )
     count = last - first
-    place = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    place = (
+        np.repeat(first, count)
+        + np.arange(count.sum())
+        - np.repeat(np.cumsum(count) - count, count)
+    )
     whole = items.at_home[place] == 0
     return Ways(np.repeat(moved, count)[whole], items.home[place[whole]])
 
@@ -118,7 +144,9 @@ def _ways_around(found: Placed, moved: Ints, problem: Problem) -> Ways:
     return Ways(item, to)[found.node[item] != to]
 
 
-def _least_harmful(items: Items, ways: Ways, ledger: _Ledger, total: Ints) -> tuple[int, int] | None:
+def _least_harmful(
+    items: Items, ways: Ways, ledger: _Ledger, total: Ints
+) -> tuple[int, int] | None:
     """An item and the node it goes to; None where none can."""
     item, to = ways.item, ways.to
     here, load = ledger.node[item], items.load[items.site[item]]

@@ -1,6 +1,8 @@
-"""Sites that cannot be told apart, as one kind: otherwise every exchange of twins would be another optimum.
+"""Sites that cannot be told apart, as one kind: otherwise every exchange of twins would be another
+optimum.
 
-In go a Problem and sites; out come their kinds, and the way back from how many of a kind each node holds to rows.
+In go a Problem and sites; out come their kinds, and the way back from how many of a kind each node
+holds to rows.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ Price = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Sites that are the same to a solver: `held` are the open nodes they are on, `pinned` where they must be,
-    `barred` where they may not be. A new row costs `price`, or what `partly` says; `groups` keep apart from others.
+    """Sites that are the same to a solver: `held` are the open nodes they are on, `pinned` where
+    they must be, `barred` where they may not be. A new row costs `price`, or what `partly` says;
+    `groups` keep apart from others.
     """
 
     sites: tuple[int, ...]
@@ -40,7 +43,11 @@ class Kind:
 
 def kinds(problem: Problem, sites: Sequence[int]) -> tuple[Kind, ...]:
     """The sites by kind, in the order of their first members."""
-    held, partly, groups = _nodes_in_force(problem, sites), _partly(problem), _groups(problem)
+    held, partly, groups = (
+        _nodes_in_force(problem, sites),
+        _partly(problem),
+        _groups(problem),
+    )
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     alike: dict[Kind, list[int]] = defaultdict(list)
     for site in sites:
@@ -53,23 +60,38 @@ def kinds(problem: Problem, sites: Sequence[int]) -> tuple[Kind, ...]:
             held=frozenset(held[site]),
             pinned=problem.pinned.get(site, frozenset()),
             barred=problem.barred.get(site, frozenset()),
-            partly=frozenset((node, (whole[0] - moves, whole[1] - cold)) for node, moves, cold in partly[site]),
+            partly=frozenset(
+                (node, (whole[0] - moves, whole[1] - cold))
+                for node, moves, cold in partly[site]
+            ),
             groups=frozenset(groups[site]),
         )
         alike[kind].append(site)
     return tuple(replace(kind, sites=tuple(members)) for kind, members in alike.items())
 
 
-def rows_of(of_kind: tuple[Kind, ...], counts: Mapping[tuple[int, int], int], nodes: list[int]) -> Ints:
-    """Counts as rows of sites: within a kind, earlier sites take earlier nodes, or those that hold most of it."""
+def rows_of(
+    of_kind: tuple[Kind, ...], counts: Mapping[tuple[int, int], int], nodes: list[int]
+) -> Ints:
+    """Counts as rows of sites: within a kind, earlier sites take earlier nodes, or those that hold
+    most of it.
+    """
     rows: list[tuple[int, int]] = []
     for k, kind in enumerate(of_kind):
         remaining = {n: counts[k, n] for n in nodes if counts[k, n]}
         if kind.replicas == 1:
-            rows.extend(zip(kind.sites, (n for n, count in remaining.items() for _ in range(count)), strict=True))
+            rows.extend(
+                zip(
+                    kind.sites,
+                    (n for n, count in remaining.items() for _ in range(count)),
+                    strict=True,
+                )
+            )
             continue
         for site in kind.sites:
-            fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[: kind.replicas]
+            fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[
+                : kind.replicas
+            ]
             for n in fullest:
                 remaining[n] -= 1
                 rows.append((site, n))
@@ -96,7 +118,9 @@ def _nodes_in_force(problem: Problem, sites: Sequence[int]) -> dict[int, set[int
 
 def _partly(problem: Problem) -> dict[int, list[tuple[int, int, int]]]:
     found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for site, node, moves, cold in () if problem.partly is None else problem.partly.tolist():
+    for site, node, moves, cold in (
+        () if problem.partly is None else problem.partly.tolist()
+    ):
         found[site].append((node, moves, cold))
     return found
 

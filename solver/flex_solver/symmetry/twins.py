@@ -1,7 +1,8 @@
 """Of all placements that differ only in which of some twins is where, always the same one.
 
-In go a Problem and rows; out come rows that put as many of each kind of sites on each node, so that they carry as much
-load and cost as much to get to. Kinds of which every site is where it is in force stay as they are.
+In go a Problem and rows; out come rows that put as many of each kind of sites on each node, so that
+they carry as much load and cost as much to get to. Kinds of which every site is where it is in
+force stay as they are.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from flex_solver.symmetry.site_kinds import counts_of, kinds, rows_of
 def told_apart(problem: Problem, rows: Ints) -> Ints:
     """The rows in order, with twins in the order of their names."""
     ordered = in_order(rows)
-    sites = _complete(problem, ordered, _with_twins(problem, _changed_sites(problem, ordered)))
+    sites = _complete(
+        problem, ordered, _with_twins(problem, _changed_sites(problem, ordered))
+    )
     if not len(sites):
         return ordered
     of_kind = kinds(problem, sites.tolist())
     theirs = np.isin(ordered[:, 0], sites)
-    again = rows_of(of_kind, counts_of(of_kind, ordered[theirs]), np.flatnonzero(problem.open).tolist())
+    again = rows_of(
+        of_kind,
+        counts_of(of_kind, ordered[theirs]),
+        np.flatnonzero(problem.open).tolist(),
+    )
     return in_order(np.concatenate([ordered[~theirs], again]))
 
 
@@ -51,13 +58,19 @@ def _with_twins(problem: Problem, changed: Ints) -> Ints:
     for column in measures.T:
         alike &= np.isin(column, column[changed])
     sites = np.flatnonzero(alike)
-    _, group, size = np.unique(measures[sites], axis=0, return_inverse=True, return_counts=True)
+    _, group, size = np.unique(
+        measures[sites], axis=0, return_inverse=True, return_counts=True
+    )
     group = group.ravel()
-    found: Ints = sites[(size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])]
+    found: Ints = sites[
+        (size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])
+    ]
     return found
 
 
 def _measures(problem: Problem) -> Floats:
-    """What twins have in common, as far as numbers say it: more than these may be alike, never fewer."""
+    """What twins have in common, as far as numbers say it: more than these may be alike, never
+    fewer.
+    """
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     return np.column_stack([problem.load, problem.cold, problem.replicas, weight])
