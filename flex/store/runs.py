@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    func,
+    insert,
+    select,
+    true,
+    update,
+)
 
 from flex.model.domain import Run, Stage
 from flex.store import bulk, refusals, schema
@@ -141,7 +150,13 @@ def _runs(
     )
     rows = connection.execute(wanted).mappings().all()
     found = _stages(connection, [row["id"] for row in rows])
-    return tuple(Run(**row, stages=tuple(found.get(row["id"], ()))) for row in rows)
+    return tuple(_run_of(row, found.get(row["id"], ())) for row in rows)
+
+
+def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> Run:
+    """What a plan is called in the table is older than its name here."""
+    values = {name: value for name, value in row.items() if name != "cycle"}
+    return Run(**values, plan=row["cycle"], stages=tuple(its_stages))
 
 
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
