@@ -30,7 +30,8 @@ from bench.figures import Figures
 from bench.ingest import real, synthetic
 from flex import engine
 from flex.errors import FlexError
-from flex.model.domain import Forecast, Node
+from flex.model.forecast import Forecast
+from flex.model.nodes import Node
 from flex.placing.problem import Floats, Ints
 from flex.prediction.predict import forecast
 from flex.prediction.replay import Sample, reference_replay

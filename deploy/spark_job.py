@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flex.errors import FlexError
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import merge_expression
 from flex_logs_ingest.files.sources import Source

@@ -11,24 +11,19 @@ import pandas as pd
 
 from flex.model.access import Token
 from flex.model.audit import Author, Entry, Head
-from flex.model.domain import (
-    Node,
-    Period,
-    Pin,
-    Plan,
-    PlanState,
-    Run,
-    Segment,
-    Stage,
-    Stream,
-    Verdict,
-    ZonePlan,
-)
 from flex.model.jobs import Job, Once
 from flex.model.journal import Journal
+from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import Run, Stage
+from flex.model.nodes import Node
 from flex.model.orders import Freeze, NodeOrder
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
 from flex.model.retries import Attempts
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
 from flex.zones.last_look import Check
 from flex.zones.records import ZoneState

@@ -14,8 +14,10 @@ from typing import NamedTuple, cast
 
 from flex.model.access import Token, digest_of
 from flex.model.audit import BEGIN, Entry, as_text, plain
-from flex.model.domain import Node, Pin, Plan
+from flex.model.nodes import Node
 from flex.model.orders import Freeze, NodeOrder
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex.model.plan_summary import Headline, headline
 
 # The parts of a thing, as JSON has them.

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadTable
-from flex.model.domain import Forecast, Node, NodeForecast, NodeState
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.nodes import Node, NodeState
 from flex.prediction.predict import (
     PAPER,
     busiest_utilisation,

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.loop import remarks
-from flex.model.domain import Forecast, Node
+from flex.model.forecast import Forecast
+from flex.model.nodes import Node
 from flex.prediction.predict import forecast, round_robin
 from flex.prediction.replay import Sample
 from flex.prediction.scaling import Flags

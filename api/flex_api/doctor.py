@@ -15,7 +15,7 @@ from pathlib import Path
 from flex import engine
 from flex.errors import BadSetting, FlexError
 from flex.loop import remarks
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import migrate, open_store
 from flex.zones import records
 from flex_api import hosted, wiring

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pandas as pd
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.wishes.pins import unknown_site
 from flex_api.known import present
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow

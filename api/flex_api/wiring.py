@@ -12,7 +12,9 @@ from flex.errors import BadSetting
 from flex.loop.facts import Rules
 from flex.machine import machine
 from flex.model.audit import Author
-from flex.model.domain import Node, Period, Pin
+from flex.model.nodes import Node
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.placing.problem import Budget
 from flex.ports import DnsTarget, Solver, Store
 from flex.store import SqlStore, open_store

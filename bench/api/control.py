@@ -18,7 +18,7 @@ from time import perf_counter, process_time
 from typing import TypeVar
 
 from bench.api import given
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.tables import SPREADS
 from flex.zones import records, zone_changes
 from flex_api import wiring

@@ -18,20 +18,12 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, insert, text
 
+from flex.model.balance import Balance, NodeLoad
 from flex.model.consent import Stop
-from flex.model.domain import (
-    Balance,
-    Change,
-    Move,
-    NodeLoad,
-    Period,
-    Plan,
-    Proven,
-    Rrset,
-    Run,
-    Stage,
-    ZonePlan,
-)
+from flex.model.nightly_run import Run, Stage
+from flex.model.period import Period
+from flex.model.plan import Move, Plan, Proven
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import SqlStore, migrate, open_store, schema
 from flex.store.database import Database
 from flex.store.plans import row_of

@@ -23,7 +23,8 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 
 from bench.dns.rig import OWNER, ZONE, Rig, plan, rig
-from flex.model.domain import Period, ZonePlan
+from flex.model.period import Period
+from flex.model.zone_plan import ZonePlan
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text

@@ -19,7 +19,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from flex.model.domain import Balance, Change, Period, Plan, Proven, Rrset, ZonePlan
+from flex.model.balance import Balance
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
 from flex.store.journals import SqlJournal
 from flex.tables import PLACEMENT, RECORDS

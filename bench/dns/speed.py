@@ -24,7 +24,7 @@ import dns.message
 from bench.dns.failover import failover_figures
 from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_api.cli import COLLECTED_AFTER
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD

@@ -40,7 +40,7 @@ from rich.table import Table
 from bench.ingest.rounds import ROOT
 from flex import engine
 from flex.errors import FlexError, NoData
-from flex.model.domain import LAST_DAY, Period
+from flex.model.period import LAST_DAY, Period
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
 from flex_logs_ingest import cluster

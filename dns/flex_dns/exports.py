@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines

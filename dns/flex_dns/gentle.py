@@ -25,8 +25,9 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
-from flex.model.domain import Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow, RowState
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones import waves, zone_changes

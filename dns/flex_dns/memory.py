@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from flex.model.domain import Verdict, ZonePlan
 from flex.model.journal import Journal
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.zones.records import Answer, ZoneState, zone_of
 from flex_dns.checks.verify import Wanted, differences
 from flex_dns.wire.contents import Asked, Contents, Question, at_or_below, canonical

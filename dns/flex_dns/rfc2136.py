@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.errors import Refused
-from flex.model.domain import Change, Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.checks import nameservers, settling
 from flex_dns.preflight import key_rights

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import DnsError, PartlyApplied
-from flex.model.domain import Verdict, ZonePlan
 from flex.model.journal import Journal, JournalRow, RowState
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update.outcome import kind

@@ -17,7 +17,7 @@ import numpy as np
 
 from flex.loop.last_resort import solve_with_wishes_that_give_way
 from flex.model.consent import Limits
-from flex.model.domain import Proven
+from flex.model.plan import Proven
 from flex.placing import score, tonight
 from flex.placing.problem import Budget, Ints, Lately, Problem, Solution
 from flex.ports import Solver

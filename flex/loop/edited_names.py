@@ -19,7 +19,7 @@ from flex.loop import movable, remarks
 from flex.loop.facts import Facts, Rules
 from flex.loop.movable import Reach
 from flex.model.dns_edits import REASON, Edit, Said
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.tables import PLACEMENT, RECORDS
 from flex.zones import records, zone_changes
 from flex.zones.records import ZoneState, by_name

@@ -17,7 +17,9 @@ from flex.loop.decide import Guard, Reins
 from flex.loop.movable import Reach
 from flex.model.consent import Limits
 from flex.model.dns_edits import Said
-from flex.model.domain import Node, Period, Pin
+from flex.model.nodes import Node
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.placing.problem import Budget, Terms
 from flex.ports import DnsTarget
 from flex.prediction.replay import Sample

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flex.model.domain import Segment
+from flex.model.log_reading import Segment
 from flex.ports import Segments
 from flex.traffic.quality import Hole
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.ports import DnsTarget
 from flex.tables import PLACEMENT
 from flex.zones import other_names, records, zone_changes

@@ -28,7 +28,7 @@ from flex.loop.decide import (
     urgent_sites,
 )
 from flex.model.consent import Stop
-from flex.model.domain import Move
+from flex.model.plan import Move
 from flex.placing import score
 from flex.placing import tonight as waves
 from flex.placing.problem import Budget, Ints, Problem, Solution

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.prediction.replay import Ints, Sample
 from flex.prediction.target_kinds import Kinds
 from flex.tables import PLACEMENT, PROFILES, SPREADS

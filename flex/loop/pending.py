@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from flex.errors import Ended, Outdated
-from flex.model.domain import Plan, PlanState
+from flex.model.plan import Plan, PlanState
 from flex.ports import Plans, Store
 
 # The states of a plan of which nothing has become yet.

@@ -25,7 +25,12 @@ from flex.loop.edited_names import Apart
 from flex.loop.facts import Facts, Rules, look_at_zones, start_from_dns, within
 from flex.loop.movable import Reach, leading_to
 from flex.loop.obstacles import decided, put_off
-from flex.model.domain import Forecast, Move, Node, Pin, Plan, Proven, Verdict, ZonePlan
+from flex.model.forecast import Forecast
+from flex.model.nodes import Node
+from flex.model.pin import Pin
+from flex.model.plan import Move, Plan, Proven
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem

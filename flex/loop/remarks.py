@@ -12,7 +12,7 @@ import pandas as pd
 
 from flex.loop.movable import Reach
 from flex.model.dns_edits import REASON, Edit
-from flex.model.domain import Forecast
+from flex.model.forecast import Forecast
 from flex.prediction.replay import Sample
 from flex.wishes.possible import ORDER
 from flex.zones import records

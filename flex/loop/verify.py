@@ -13,7 +13,10 @@ from typing import Protocol
 
 import pandas as pd
 
-from flex.model.domain import Node, Plan, Verdict, ZonePlan
+from flex.model.nodes import Node
+from flex.model.plan import Plan
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.ports import DnsTarget
 from flex.zones import records
 

@@ -19,7 +19,10 @@ from flex.loop import planning
 from flex.loop.decide import decide
 from flex.loop.facts import Facts, Rules
 from flex.loop.remarks import of_wishes
-from flex.model.domain import Balance, Forecast, Move, Node, Proven
+from flex.model.balance import Balance
+from flex.model.forecast import Forecast
+from flex.model.nodes import Node
+from flex.model.plan import Move, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.ports import Solver

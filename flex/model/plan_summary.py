@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex.model.domain import Plan, PlanState
+from flex.model.plan import Plan, PlanState
 
 
 @dataclass(frozen=True, slots=True)

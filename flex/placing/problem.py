@@ -19,7 +19,8 @@ import pandas as pd
 
 from flex.errors import BadInput, Infeasible
 from flex.model.best_effort import Shortfall
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.tables import PLACEMENT, PROFILES, SPREADS, texts
 from flex.traffic.demand import Counts, Demand, Marks
 from flex.wishes.pins import Wished, fit_replicas, read_wishes

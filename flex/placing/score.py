@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flex.model.domain import Balance, NodeLoad
+from flex.model.balance import Balance, NodeLoad
 from flex.placing.problem import Bools, Floats, Ints, Problem
 
 # Loads are sums of floats: a node exactly on the edge of the band is inside it.

@@ -14,7 +14,10 @@ import numpy as np
 import pandas as pd
 
 from flex.model.accuracy import Measured, NodeOff, SiteOff
-from flex.model.domain import Balance, Forecast, Plan, Segment
+from flex.model.balance import Balance
+from flex.model.forecast import Forecast
+from flex.model.log_reading import Segment
+from flex.model.plan import Plan
 
 AFTER = "after"
 # So many sites are kept of a night, those whose bytes were farthest off.

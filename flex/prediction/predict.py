@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from flex.errors import BadInput
-from flex.model.domain import Forecast, Node, NodeForecast
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.nodes import Node
 from flex.prediction.replay import Ints, Sample, replay
 from flex.prediction.scaling import Spread, scale_of, scale_up
 from flex.tables import PLACEMENT

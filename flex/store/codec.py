@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from flex.errors import StoreError
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.zones.last_look import Check
 
 Value = TypeVar("Value")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flex.model.domain import Run
+from flex.model.nightly_run import Run
 from flex.store.holders import has_ended
 
 # As a shell reports a process that was killed: one that is told to end says so itself.

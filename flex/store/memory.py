@@ -15,18 +15,13 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
-from flex.model.domain import (
-    Node,
-    Period,
-    Pin,
-    Plan,
-    PlanState,
-    Run,
-    Segment,
-    Stage,
-    Stream,
-)
+from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import Run, Stage
+from flex.model.nodes import Node
 from flex.model.orders import Freeze, NodeOrder
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
 from flex.store import refusals

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from flex import recorded
 from flex.model.audit import plain
-from flex.model.domain import Run
+from flex.model.nightly_run import Run
 from flex.ports import Store
 
 # Any, below: what a noted method of a store is given, which is another thing for each of them.

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from sqlalchemy import delete, insert, select
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.model.orders import Freeze, NodeOrder
 from flex.store import schema
 from flex.store.codec import check_from_text, check_to_text

@@ -8,7 +8,7 @@ import pandas as pd
 from sqlalchemy import Connection, func, insert, select, true, update
 
 from flex.errors import FlexError
-from flex.model.domain import Plan, PlanState
+from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.store import bulk, refusals
 from flex.store.codec import plan_from_text, plan_to_text

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, true
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import bulk, schema
 from flex.store.database import Part
 from flex.store.schema import periods

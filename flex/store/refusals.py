@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
-from flex.model.domain import Plan, Run, Segment
+from flex.model.log_reading import Segment
+from flex.model.nightly_run import Run
+from flex.model.plan import Plan
 from flex.store.holders import name_for_people
 from flex.store.lease import Lease
 

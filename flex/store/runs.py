@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from flex.model.domain import Run, Stage
+from flex.model.nightly_run import Run, Stage
 from flex.store import bulk, refusals, schema
 from flex.store.database import Part
 from flex.store.lease import Lease, interrupted_run

@@ -20,7 +20,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from flex.model.domain import BadLine, Segment, Stream
+from flex.model.log_reading import BadLine, Segment, Stream
 from flex.store import bulk, refusals
 from flex.store.database import Part
 from flex.store.schema import moved_counts, segments, streams

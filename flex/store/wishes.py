@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.store.database import Part
 from flex.store.schema import pins
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from flex.model.domain import Segment
+from flex.model.log_reading import Segment
 
 
 def opened(

@@ -13,7 +13,7 @@ from datetime import timedelta
 import numpy as np
 import pandas as pd
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.tables import FILES, HOURS, PROFILES, SPREADS
 
 

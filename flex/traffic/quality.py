@@ -15,7 +15,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, groupby
 from typing import Literal
 
-from flex.model.domain import LAST_DAY, BadLine, Period, Segment
+from flex.model.log_reading import BadLine, Segment
+from flex.model.period import LAST_DAY, Period
 from flex.traffic.clock_shift import hours_shifted
 
 State = Literal["ok", "warn", "bad"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 
 EVER = datetime.min.replace(tzinfo=UTC)
 

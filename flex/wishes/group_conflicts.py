@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.wishes import separation
 from flex.wishes.separation import Guest
 

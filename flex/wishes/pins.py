@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flex.errors import Infeasible, Unknown
-from flex.model.domain import NodeState, Pin
+from flex.model.nodes import NodeState
+from flex.model.pin import Pin
 from flex.wishes import separation
 
 Ints = npt.NDArray[np.int64]

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.wishes import group_conflicts
 
 # What gives way first to last, as people call it.

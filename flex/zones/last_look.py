@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex.model.domain import Verdict
+from flex.model.verdict import Verdict
 from flex.zones import zone_changes
 
 LINES = 30

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.zones import records
 from flex.zones.records import Answer, ZoneState
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.tables import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.marker import marker_name, marker_text
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from flex.model.domain import Change, ZonePlan
+from flex.model.zone_plan import Change, ZonePlan
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from flex.errors import NoData
-from flex.model.domain import Segment, Stream
+from flex.model.log_reading import Segment, Stream
 from flex.traffic import continued_logs
 from flex_logs_ingest.counts import other_names, partials, unknown_hosts
 from flex_logs_ingest.files import remote_files

@@ -115,7 +115,7 @@ impl<'py> Parts<'py> {
     }
 }
 
-/// `Rrset` of flex/model/domain.py; a TTL that does not fit is left to the reference.
+/// `Rrset` of flex/model/zone_plan.py; a TTL that does not fit is left to the reference.
 struct Set<'py> {
     name: Bound<'py, PyString>,
     kind: Bound<'py, PyString>,

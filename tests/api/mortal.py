@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flex.model.domain import Stage
+from flex.model.nightly_run import Stage
 from flex_api import wiring
 from flex_api.night import nightly
 from flex_api.settings import file as config

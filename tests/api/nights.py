@@ -14,7 +14,8 @@ import pytest
 
 from flex.errors import NoData
 from flex.model.audit import fault_of_chain
-from flex.model.domain import Period, Plan
+from flex.model.period import Period
+from flex.model.plan import Plan
 from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from flex.errors import FlexError
-from flex.model.domain import Run
 from flex.model.journal import RowState
+from flex.model.nightly_run import Run
 from flex.model.orders import NodeOrder
 from flex.ports import DnsTarget
 from flex_api import wiring

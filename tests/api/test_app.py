@@ -12,28 +12,17 @@ import pytest
 from starlette.testclient import TestClient
 
 from flex.errors import FlexError, StoreError
-from flex.model.domain import (
-    Balance,
-    Change,
-    Forecast,
-    Move,
-    NodeForecast,
-    NodeLoad,
-    Period,
-    Pin,
-    Plan,
-    PlanState,
-    Proven,
-    Rrset,
-    Run,
-    Segment,
-    Stage,
-    Stream,
-    Verdict,
-    ZonePlan,
-)
+from flex.model.balance import Balance, NodeLoad
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import Run, Stage
 from flex.model.orders import NodeOrder
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Move, Plan, PlanState, Proven
 from flex.model.plan_summary import Headline
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.store.memory import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS

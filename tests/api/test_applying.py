@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import dns.rcode
 import pytest
 
-from flex.model.domain import Plan
 from flex.model.journal import JournalRow
+from flex.model.plan import Plan
 from flex.store import SqlStore, open_store
 from flex_api import wiring
 from flex_api.settings.file import load

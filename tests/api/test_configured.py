@@ -17,7 +17,7 @@ import dns.update
 import pytest
 
 from flex.errors import Refused
-from flex.model.domain import ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex.store import migrate
 from flex_api import cli, first_files
 from flex_dns.bind import PRIMARY_OPTIONS

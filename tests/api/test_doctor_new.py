@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flex.model.domain import Segment, Stream
+from flex.model.log_reading import Segment, Stream
 from flex.store import migrate, open_store
 from flex_api import doctor
 from flex_api.settings import file as config

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex_api import wiring

@@ -16,8 +16,9 @@ import pytest
 from flex.errors import Held
 from flex.model.audit import Author
 from flex.model.consent import Approval
-from flex.model.domain import Pin, Plan
 from flex.model.orders import NodeOrder
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex_api import wiring
 from flex_api.cli.common import author
 from flex_api.night import applying, approving, nightly

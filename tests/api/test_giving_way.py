@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from flex.errors import Busy, Unwell
-from flex.model.domain import Node, Run
+from flex.model.nightly_run import Run
+from flex.model.nodes import Node
 from flex.store import MemoryStore, holder
 from flex.store.holders import PATIENCE
 from flex_api import wiring

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from flex.errors import Busy, FlexError, LostLease, StoreError
-from flex.model.domain import Run
+from flex.model.nightly_run import Run
 from flex.store import MemoryStore
 from flex.store.holders import PATIENCE
 from flex_api import wiring

@@ -21,7 +21,10 @@ import dns.rcode
 import pandas as pd
 import pytest
 
-from flex.model.domain import Balance, Change, Period, Plan, Proven, Rrset, ZonePlan
+from flex.model.balance import Balance
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
 from flex.tables import PLACEMENT
 from flex_api import cli

@@ -15,8 +15,9 @@ from rich.console import Console
 from flex.errors import Held
 from flex.loop import decide
 from flex.loop.decide import COOLDOWN
-from flex.model.domain import Forecast, NodeForecast, Pin
+from flex.model.forecast import Forecast, NodeForecast
 from flex.model.orders import NodeOrder
+from flex.model.pin import Pin
 from flex_api.known import present
 from flex_api.night import applying, bulletin, nightly
 from flex_api.report.content import ReportData

@@ -12,19 +12,14 @@ import pandas as pd
 import pytest
 
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
-from flex.model.domain import (
-    Balance,
-    Change,
-    Period,
-    Plan,
-    Proven,
-    Rrset,
-    Run,
-    Verdict,
-    ZonePlan,
-)
+from flex.model.balance import Balance
 from flex.model.journal import Journal, JournalRow
+from flex.model.nightly_run import Run
 from flex.model.orders import Freeze
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
 from flex.store.holders import PATIENCE
 from flex.tables import PLACEMENT

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
 from flex_api.night.misnamed import misnamed_sites

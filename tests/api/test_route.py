@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import BadSetting
-from flex.model.domain import Run
+from flex.model.nightly_run import Run
 from flex.routing.program import program, refusal
 from flex.store import holder, open_store
 from flex_api import cli

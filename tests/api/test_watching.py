@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex_api import wiring
 from flex_api.night import probing
 from flex_api.night.watching import Watch, watching

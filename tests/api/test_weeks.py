@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flex.loop.decide import COOLDOWN
-from flex.model.domain import Pin
 from flex.model.orders import NodeOrder
+from flex.model.pin import Pin
 from flex_api.night import failover, nightly
 from flex_api.wishes import explaining, pinning
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting

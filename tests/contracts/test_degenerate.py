@@ -13,7 +13,8 @@ import pytest
 
 from flex import engine
 from flex.errors import FlexError
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Problem, Solution

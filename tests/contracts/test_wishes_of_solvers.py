@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order

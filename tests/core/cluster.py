@@ -12,7 +12,7 @@ from flex.loop.facts import Facts, Rules
 from flex.loop.planning import Proposal
 from flex.model.consent import Limits
 from flex.model.dns_edits import Said
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.placing.problem import Budget, Problem, Solution, in_order
 from flex.ports import DnsTarget, Solver
 from flex.store import MemoryStore

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from flex.loop.facts import Facts
-from flex.model.domain import Node, Period, Pin
+from flex.model.nodes import Node
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.placing.problem import Problem, build
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore

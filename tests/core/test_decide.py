@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from flex.loop import obstacles
 from flex.loop.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
 from flex.model.consent import Limits, Stop
-from flex.model.domain import Pin, Proven
+from flex.model.pin import Pin
+from flex.model.plan import Proven
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Infeasible
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing.problem import Lately, MoveLimits, Problem, Terms, build
 from flex.tables import SPREADS
 from flex.traffic.demand import RESOURCES

@@ -13,7 +13,7 @@ from flex.errors import BadInput
 from flex.loop import planning
 from flex.loop.planning import Proposal
 from flex.model.consent import Limits
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.zones.records import name_of
 from flex_dns.memory import MemoryTarget
 from flex_solver import SOLVERS

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flex.loop import planning
-from flex.model.domain import Node, Rrset, ZonePlan
+from flex.model.nodes import Node
+from flex.model.zone_plan import Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem
 from flex_dns.memory import MemoryTarget

@@ -8,15 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 
-from flex.model.domain import (
-    Balance,
-    Forecast,
-    NodeForecast,
-    Period,
-    Plan,
-    Proven,
-    Segment,
-)
+from flex.model.balance import Balance
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.log_reading import Segment
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
 from flex.prediction import compare_with_measured
 from flex.prediction.compare_with_measured import FARTHEST
 

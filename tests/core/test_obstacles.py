@@ -24,7 +24,8 @@ from flex.loop.decide import (
     decide,
 )
 from flex.model.consent import Limits, Stop
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Lately, Problem, build
 from flex.tables import PLACEMENT, PROFILES, SPREADS

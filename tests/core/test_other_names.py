@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from flex.loop import other_traffic, planning
 from flex.loop.facts import Facts
-from flex.model.domain import Node, Period, Pin, Plan
+from flex.model.nodes import Node
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex.placing.problem import Budget
 from flex.prediction.replay import Sample
 from flex.prediction.target_kinds import each

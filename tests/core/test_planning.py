@@ -21,8 +21,12 @@ from flex.errors import (
 from flex.loop import planning
 from flex.model.consent import Limits
 from flex.model.dns_edits import Said
-from flex.model.domain import Node, Pin, Plan, Verdict, ZonePlan
 from flex.model.journal import Journal
+from flex.model.nodes import Node
+from flex.model.pin import Pin
+from flex.model.plan import Plan
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.ports import DnsTarget
 from flex.store import MemoryStore
 from flex.zones.records import ZoneState

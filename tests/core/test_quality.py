@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.domain import BadLine, Period, Segment
+from flex.model.log_reading import BadLine, Segment
+from flex.model.period import Period
 from flex.traffic.clock_shift import hours_shifted
 from flex.traffic.quality import (
     MAX_AGE,

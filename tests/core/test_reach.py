@@ -13,7 +13,10 @@ from flex.errors import BadInput, Infeasible
 from flex.loop import planning, verify
 from flex.loop.facts import Facts
 from flex.model.consent import Limits
-from flex.model.domain import Node, Period, Pin, Plan
+from flex.model.nodes import Node
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex.placing.problem import Budget
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore

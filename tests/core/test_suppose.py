@@ -13,7 +13,8 @@ from flex.errors import BadInput, Unknown
 from flex.loop.facts import Facts, Rules
 from flex.loop.what_if import Supposed, Supposition, suppose
 from flex.model.consent import Limits
-from flex.model.domain import Node, Period
+from flex.model.nodes import Node
+from flex.model.period import Period
 from flex.placing.problem import Budget
 from flex.prediction.replay import Sample
 from flex.tables import SPREADS

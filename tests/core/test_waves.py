@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flex.model.consent import Limits
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing import score
 from flex.placing import tonight as waves
 from flex.placing.problem import Ints, Problem, build, in_order

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.model.domain import Node, NodeState, Pin
+from flex.model.nodes import Node, NodeState
+from flex.model.pin import Pin
 from flex.placing import bundles
 from flex.placing import problem as problems
 from flex.tables import PLACEMENT, PROFILES, SPREADS

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.model.consent import Limits
-from flex.model.domain import Move, ZonePlan
+from flex.model.plan import Move
+from flex.model.zone_plan import ZonePlan
 from flex.tables import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.records import ZoneState, by_name, split

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.rfc2136 import Rfc2136Target
 

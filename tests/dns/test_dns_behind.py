@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from flex.loop import verify
-from flex.model.domain import Change, Rrset, Verdict
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, Rrset
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.tables import RECORDS
 from flex.zones import zone_changes
 from flex_dns.private.private_named import PrivateNamed

@@ -16,7 +16,7 @@ import dns.update
 import pytest
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target

@@ -10,7 +10,7 @@ import dns.zone
 import pandas as pd
 import pytest
 
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, Wanted, wanted_zone

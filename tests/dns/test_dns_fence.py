@@ -12,8 +12,8 @@ import dns.rcode
 import pytest
 
 from flex.errors import Refused
-from flex.model.domain import ZonePlan
 from flex.model.journal import JournalRow
+from flex.model.zone_plan import ZonePlan
 from flex_dns.checks.finding import Check
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.private.private_named import PrivateNamed

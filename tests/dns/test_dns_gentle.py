@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from flex.errors import PartlyApplied, Stale, Unwell
-from flex.model.domain import Change, Rrset, ZonePlan
 from flex.model.journal import JournalRow
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import DnsTarget
 from flex.store.journals import MemoryJournal
 from flex.zones import waves as rollout

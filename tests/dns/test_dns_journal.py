@@ -12,8 +12,8 @@ from itertools import islice
 import pytest
 
 from flex.errors import PartlyApplied, Refused, Stale
-from flex.model.domain import Change, ZonePlan
 from flex.model.journal import JournalRow, RowState
+from flex.model.zone_plan import Change, ZonePlan
 from flex.store.journals import MemoryJournal
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.wire.key import Key

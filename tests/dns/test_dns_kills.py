@@ -27,7 +27,10 @@ import pandas as pd
 import pytest
 
 from flex.errors import DnsError, PartlyApplied
-from flex.model.domain import Balance, NodeLoad, Period, Plan, Proven, ZonePlan
+from flex.model.balance import Balance, NodeLoad
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
+from flex.model.zone_plan import ZonePlan
 from flex.store import SqlStore, migrate, open_store
 from flex.tables import PLACEMENT, RECORDS
 from flex.zones import zone_changes

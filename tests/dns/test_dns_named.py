@@ -18,7 +18,7 @@ from textwrap import indent
 import pytest
 
 from flex.errors import BadSetting, FlexError
-from flex.model.domain import ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex_dns.bind import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,

@@ -18,7 +18,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update import pipeline

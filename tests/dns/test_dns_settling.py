@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from flex.loop.verify import is_since
-from flex.model.domain import ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex.tables import RECORDS
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD

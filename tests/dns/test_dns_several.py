@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.model.domain import ZonePlan
 from flex.model.journal import RowState
+from flex.model.zone_plan import ZonePlan
 from flex.store.journals import MemoryJournal
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target

@@ -15,7 +15,7 @@ import dns.rdatatype
 import pandas as pd
 import pytest
 
-from flex.model.domain import ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex.tables import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.bind import update_policy

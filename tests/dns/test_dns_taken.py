@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones import zone_changes

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.model.domain import Change, RecordType, Rrset, ZonePlan
+from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
 from flex.ports import DnsTarget
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text

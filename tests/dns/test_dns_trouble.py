@@ -25,7 +25,7 @@ import dns.xfr
 import pytest
 
 from flex.errors import DnsError, Refused, Unreachable
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.bind import update_policy
 from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed

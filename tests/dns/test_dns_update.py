@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.model.domain import Change, RecordType, Rrset
+from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex_dns.update import update
 from flex_dns.update.update import Message

@@ -18,7 +18,8 @@ import dns.rrset
 import pandas as pd
 import pytest
 
-from flex.model.domain import Change, Rrset, Verdict
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, Rrset
 from flex.tables import RECORDS
 from flex_dns.checks.verify import Wanted, verdict
 from flex_dns.private.private_named import PrivateNamed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.model.domain import Segment, Stream
+from flex.model.log_reading import Segment, Stream
 from flex.store import MemoryStore
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Busy, NotWritten
-from flex.model.domain import Period, Segment, Stream
+from flex.model.log_reading import Segment, Stream
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.sources import Source

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, NoData, NotWritten
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.tables import FILES, HOURS
 from flex_logs_ingest import cluster

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.ingest import synthetic
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.tables import FILES
 from flex_logs_ingest import cluster

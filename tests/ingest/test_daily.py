@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import daily_sums, hours_and_sample
 from flex_logs_ingest.counts.retention import tidy

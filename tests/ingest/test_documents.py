@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.tables import HOURS, PARTIAL, Schema
 from flex_logs_ingest.counts.file_table import file_table

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.sources import Source

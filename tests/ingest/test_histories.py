@@ -25,7 +25,7 @@ from typing import Protocol
 import pytest
 import zstandard
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.ports import Segments
 from flex.store import open_store
 from flex_logs_ingest.counts.file_table import file_table

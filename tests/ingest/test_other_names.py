@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import engine
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import names_visited, other_names
 from flex_logs_ingest.files.sources import Source

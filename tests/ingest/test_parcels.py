@@ -16,7 +16,7 @@ import pytest
 
 from flex.errors import BadInput
 from flex.loop.missing_readings import holes
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table

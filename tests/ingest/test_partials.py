@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import Busy, NoData, NotWritten
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.prediction.target_kinds import Kinds, kinds
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import hours_and_sample, partials

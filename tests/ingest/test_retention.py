@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest.counts import hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table

@@ -16,7 +16,8 @@ from threading import Thread
 
 import pytest
 
-from flex.model.domain import Period, Segment
+from flex.model.log_reading import Segment
+from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.signature import added, signature

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from flex import engine
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.tables import FILES
 from flex_logs_ingest.counts import sorted_runs
 from flex_logs_ingest.counts.file_table import FileTable

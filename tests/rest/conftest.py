@@ -17,22 +17,15 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from flex.model.access import ROLES, Role
+from flex.model.balance import Balance, NodeLoad
 from flex.model.consent import Breach
-from flex.model.domain import (
-    Balance,
-    Move,
-    NodeLoad,
-    Period,
-    Pin,
-    Plan,
-    Proven,
-    Run,
-    Segment,
-    Stage,
-    Stream,
-    ZonePlan,
-)
 from flex.model.jobs import Job
+from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import Run, Stage
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Move, Plan, Proven
+from flex.model.zone_plan import ZonePlan
 from flex.ports import DnsTarget, Store
 from flex.store import MemoryStore, holder, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.model.domain import Change, Rrset, Verdict, ZonePlan
 from flex.model.journal import Journal
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import DnsTarget
 from flex.zones.records import ZoneState
 from flex_api.web.limits import too_many

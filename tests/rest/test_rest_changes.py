@@ -17,8 +17,8 @@ import pytest
 
 from flex.model.access import digest_of
 from flex.model.audit import fault_of_chain
-from flex.model.domain import Pin
 from flex.model.jobs import Once
+from flex.model.pin import Pin
 from flex.store import holder, migrate, open_store
 from flex_api.night import applying, nightly
 from flex_api.night.leases import lease

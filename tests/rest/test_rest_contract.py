@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from flex.model.access import ROLES, Role
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore
 from flex_api.app import ROUTES
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from flex.model.access import Role
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.store import SqlStore, migrate, open_store
 from flex_api.access import Caller
 from flex_api.web.answers import text_response

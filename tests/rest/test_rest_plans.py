@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.model.domain import Plan, PlanState, Verdict, ZonePlan
 from flex.model.journal import Journal
+from flex.model.plan import Plan, PlanState
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.ports import DnsTarget, Store
 from flex.zones.records import ZoneState
 from flex_api.night import nightly

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.loop.remarks import OF_OTHER_NAMES
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.store import MemoryStore
 from flex_api import access
 from tests.rest.conftest import NOW, ROOT, Door, fill

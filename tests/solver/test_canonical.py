@@ -16,7 +16,8 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order

@@ -11,7 +11,8 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 from flex.errors import Busy
-from flex.model.domain import Run, Segment, Stream
+from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import Run
 from flex.store import SqlStore, holder, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -16,9 +16,13 @@ from sqlalchemy import Delete, Insert, Update, delete, insert, update
 from flex.errors import StoreError
 from flex.model.access import Token, digest_of
 from flex.model.audit import NOTHING, Entry, Head, as_text
+from flex.model.balance import Balance
 from flex.model.consent import Approval
-from flex.model.domain import Balance, Node, Period, Pin, Plan, PlanState, Proven
+from flex.model.nodes import Node
 from flex.model.orders import Freeze, NodeOrder, OrderState
+from flex.model.period import Period
+from flex.model.pin import Pin
+from flex.model.plan import Plan, PlanState, Proven
 from flex.ports import Store
 from flex.recorded import Record
 from flex.store import MemoryStore, open_store, schema

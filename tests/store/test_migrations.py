@@ -19,7 +19,8 @@ from sqlalchemy import Connection, create_engine, inspect, text
 
 from flex.errors import BadInput, FlexError, StoreError
 from flex.model.audit import BEGIN, Head
-from flex.model.domain import BadLine, Pin, Stream
+from flex.model.log_reading import BadLine, Stream
+from flex.model.pin import Pin
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
 from flex_api.auditing import verify_record

@@ -9,17 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import StoreError
+from flex.model.balance import Balance, NodeLoad
 from flex.model.best_effort import Relaxation, Shortfall
 from flex.model.consent import Breach
-from flex.model.domain import (
-    Balance,
-    Forecast,
-    NodeForecast,
-    NodeLoad,
-    Period,
-    Plan,
-    Proven,
-)
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
 from flex.store.codec import plan_from_text, plan_to_text
 
 NUMBERS = st.floats(allow_nan=False)

@@ -10,8 +10,11 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Busy
-from flex.model.domain import BadLine, Node, Period, Pin, Segment, Stream
+from flex.model.log_reading import BadLine, Segment, Stream
+from flex.model.nodes import Node
 from flex.model.orders import Freeze, NodeOrder
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.model.retries import Attempt
 from flex.ports import Store
 from flex.tables import PROFILES, SPREADS

@@ -17,8 +17,10 @@ from sqlalchemy.exc import IntegrityError
 from flex.errors import StoreError
 from flex.model.access import Token, digest_of
 from flex.model.audit import Author, Entry, Head, fault_of_chain
-from flex.model.domain import Period, Pin, Run
 from flex.model.jobs import Job, Once
+from flex.model.nightly_run import Run
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.ports import Store
 from flex.store import SqlStore, open_store, schema
 from flex.store.database import Database

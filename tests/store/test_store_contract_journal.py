@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from flex.model.domain import Balance, NodeLoad, Period, Plan, Proven
+from flex.model.balance import Balance, NodeLoad
 from flex.model.journal import JournalRow
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
 from flex.ports import Store
 from flex.store import open_store
 from flex.tables import PLACEMENT

@@ -12,26 +12,17 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
+from flex.model.balance import Balance, NodeLoad
 from flex.model.consent import Breach
-from flex.model.domain import (
-    Balance,
-    Change,
-    Forecast,
-    Move,
-    NodeForecast,
-    NodeLoad,
-    Period,
-    Plan,
-    Proven,
-    Rrset,
-    Run,
-    Stage,
-    Verdict,
-    ZonePlan,
-)
+from flex.model.forecast import Forecast, NodeForecast
 from flex.model.journal import JournalRow
+from flex.model.nightly_run import Run, Stage
 from flex.model.orders import NodeOrder
+from flex.model.period import Period
+from flex.model.plan import Move, Plan, Proven
 from flex.model.retries import Attempt
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 

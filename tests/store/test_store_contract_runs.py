@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from flex.errors import BadInput, Busy, Unknown
-from flex.model.domain import Run, Stage
+from flex.model.nightly_run import Run, Stage
 from flex.ports import Store
 from flex.store import holder
 from flex.store.holders import name_for_people

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.model.domain import Run
+from flex.model.nightly_run import Run
 from flex.store import holder, open_store
 
 RIVAL = Path(__file__).with_name("rival.py")

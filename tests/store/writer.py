@@ -22,7 +22,11 @@ from typing import NoReturn
 
 from sqlalchemy import Engine, event
 
-from flex.model.domain import Balance, Period, Plan, Proven, Run, Segment, Stream
+from flex.model.balance import Balance
+from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import Run
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
 from flex.store import SqlStore, holder
 from flex.store.database import Database
 from flex.tables import PLACEMENT

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.domain import Forecast, NodeForecast, Segment, Stream
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.log_reading import Segment, Stream
 from flex_api.pages.frame import PAGES
 from tests.rest.conftest import PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser

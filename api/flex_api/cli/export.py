@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput, NoData, NotWritten
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api.cli.common import context
 from flex_api.cli.opening import open_world
 from flex_api.wiring import World

@@ -11,7 +11,7 @@ import typer
 
 from flex.errors import BadInput
 from flex.loop.missing_readings import holes
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex_api import ingest_only
 from flex_api.cli.common import Context, context, now
 from flex_api.cli.following import following

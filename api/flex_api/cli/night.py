@@ -15,7 +15,8 @@ import typer
 
 from flex.errors import BadInput, NoData, Unreachable, Unverified
 from flex.loop.pending import WAITING
-from flex.model.domain import Plan, Run
+from flex.model.nightly_run import Run
+from flex.model.plan import Plan
 from flex_api.cli.common import (
     Context,
     DryRun,

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from flex.errors import BadInput
 from flex.loop import verify
-from flex.model.domain import Node, Plan
+from flex.model.nodes import Node
 from flex.model.orders import NodeOrder, OrderState
+from flex.model.plan import Plan
 from flex_api.cli.common import (
     Context,
     DryRun,

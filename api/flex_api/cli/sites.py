@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flex.model.domain import LAST_DAY, Period, Pin
+from flex.model.period import LAST_DAY, Period
+from flex.model.pin import Pin
 from flex.wishes.pins import unknown_site
 from flex_api import hosted
 from flex_api.cli.common import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.placing.problem import Ints
 from flex.tables import PROFILES
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.model.domain import Change, Plan
+from flex.model.plan import Plan
+from flex.model.zone_plan import Change
 from flex.zones.zone_changes import lines
 from flex_api.schemas.paged import DnsChangeRow
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.model.retries import Attempt
 from flex_api.schemas.night import DeadRow
 

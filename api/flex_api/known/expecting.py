@@ -18,7 +18,7 @@ import pandas as pd
 from flex.loop.facts import Facts
 from flex.loop.what_if import VISITS
 from flex.model.accuracy import Outlook
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.prediction import outlook
 from flex.tables import PROFILES, SPREADS
 from flex_api.known import nights

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from statistics import median
 
 from flex.model.accuracy import Measured, NodeOff
-from flex.model.domain import Forecast, NodeForecast, Period
+from flex.model.forecast import Forecast, NodeForecast
+from flex.model.period import Period
 from flex.prediction import predict
 from flex_api.schemas.plans import (
     ForecastNode,

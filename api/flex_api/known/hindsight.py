@@ -11,7 +11,7 @@ import pandas as pd
 from flex.loop import planning
 from flex.loop.facts import Facts
 from flex.model.accuracy import Measured
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.placing import score
 from flex.prediction import compare_with_measured, outlook, predict
 from flex_api.known import nights

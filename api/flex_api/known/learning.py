@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.traffic import profile
 from flex_api import hosted
 from flex_api.told import words

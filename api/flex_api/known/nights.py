@@ -14,7 +14,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import NoData
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.store.profiles import earlier
 from flex.traffic import profile
 from flex_api.known import learning

@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from flex.loop.remarks import OF_OTHER_NAMES
-from flex.model.domain import Period, Pin
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.zones import other_names, records
 from flex.zones.other_names import Followed, OtherName, Share
 from flex_api.settings.file import Settings

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from flex.loop.planning import ROLLBACK
 from flex.loop.remarks import some
 from flex.model.consent import Stop
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.wishes import possible
 from flex.zones.zone_changes import ADDRESSES
 from flex_api.wiring import World

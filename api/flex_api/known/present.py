@@ -14,23 +14,19 @@ from flex.loop import verify
 from flex.loop.pending import WAITING
 from flex.loop.verify import Behind
 from flex.model.accuracy import Outlook
+from flex.model.balance import Balance, NodeLoad
 from flex.model.consent import Breach, Stop
 from flex.model.dns_edits import Edit
-from flex.model.domain import (
-    BadLine,
-    Balance,
-    Move,
-    Node,
-    NodeLoad,
-    Pin,
-    Plan,
-    Run,
-    Verdict,
-    ZonePlan,
-)
+from flex.model.log_reading import BadLine
+from flex.model.nightly_run import Run
+from flex.model.nodes import Node
 from flex.model.orders import NodeOrder
+from flex.model.pin import Pin
+from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import ZonePlan
 from flex.placing import problem
 from flex.zones import zone_changes
 from flex.zones.other_names import Stray

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 from flex.loop.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
 from flex.loop.facts import Rules
-from flex.model.domain import Period, Plan
+from flex.model.period import Period
+from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.placing import failover
 from flex.zones.zone_changes import DRIFT

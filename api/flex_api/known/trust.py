@@ -15,7 +15,8 @@ from flex.errors import BadInput, NoData
 from flex.loop import decide
 from flex.loop.missing_readings import holes
 from flex.model.consent import Stop
-from flex.model.domain import LAST_DAY, Period, Segment
+from flex.model.log_reading import Segment
+from flex.model.period import LAST_DAY, Period
 from flex.ports import Store
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, Limits

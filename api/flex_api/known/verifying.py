@@ -15,7 +15,7 @@ import pandas as pd
 
 from flex.errors import DnsError, NoData
 from flex.loop import verify as checking
-from flex.model.domain import Verdict
+from flex.model.verdict import Verdict
 from flex.zones import last_look, records
 from flex.zones.other_names import Stray
 from flex_api.known import other_names

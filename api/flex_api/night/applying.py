@@ -22,7 +22,8 @@ from flex.errors import (
 )
 from flex.loop import pending, planning
 from flex.model.consent import Stop
-from flex.model.domain import Plan, ZonePlan
+from flex.model.plan import Plan
+from flex.model.zone_plan import ZonePlan
 from flex.placing import failover
 from flex.zones import zone_changes
 from flex.zones.marker import site_name

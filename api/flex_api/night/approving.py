@@ -13,7 +13,7 @@ from flex.errors import Ended, Expired, Held
 from flex.loop import pending as rules
 from flex.model.access import one_person
 from flex.model.consent import Approval, Stop
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api.known import outdated
 from flex_api.night import stopping
 from flex_api.told import words

@@ -11,7 +11,8 @@ from typing import Literal
 
 from flex.errors import FlexError
 from flex.loop import verify
-from flex.model.domain import Balance, Plan
+from flex.model.balance import Balance
+from flex.model.plan import Plan
 from flex.model.retries import Attempt
 from flex.zones.zone_changes import DRIFT
 from flex_api.schemas.output import SCHEMA_VERSION

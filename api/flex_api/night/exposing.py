@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from flex.model.domain import Period, Plan
+from flex.model.period import Period
+from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.known import dead, trust

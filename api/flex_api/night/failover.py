@@ -15,8 +15,8 @@ from flex.errors import DnsError, Held, NoData
 from flex.loop import pending, planning
 from flex.loop.facts import Facts
 from flex.loop.planning import Proposal
-from flex.model.domain import Plan
 from flex.model.orders import NodeOrder
+from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
 from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts

@@ -17,7 +17,8 @@ from functools import partial
 from flex import health
 from flex.errors import Unwell
 from flex.health import Pulse
-from flex.model.domain import Node, Plan
+from flex.model.nodes import Node
+from flex.model.plan import Plan
 from flex.placing import failover
 from flex.ports import DnsTarget
 from flex_api.night import freezing, probing, warm_command, warming

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from flex.errors import FlexError
-from flex.model.domain import Plan, Run
 from flex.model.journal import JournalRow, RowState
+from flex.model.nightly_run import Run
+from flex.model.plan import Plan
 from flex.store.holders import BEATS, PATIENCE, holder
 from flex_api import wiring
 from flex_api.beats import beating

@@ -12,8 +12,11 @@ from datetime import datetime, timedelta
 
 import flex
 from flex.loop import verify
-from flex.model.domain import Node, Pin, Plan, Run
 from flex.model.jobs import Job
+from flex.model.nightly_run import Run
+from flex.model.nodes import Node
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.store import migrate
 from flex.zones.zone_changes import DRIFT

@@ -20,7 +20,9 @@ from flex.loop.planning import Proposal
 from flex.loop.what_if import Supposition
 from flex.model import consent
 from flex.model.dns_edits import Said
-from flex.model.domain import Period, Plan, Run
+from flex.model.nightly_run import Run
+from flex.model.period import Period
+from flex.model.plan import Plan
 from flex.ports import Store
 from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts

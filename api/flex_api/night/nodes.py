@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.errors import BadInput, Held
-from flex.model.domain import Node, NodeState
+from flex.model.nodes import Node, NodeState
 from flex.model.orders import NodeOrder, OrderState
 from flex.wishes import possible
 from flex.wishes.pins import unknown_node

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.model.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import product
 
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex_api.settings.watch import PROBE
 
 # Probes on their way at a time.

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 
 from flex.errors import BadInput, FlexError, Unknown
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import haproxy

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from flex.errors import FlexError, LostLease
-from flex.model.domain import Run, Stage
+from flex.model.nightly_run import Run, Stage
 from flex_api.night.leases import beat
 from flex_api.wiring import World
 

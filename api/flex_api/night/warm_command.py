@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from flex.errors import Unwell
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex_api.night import commands
 from flex_api.wiring import World
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from flex.errors import FlexError
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.ports import Store
 from flex.routing.warming import Budget, Target, Warmed, hottest, warm
 from flex_api.night import steering

@@ -9,7 +9,7 @@ from datetime import datetime
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex.model.domain import BadLine
+from flex.model.log_reading import BadLine
 from flex_api.known import present, trust
 from flex_api.pages.forms import TheForm, from_form, from_query
 from flex_api.pages.frame import as_model, show

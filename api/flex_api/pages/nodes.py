@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.loop.what_if import Supposed
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api.known.catalogue import Catalogue, Wanted
 from flex_api.night import nodes as noding
 from flex_api.pages.forms import (

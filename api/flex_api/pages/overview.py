@@ -9,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex_api.known import present
 from flex_api.known.room import NONE, room

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api.web.session import Desk
 from flex_api.web.views import IN_FORCE
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from flex.model.consent import Stop
 from flex.model.dns_edits import REASON
-from flex.model.domain import Pin, Plan
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex.zones.records import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.loop.pending import WAITING
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api.known.outdated import BASE
 from flex_api.night import applying, approving
 from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after

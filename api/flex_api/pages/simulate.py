@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.sim.cluster import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result

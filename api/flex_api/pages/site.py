@@ -17,7 +17,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex_api import files, hosted
 from flex_api.pages.forms import (
     SEVERAL,

@@ -13,7 +13,7 @@ from datetime import datetime
 from heapq import nlargest
 
 from flex.loop import verify
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex_api.pictures import charts
 from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
 from flex_api.schemas.verbs import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex.ports import Store
 from flex.wishes import campaigns
 from flex_api.known import present, trust

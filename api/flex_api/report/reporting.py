@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flex.errors import NotWritten
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api.report import paper
 from flex_api.report.formats import FORMATS
 from flex_api.report.gather import gather

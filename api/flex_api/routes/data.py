@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.domain import Run, Segment
+from flex.model.log_reading import Segment
+from flex.model.nightly_run import Run
 from flex_api.jobs import Follow
 from flex_api.known import present
 from flex_api.night import nightly

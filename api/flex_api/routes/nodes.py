@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from flex.errors import BadInput, Unverified
 from flex.loop.remarks import some
-from flex.model.domain import Node
+from flex.model.nodes import Node
 from flex.model.orders import NodeOrder
 from flex_api.jobs import Follow
 from flex_api.known import dead, present

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 
 from flex.errors import Unknown
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex_api import hosted
 from flex_api.schemas.rest import (
     CLEAN,

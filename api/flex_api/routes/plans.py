@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.domain import Move, Plan
+from flex.model.plan import Move, Plan
 from flex_api.known import changes_by_name, present
 from flex_api.known.changes_by_name import Named
 from flex_api.night import applying, approving

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from flex.caches import CACHES
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.sim import traces
 from flex.sim.cluster import MODELS
 from flex.sim.policies import POLICIES

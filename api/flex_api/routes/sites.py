@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.wishes import campaigns
 from flex.wishes.pins import unknown_site
 from flex_api import hosted

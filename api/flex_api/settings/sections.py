@@ -18,7 +18,8 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 import flex_solver
 from flex.errors import BadInput
-from flex.model.domain import Node, Pin
+from flex.model.nodes import Node
+from flex.model.pin import Pin
 from flex.placing.problem import DIMENSIONS, MoveLimits, Terms
 from flex.traffic.demand import RESOURCES
 from flex_api.settings.api import Api, Auth

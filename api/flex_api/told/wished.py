@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.ports import Store
 from flex_api.told import words
 

@@ -14,7 +14,8 @@ import pandas as pd
 
 import flex_solver
 from flex.errors import BadInput, FlexError, NoData, Unknown
-from flex.model.domain import Node, Period
+from flex.model.nodes import Node
+from flex.model.period import Period
 from flex.placing.problem import Budget, build
 from flex.ports import Store
 from flex.sim.cluster import Cluster

@@ -18,7 +18,10 @@ from typing import TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from flex.model.domain import NodeLoad, Pin, Plan, Run
+from flex.model.balance import NodeLoad
+from flex.model.nightly_run import Run
+from flex.model.pin import Pin
+from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.wishes import campaigns

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from flex.errors import Infeasible
 from flex.loop import planning
 from flex.loop.facts import Facts
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.wishes import campaigns, possible
 from flex_api.told import wished
 from flex_api.wiring import World

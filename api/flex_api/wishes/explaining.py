@@ -13,7 +13,7 @@ from flex.loop import decide, planning
 from flex.loop.decide import LIFTED, Guard
 from flex.loop.remarks import of_edit
 from flex.model.consent import Stop
-from flex.model.domain import Move, Plan
+from flex.model.plan import Move, Plan
 from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from flex.errors import Unknown
 from flex.loop import verify
-from flex.model.domain import Plan
+from flex.model.plan import Plan
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.wiring import World

@@ -13,7 +13,7 @@ from datetime import datetime
 from flex.errors import BadInput
 from flex.loop.facts import Facts
 from flex.loop.remarks import some
-from flex.model.domain import Pin
+from flex.model.pin import Pin
 from flex.ports import Store
 from flex.wishes import possible
 from flex.wishes.pins import unknown_site

@@ -15,7 +15,10 @@ from flex.errors import Infeasible, NoData
 from flex.loop import planning, what_if
 from flex.loop.facts import Facts
 from flex.loop.what_if import Supposed
-from flex.model.domain import Balance, Move, Node, Pin
+from flex.model.balance import Balance
+from flex.model.nodes import Node
+from flex.model.pin import Pin
+from flex.model.plan import Move
 from flex.placing import failover, score
 from flex.wishes import campaigns, possible
 from flex_api import wiring

@@ -14,7 +14,8 @@ from flex.loop import decide, planning
 from flex.loop import what_if as suppose
 from flex.loop.facts import Facts
 from flex.loop.what_if import Supposed, Supposition
-from flex.model.domain import Period, Pin
+from flex.model.period import Period
+from flex.model.pin import Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
 from flex.wishes import possible

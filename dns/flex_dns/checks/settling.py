@@ -16,7 +16,7 @@ import pandas as pd
 
 from flex.errors import DnsError
 from flex.loop.verify import is_since
-from flex.model.domain import Verdict
+from flex.model.verdict import Verdict
 from flex_dns.checks import verify
 from flex_dns.checks.notify import nudged
 from flex_dns.wire.key import Key

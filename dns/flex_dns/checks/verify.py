@@ -25,7 +25,8 @@ import dns.rdatatype
 import pandas as pd
 
 from flex.errors import DnsError
-from flex.model.domain import Change, RecordType, Rrset, Verdict
+from flex.model.verdict import Verdict
+from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.records import Sets, by_name
 from flex_dns.wire.contents import Contents, Question, canonical
 from flex_dns.wire.key import Key

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from flex.errors import DnsError
-from flex.model.domain import Change
 from flex.model.journal import Journal, JournalRow
+from flex.model.zone_plan import Change
 from flex_dns.update.update import Message
 from flex_dns.zone.change_states import Conflict
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
-from flex.model.domain import ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex_dns.update.change_ledger import Tally
 from flex_dns.zone.change_states import overtaken
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import dns.exception
 import dns.message
 
-from flex.model.domain import Change
+from flex.model.zone_plan import Change
 from flex_dns.checks import verify
 from flex_dns.update.update import Message
 from flex_dns.wire.contents import canonical

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import dns.rcode
 
 from flex.errors import DnsError, Unreachable
-from flex.model.domain import Change
 from flex.model.journal import Journal, JournalRow
+from flex.model.zone_plan import Change
 from flex_dns.update import fence, permission, pipeline, update
 from flex_dns.update.change_ledger import Ledger, Tally
 from flex_dns.update.update import Message

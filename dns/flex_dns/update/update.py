@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from flex.model.domain import Change, RecordType
+from flex.model.zone_plan import Change, RecordType
 from flex.zones.marker import marker_text, site_name
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.update import fence

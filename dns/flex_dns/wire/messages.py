@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import dns.name
 
 from flex import engine
-from flex.model.domain import Change, RecordType, Rrset
+from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import LABEL, marker_name
 from flex_dns.wire.names import HEADER
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from flex.errors import PartlyApplied, Stale
-from flex.model.domain import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records import Sets, ZoneState, by_name
 from flex.zones.zone_changes import ADDRESSES

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.ports import Segments
 from flex.tables import FILES
 from flex_logs_ingest.counts import files_of_days, partials

@@ -7,7 +7,7 @@ In go the store's Segments and days, out come ids of files (partials.py). No fil
 from __future__ import annotations
 
 from flex.errors import NoData
-from flex.model.domain import Segment
+from flex.model.log_reading import Segment
 from flex.ports import Segments
 
 

@@ -17,7 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex.model.domain import Period, Segment
+from flex.model.log_reading import Segment
+from flex.model.period import Period
 from flex.ports import Segments
 from flex.prediction import target_kinds
 from flex.prediction.replay import Ints, Sample

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.tables import Schema
 from flex_logs_ingest.counts.lookback import SIZES_FROM
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex.model.domain import Period
+from flex.model.period import Period
 from flex.ports import Segments
 from flex_logs_ingest.counts import files_of_days, other_names, partials
 

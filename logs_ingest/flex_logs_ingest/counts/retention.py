@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex.model.domain import LAST_DAY, Segment
+from flex.model.log_reading import Segment
+from flex.model.period import LAST_DAY
 from flex.ports import Moves
 from flex_logs_ingest.counts import daily_sums, hours_and_sample, partials
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flex.model.domain import Segment
+from flex.model.log_reading import Segment
 from flex_logs_ingest.scan.columns import integers, texts
 from flex_logs_ingest.scan.site_rules import UNKNOWN
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from flex.errors import BadInput
-from flex.model.domain import LAST_DAY, Segment
+from flex.model.log_reading import Segment
+from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import files_of_days, partials
 from flex_logs_ingest.files.sources import path_text

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from flex.model.domain import BadLine, Segment, Stream
+from flex.model.log_reading import BadLine, Segment, Stream
 from flex_logs_ingest.counts import other_names
 from flex_logs_ingest.lines.field_values import LAST_TIME, MOST
 from flex_logs_ingest.parcels.parcel_files import KINDS, VERSION, Reading

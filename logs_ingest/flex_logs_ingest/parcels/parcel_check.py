@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import BadTable
-from flex.model.domain import Segment
+from flex.model.log_reading import Segment
 from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
 from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, TARGET_LIMIT
 from flex_logs_ingest.parcels import bounded_process

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from flex.errors import NotWritten
-from flex.model.domain import LAST_DAY, Segment, Stream
+from flex.model.log_reading import Segment, Stream
+from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import other_names, partials, unknown_hosts
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from flex.errors import FlexError
-from flex.model.domain import Segment, Stream
+from flex.model.log_reading import Segment, Stream
 from flex.ports import Segments
 from flex.traffic import continued_logs
 from flex_logs_ingest.counts import partials

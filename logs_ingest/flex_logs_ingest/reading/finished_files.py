@@ -13,7 +13,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from flex.model.domain import Stream
+from flex.model.log_reading import Stream
 from flex_logs_ingest.files.sources import Log
 
 Streams = dict[str, Stream]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from flex.model.domain import Stream
+from flex.model.log_reading import Stream
 from flex_logs_ingest.files.sources import Log
 
 HEAD = 4096

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from flex.errors import NotWritten
-from flex.model.domain import BadLine
+from flex.model.log_reading import BadLine
 
 
 class Invalid:

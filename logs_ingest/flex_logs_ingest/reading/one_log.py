@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 
 from flex.errors import BadInput, NoData
-from flex.model.domain import Segment, Stream
+from flex.model.log_reading import Segment, Stream
 from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.pipes import Pipe

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from flex.model.domain import Stream
+from flex.model.log_reading import Stream
 from flex_logs_ingest.formats import record_size
 from flex_logs_ingest.lines.headings import at_headings
 from flex_logs_ingest.reading.identity import HEAD, Start, alike, ends_early

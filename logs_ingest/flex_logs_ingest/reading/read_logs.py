@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from flex.errors import FlexError, NoData
-from flex.model.domain import LAST_DAY
+from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import files_of_days, partials
 from flex_logs_ingest.files.pipes import Pipe, is_pipe

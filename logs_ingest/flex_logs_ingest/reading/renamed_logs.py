@@ -19,7 +19,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from flex.model.domain import Stream
+from flex.model.log_reading import Stream
 from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.reading.identity import HEAD, digest
 

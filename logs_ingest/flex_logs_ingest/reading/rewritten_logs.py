@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from flex.model.domain import Segment
+from flex.model.log_reading import Segment
 from flex_logs_ingest.counts.signature import added, signature
 from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.reading.identity import Mark

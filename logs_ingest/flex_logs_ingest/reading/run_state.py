@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flex.errors import BadInput, NoData
-from flex.model.domain import LAST_DAY, Segment, Stream
+from flex.model.log_reading import Segment, Stream
+from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import partials
 from flex_logs_ingest.files.document_root import Documents

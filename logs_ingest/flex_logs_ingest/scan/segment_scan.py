@@ -22,7 +22,7 @@ import pandas as pd
 
 from flex import engine
 from flex.errors import BadInput
-from flex.model.domain import BadLine
+from flex.model.log_reading import BadLine
 from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout

@@ -1,0 +1,30 @@
+"""A nightly run: who ran it, which stages it went through, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a nightly run, as the run's record keeps it."""
+
+    name: str
+    started: datetime
+    ended: datetime | None = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One night: who ran it, how far it came, how it ended."""
+
+    id: str
+    holder: str
+    started: datetime
+    ended: datetime | None = None
+    exit_code: int | None = None
+    plan: str = ""
+    message: str = ""
+    stages: tuple[Stage, ...] = field(default=())

@@ -1,0 +1,65 @@
+"""A zone plan: what would change in one DNS zone, record set by record set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+RecordType = Literal["A", "AAAA", "TXT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rrset:
+    """Values are sorted and unique, so that equal sets compare equal. Names are absolute and lower
+    case.
+    """
+
+    name: str
+    type: RecordType
+    ttl: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One RRset's before and after. At least one of them is there; both have the same name and
+    type.
+
+    `beside` a marker that is made are all address sets that its name had then: None where nobody
+    noted them.
+    """
+
+    before: Rrset | None
+    after: Rrset | None
+    beside: tuple[Rrset, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.either.name
+
+    @property
+    def type(self) -> RecordType:
+        return self.either.type
+
+    @property
+    def either(self) -> Rrset:
+        rrset = self.after or self.before
+        assert rrset is not None, "a change without before and after changes nothing"
+        return rrset
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePlan:
+    """What would have to change in one zone, in canonical order.
+
+    `foreign` are the names we were asked to place that hold somebody else's addresses: never
+    touched, always shown. `owned` is how many names carried our marker when the plan was made;
+    limits are shares of it. `serial` is the zone's at that time, 0 where it is not known: a zone
+    that still has it is as the plan saw it.
+    """
+
+    zone: str
+    changes: tuple[Change, ...]
+    foreign: tuple[str, ...] = ()
+    owned: int = 0
+    serial: int = 0
