@@ -92,7 +92,6 @@ def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
     program = Program(
         limited,
         kinds(asked, range(len(asked.sites))),
-        highs=pulp_run.HAVE_HIGHS,
         give=Give(band=True),
     )
     try:

@@ -7,7 +7,8 @@ makes it better: nodes that some moves connect are taken out and solved anew, ag
 the moves are as few as relax.py, floor.py and forest.py say they must be, or proof.py of the
 clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node
 are solved at the same time; what comes out does not depend on how many at a time, nor on the clock,
-as long as the budget's seconds are not used up. Without HiGHS the answer is that of the searches.
+as long as the budget's seconds are not used up. Without time for HiGHS the answer is that of the
+searches.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from flex_solver.answer import LATE, answer
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import floor
 from flex_solver.bounds.rising import Rising
-from flex_solver.programs import highs
 from flex_solver.search import block
 from flex_solver.search.candidates import choose
 from flex_solver.search.dealt_remedies import deal_remedies
@@ -67,7 +67,7 @@ def place(
     problem: Problem,
     budget: Budget,
     *,
-    with_highs: bool = highs.AVAILABLE,
+    with_highs: bool = True,
     threads: int = os.cpu_count() or 1,
 ) -> Solution:
     with_highs = with_highs and budget.seconds > 0

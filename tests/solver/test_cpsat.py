@@ -21,12 +21,12 @@ from flex_solver.rivals import cpsat
 # again.
 PROGRAM = """
 import highspy, operator, os, signal
-from flex_solver.aside import Aside
+from flex_solver.programs.own_process import OwnProcess
 
-aside = Aside("ortools.sat.python.cp_model")
-print(aside.ask(operator.add, 3, 4))
-os.kill(aside.ask(os.getpid), signal.SIGKILL)
-print(aside.ask(operator.add, 3, 4))
+process = OwnProcess("ortools.sat.python.cp_model")
+print(process.ask(operator.add, 3, 4))
+os.kill(process.ask(os.getpid), signal.SIGKILL)
+print(process.ask(operator.add, 3, 4))
 """
 
 pytestmark = pytest.mark.skipif(

@@ -16,14 +16,11 @@ from flex.placing import score
 from flex.placing.problem import Problem, in_order
 from flex.placing.shortfall import BAND
 from flex_solver.bounds.priced import floor
-from flex_solver.programs import highs
 from flex_solver.programs.prices import Trade
 from flex_solver.search.dealt_remedies import deal_remedies
 from flex_solver.search.integers import Placed, movable_rows, to_integers
 from flex_solver.search.minimal_repair import repair_all
 from tests.solver.given import wished
-
-pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 
 
 def start(problem: Problem) -> Placed:

@@ -185,19 +185,6 @@ def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_both_programs_solvers_choose_the_same_rows(
-    drifted: Callable[..., Problem], seed: int
-) -> None:
-    problem = drifted(40, 4, seed)
-    highs, cbc = (
-        fewest_moves.place(problem, Budget(), highs=True),
-        fewest_moves.place(problem, Budget(), highs=False),
-    )
-    assert highs.proven
-    assert highs.rows.tolist() == cbc.rows.tolist()
-
-
 def test_a_hundred_sites_on_four_nodes_are_proven(
     drifted: Callable[..., Problem],
 ) -> None:

@@ -16,10 +16,7 @@ from flex.placing.problem import Budget, Problem
 from flex_solver import large
 from flex_solver.bounds.linear import relax
 from flex_solver.bounds.priced import floor
-from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
-
-pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 
 
 @settings(max_examples=60)

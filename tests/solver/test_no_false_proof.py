@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.bundles import bundle_groups
 from flex.placing.problem import DIMENSIONS, Budget, MoveLimits, Problem, in_order
 from flex_solver import SOLVERS
 from flex_solver.bounds.priced import price_bound
-from flex_solver.exact import fewest_moves
 from flex_solver.search import all_ways
 from tests.solver import definition
 from tests.solver.anything import anything
-from tests.solver.claims import BRIEF, PROVING, held, untrue
+from tests.solver.claims import PROVING, held
 from tests.solver.given import placements
 
 # All of them take an hour of one core: so many at a time.
@@ -152,19 +150,6 @@ def test_no_claim_is_untrue_on_the_first_hundreds() -> None:
     assert (
         held([*range(150), SLIPPERY], {"exact": 1, "large": 10, "auto": 25}).wrong == []
     )
-
-
-def test_no_claim_is_untrue_where_another_program_solves_the_integer_programs() -> None:
-    """CBC, where HiGHS is not installed; one of these problems has a variable of which it says
-    nothing.
-    """
-    for number in range(16):
-        bundles = bundle_groups(anything(number))
-        answer = fewest_moves.place(bundles.problem, BRIEF, highs=False)
-        assert (
-            list(untrue(bundles.problem, answer, definition.fewest(anything(number))))
-            == []
-        ), number
 
 
 @pytest.mark.torture

@@ -15,10 +15,8 @@ from flex_solver import large
 from flex_solver.bounds import proof
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves as exact
-from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
-pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
 
 

@@ -18,10 +18,8 @@ from flex.placing.problem import Budget, Problem
 from flex_solver.bounds import counting
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves
-from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
-pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
 
 

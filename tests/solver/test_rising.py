@@ -19,10 +19,8 @@ from flex_solver import large
 from flex_solver.bounds import proof
 from flex_solver.bounds.proof import Verdict
 from flex_solver.bounds.rising import Rising
-from flex_solver.programs import highs
 from tests.solver.given import fewest, wished
 
-pytestmark = pytest.mark.skipif(not highs.AVAILABLE, reason="highspy is not installed")
 Drifted = Callable[[int, int, int], Problem]
 
 # Steps end it, however slow the machine is.

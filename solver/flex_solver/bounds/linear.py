@@ -64,7 +64,7 @@ def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Rela
     """
     counted = counting.least_moves(problem)
     free = may_leave(problem)
-    if not highs.AVAILABLE or not rounds or not problem.load.any():
+    if not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = cluster_of(problem)
     least, of_rows = _best(cluster, floors_of(problem, cluster), first, rounds)

@@ -26,7 +26,6 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Problem
 from flex_solver.bounds import counting
 from flex_solver.bounds.linear import INEXACT, Cluster, cluster_of, may_leave
-from flex_solver.programs import highs
 from flex_solver.programs.prices import Market, Trade, notable, offers
 
 # No change costs less than this part of a move; sets of so many changes are looked at.
@@ -58,12 +57,7 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     worth = counting.prices(problem).astype(np.float64)
     worth = worth if more is None else worth + more
     unknown = Priced(0, worth / 2)
-    if (
-        not highs.AVAILABLE
-        or problem.tolerance < NARROW
-        or nodes > MOST_NODES
-        or not problem.load.any()
-    ):
+    if problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
         return unknown
     cluster = cluster_of(problem)
     if nodes > FEW and _outside(cluster) > FAR * nodes:

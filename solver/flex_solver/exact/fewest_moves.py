@@ -84,22 +84,18 @@ class _Search:
     spent: int
     known: Ints | None
     left: Clock
-    highs: bool
 
     def program(self, give: Give, unwanted: Event | None = None) -> Program:
         return Program(
             self.problem,
             self.kinds,
-            highs=self.highs,
             give=give,
             spent=self.spent,
             unwanted=unwanted,
         )
 
 
-def place(
-    problem: Problem, budget: Budget, *, highs: bool = pulp_run.HAVE_HIGHS
-) -> Solution:
+def place(problem: Problem, budget: Budget) -> Solution:
     """The budget's steps go into something to start from: the search ends with a proof, or with the
     seconds.
     """
@@ -115,7 +111,6 @@ def place(
         spent,
         known,
         lambda: max(0.0, until - time.monotonic()),
-        highs,
     )
     try:
         found = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
@@ -134,12 +129,11 @@ def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
     """Balanced rows with few moves, of those that a short search finds and those that nodes deal
     out to each other.
     """
-    known = [local.place(problem, budget).rows]
-    if pulp_run.HAVE_HIGHS:
-        rows = in_order(repair_all(problem))
-        whole = to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
-        known.append(deal_remedies(whole, problem.tolerance).rows)
-    able = [rows for rows in known if not score.violations(problem, rows)]
+    searched = local.place(problem, budget).rows
+    rows = in_order(repair_all(problem))
+    whole = to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    dealt = deal_remedies(whole, problem.tolerance).rows
+    able = [rows for rows in (searched, dealt) if not score.violations(problem, rows)]
     return min(able, key=lambda rows: score.moves(problem, rows), default=None)
 
 
@@ -242,8 +236,6 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
     if score.moves(problem, rows) > least and move_forest.is_small(problem):
         least = max(least, move_forest.least(problem))
     while (moves := score.moves(problem, rows)) > least:
-        if not search.highs:
-            return None
         verdict = proof.with_so_few(
             problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE
         )

@@ -61,12 +61,11 @@ class Program:
         problem: Problem,
         of_kind: tuple[Kind, ...],
         *,
-        highs: bool,
         give: Give = Give(),
         spent: int = 0,
         unwanted: Event | None = None,
     ) -> None:
-        self._highs, self._unwanted = highs, unwanted
+        self._unwanted = unwanted
         self._problem = problem
         self._kinds = of_kind
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
@@ -200,24 +199,17 @@ class Program:
             nodes,
             self._unwanted,
         )
-        best = run(self._model, effort, highs=self._highs)
+        best = run(self._model, effort)
         found = Found(
-            {
-                at: round(variable.value() or 0.0)
-                for at, variable in self._count.items()
-            },
+            {at: round(variable.value()) for at, variable in self._count.items()},
             best,
         )
         self._check(found)
         self._hint = {
-            variable.name: variable.value() or 0.0
-            for variable in self._model.variables()
+            variable.name: variable.value() for variable in self._model.variables()
         }
         if cost:
-            # CBC says nothing of variables that make no difference.
-            met = sum(
-                (variable.value() or 0.0) * each for variable, each in cost.items()
-            )
+            met = sum(variable.value() * each for variable, each in cost.items())
             self._model += cost <= (round(met) if within is None else met + within)
         return found
 

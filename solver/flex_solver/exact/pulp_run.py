@@ -1,7 +1,7 @@
-"""PuLP's models, solved: by HiGHS where it is installed, by PuLP's own CBC elsewhere.
+"""Solves PuLP's models with HiGHS.
 
-In goes a model with its objective; its variables come back with values, and the word whether these
-are the best.
+Takes a model with its objective and an Effort. Puts values into the model's variables, and returns
+whether they are proven to be the best. Does not write the model: integer_program.py does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from threading import Event
 from typing import Any
 
@@ -17,13 +16,10 @@ import pulp
 
 from flex_solver.programs.highs import DISTRUSTED, GUESSES
 
-# PuLP 4 comes with CBC another way and needs Python 3.12: its reminders are for the day that is our
-# floor.
+# PuLP 4 needs Python 3.12. Its reminders are for the day when that is our oldest Python.
 pulp.set_v4_migration_warnings(False)
 
-HAVE_HIGHS = find_spec("highspy") is not None
-
-
+# Options that switch off every search for first answers: a good hint makes them a waste of time.
 NO_GUESSES = {
     "mip_heuristic_effort": 0.0,
     **{f"mip_heuristic_run_{name}": False for name in GUESSES},
@@ -55,13 +51,12 @@ class Effort:
     unwanted: Event | None = None
 
 
-def run(model: Any, effort: Effort, *, highs: bool) -> bool:
+def run(model: Any, effort: Effort) -> bool:
     """Whether the answer found is proven to be the best. Raises Impossible, and NoAnswer where none
     was found.
     """
-    solver = _Hinted(effort) if highs else _cbc(effort)
     try:
-        model.solve(solver)
+        model.solve(_Hinted(effort))
     except pulp.PulpSolverError as error:
         raise NoAnswer(str(error)) from error
     if model.status in (pulp.LpStatusInfeasible, pulp.LpStatusUndefined):
@@ -69,16 +64,6 @@ def run(model: Any, effort: Effort, *, highs: bool) -> bool:
     if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         raise NoAnswer(f"nothing was found in {effort.seconds:.0f} s")
     return bool(model.sol_status == pulp.LpSolutionOptimal)
-
-
-def _cbc(effort: Effort) -> Any:
-    return pulp.PULP_CBC_CMD(
-        msg=False,
-        timeLimit=max(1.0, effort.seconds),
-        gapAbs=effort.gap,
-        gapRel=0.0,
-        threads=1,
-    )
 
 
 class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.

@@ -2,15 +2,13 @@
 be written out.
 
 In goes a Program; out come values, and of a linear one the duals. One thread each and counted work,
-the clock only as the last resort, so that equal programs have equal answers. Where highspy is not
-installed, AVAILABLE says so and nothing here may be called.
+the clock only as the last resort, so that equal programs have equal answers.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from threading import Event
 from typing import Any
 
@@ -26,8 +24,6 @@ GUESSES = ("feasibility_jump", "rins", "rens", "root_reduced_cost")
 # tests/solver/test_highs.py comes out wrong one time in three, depending on the order of its rows,
 # with HiGHS 1.15.1, and never without either rule.
 DISTRUSTED = 1 << 14 | 1 << 16
-
-AVAILABLE = find_spec("highspy") is not None
 
 
 @dataclass(slots=True, eq=False)

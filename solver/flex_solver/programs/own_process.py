@@ -35,7 +35,7 @@ class Ended(Exception):
     """The process ended, and another one too, without an answer."""
 
 
-class Aside:
+class OwnProcess:
     """One question at a time, from any thread. Nothing is started before the first one."""
 
     def __init__(self, library: str) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
 from flex.placing.score import costs
 from flex_solver.answer import answer
-from flex_solver.programs.own_process import Aside, Ended
+from flex_solver.programs.own_process import Ended, OwnProcess
 from flex_solver.search.minimal_repair import repair_all
 
 HAVE_CPSAT = find_spec("ortools") is not None
@@ -32,7 +32,7 @@ SHARE, STEPS = 2**24, 1000
 # OR-tools ships no types.
 Tool: TypeAlias = Any
 
-_ASIDE = Aside("ortools.sat.python.cp_model")
+_OR_TOOLS = OwnProcess("ortools.sat.python.cp_model")
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
@@ -44,7 +44,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     silent = start[~asking[start[:, 0]]]
     for relaxed in (False, True):
         try:
-            rows = _ASIDE.ask(
+            rows = _OR_TOOLS.ask(
                 _solve, problem, sites, silent, budget.seconds / 2, relaxed
             )
         except Ended:
