@@ -17,12 +17,11 @@ less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex.placing.score import ROUNDING
+from flex_solver import row_rules
+from flex_solver.bounds.cluster import slack
 
 # How many of the largest sites are looked at first for what may enter a node.
 LARGEST = 1_000
@@ -32,32 +31,11 @@ def least_moves(problem: Problem) -> int:
     """No balanced placement moves fewer rows. Where none exists, the number says nothing."""
     return int(
         max(
-            wishes(problem) @ prices(problem) + leaving(problem).sum(),
+            row_rules.demanded(problem) @ row_rules.prices(problem)
+            + leaving(problem).sum(),
             entering(problem).sum(),
         )
     )
-
-
-def prices(problem: Problem) -> Ints:
-    """The moves that a new row of each site is at least: less where the site is in force in part."""
-    least = (
-        np.ones(len(problem.sites), dtype=np.int64)
-        if problem.weight is None
-        else problem.weight.copy()
-    )
-    if problem.partly is not None:
-        spared = np.zeros_like(least)
-        np.maximum.at(spared, problem.partly[:, 0], problem.partly[:, 2])
-        least -= spared
-    return least
-
-
-def wishes(problem: Problem) -> Ints:
-    """For each site, the new rows that its replicas and pins alone demand, whatever the balance."""
-    demanded: Ints = np.maximum(
-        problem.replicas - rows_that_may_stay(problem), _pins_missing(problem)
-    )
-    return demanded
 
 
 def idle(problem: Problem) -> int:
@@ -68,11 +46,11 @@ def idle(problem: Problem) -> int:
     all but one leave.
     """
     none: Bools = np.asarray(~problem.load.any(axis=1))
-    demanded = int(wishes(problem)[none].sum())
+    demanded = int(row_rules.demanded(problem)[none].sum())
     if not problem.apart:
         return demanded
-    able = none & tight(problem)
-    for _, rows in rows_of_nodes(problem):
+    able = none & row_rules.tight(problem)
+    for _, rows in row_rules.rows_of_nodes(problem):
         here = {site for site in problem.old[rows, 0].tolist() if able[site]}
         for crowd in sorted(
             (sorted(group & here) for group in problem.apart),
@@ -87,8 +65,11 @@ def idle(problem: Problem) -> int:
 def leaving(problem: Problem) -> Ints:
     """For each node, the rows of `tight` sites that must leave it before it fits under its band."""
     least = np.zeros(len(problem.nodes), dtype=np.int64)
-    keeps, stays = tight(problem), rows_among(problem, problem.old, problem.pinned)
-    for node, rows in rows_of_nodes(problem):
+    keeps, stays = (
+        row_rules.tight(problem),
+        row_rules.rows_among(problem, problem.old, problem.pinned),
+    )
+    for node, rows in row_rules.rows_of_nodes(problem):
         tight_rows = rows[keeps[problem.old[rows, 0]]]
         sites, free = (
             problem.old[tight_rows, 0],
@@ -113,14 +94,18 @@ def entering(problem: Problem) -> Ints:
         np.argsort(-problem.load[:, d], kind="stable")
         for d in range(problem.load.shape[1])
     ]
-    for node, rows in rows_of_nodes(problem):
+    for node, rows in row_rules.rows_of_nodes(problem):
         sites = problem.old[rows, 0]
         missing = problem.share[node] * (1 - problem.tolerance) - problem.load[
             sites
         ].sum(axis=0)
         forgiven = slack(problem, node, len(rows))
         short = np.flatnonzero(carries & (missing > forgiven)).tolist()
-        may_come = free_to_come(problem, node) if short else np.empty(0, dtype=np.bool_)
+        may_come = (
+            row_rules.free_to_come(problem, node)
+            if short
+            else np.empty(0, dtype=np.bool_)
+        )
         for d in short:
             most = _fewest(
                 problem.load[:, d], largest_first[d], may_come, missing[d] - forgiven
@@ -137,82 +122,6 @@ def _fewest(load: Floats, largest_first: Ints, may_come: Bools, wanted: float) -
         if len(sums) and sums[-1] >= wanted:
             break
     return min(int(np.searchsorted(sums, wanted)) + 1, len(sums))
-
-
-def free_to_come(problem: Problem, node: int) -> Bools:
-    """The sites that are not on a node and may be: all but those barred from it or pinned to others
-    altogether.
-    """
-    may_come = np.ones(len(problem.sites), dtype=np.bool_)
-    may_come[problem.old[problem.old[:, 1] == node, 0]] = False
-    pinned = [
-        s
-        for s, nodes in problem.pinned.items()
-        if node not in nodes and len(nodes) >= problem.replicas[s]
-    ]
-    may_come[pinned] = False
-    may_come[[site for site, nodes in problem.barred.items() if node in nodes]] = False
-    return may_come
-
-
-def tight(problem: Problem) -> Bools:
-    """The sites that lose no row unless they gain another."""
-    keeps: Bools = wishes(problem) + rows_that_may_stay(problem) == problem.replicas
-    return keeps
-
-
-def rows_of_nodes(problem: Problem) -> list[tuple[int, Ints]]:
-    """Each open node with the places of its rows in `old` that may stay."""
-    staying = np.flatnonzero(may_stay(problem))
-    by_node = staying[np.argsort(problem.old[staying, 1], kind="stable")]
-    cuts = np.searchsorted(problem.old[by_node, 1], np.arange(len(problem.nodes) + 1))
-    return [
-        (node, by_node[cuts[node] : cuts[node + 1]])
-        for node in np.flatnonzero(problem.open).tolist()
-    ]
-
-
-def rows_that_may_stay(problem: Problem) -> Ints:
-    """How many rows of each site are in force and may stay."""
-    staying = problem.old[may_stay(problem), 0]
-    return np.bincount(staying, minlength=len(problem.sites)).astype(np.int64)
-
-
-def may_stay(problem: Problem) -> Bools:
-    """Which rows in force are where their sites may be."""
-    able: Bools = problem.open[problem.old[:, 1]] & ~rows_among(
-        problem, problem.old, problem.barred
-    )
-    return able
-
-
-def rows_among(
-    problem: Problem, rows: Ints, wishes: Mapping[int, frozenset[int]]
-) -> Bools:
-    """Which of the rows are wished for: those of pins, or those of bars."""
-    keys = [
-        site * len(problem.nodes) + node
-        for site, nodes in wishes.items()
-        for node in nodes
-    ]
-    among: Bools = np.isin(
-        rows[:, 0] * len(problem.nodes) + rows[:, 1], np.array(keys, dtype=np.int64)
-    )
-    return among
-
-
-def _pins_missing(problem: Problem) -> Ints:
-    missing = np.zeros(len(problem.sites), dtype=np.int64)
-    missing[list(problem.pinned)] = [len(nodes) for nodes in problem.pinned.values()]
-    np.subtract.at(
-        missing, problem.old[rows_among(problem, problem.old, problem.pinned), 0], 1
-    )
-    return missing
-
-
-def slack(problem: Problem, node: int, rows: int) -> float:
-    """What the judge forgives, and what a sum of so many floats can be off by."""
-    return float(problem.share[node] * ROUNDING * (2 + rows))
 
 
 def _cover(loads: Floats, need: Floats, forgiven: float) -> int:

@@ -33,11 +33,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
+from flex_solver import row_rules
 from flex_solver.bounds import counting, one_node
+from flex_solver.bounds.cluster import Cluster, cluster_of
 from flex_solver.programs import highs
 
-# A mean node's share is 1 in the program.
-SHARE = 100.0
 # What load outside the band costs HiGHS: as if each share of it were so many moves. Every program
 # has a solution then.
 ELASTIC = 1e4
@@ -63,118 +63,16 @@ def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Rela
     rounds: counting.
     """
     counted = counting.least_moves(problem)
-    free = may_leave(problem)
+    free = row_rules.may_leave(problem)
     if not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = cluster_of(problem)
-    least, of_rows = _best(cluster, floors_of(problem, cluster), first, rounds)
+    least, of_rows = _best(cluster, one_node.counts(problem, cluster), first, rounds)
     reduced = np.full(len(problem.old), np.inf)
     reduced[free] = of_rows
     return Relaxed(
         max(counted, int(np.ceil(least - INEXACT * (1 + abs(least))))), reduced
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cluster:
-    """The numbers of the docstring: nodes are numbered among the open ones, resources among those
-    that carry load.
-
-    A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves;
-    `giver[r]` is its place among the sites that have rows to spare, each of which gives up `gives`,
-    or -1. Of all `replicas`, `lacking` are k - h; they ask `lacking_load` and cost `forced` moves.
-    """
-
-    of_site: Floats
-    node: Ints
-    asks: Floats
-    price: Floats
-    giver: Ints
-    gives: Floats
-    replicas: float
-    lacking: float
-    forced: float
-    lacking_load: Floats
-    load: Floats
-    low: Floats
-    high: Floats
-    largest: Floats
-
-
-def cluster_of(problem: Problem) -> Cluster:
-    rows, carries = (
-        np.flatnonzero(may_leave(problem)),
-        np.flatnonzero(problem.load.sum(axis=0) > 0),
-    )
-    of_site = problem.load[:, carries] / SHARE
-    opened = np.flatnonzero(problem.open)
-    load, low, high = _bands(problem, of_site, opened)
-    lacking, prices = (
-        problem.replicas - counting.rows_that_may_stay(problem),
-        counting.prices(problem).astype(np.float64),
-    )
-    to_give = counting.wishes(problem) - lacking
-    giving = np.flatnonzero(to_give > 0)
-    place = np.full(len(lacking), -1)
-    place[giving] = np.arange(len(giving))
-    site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
-    return Cluster(
-        of_site=of_site,
-        node=node,
-        asks=of_site[site],
-        price=prices[site],
-        giver=place[site],
-        gives=to_give[giving].astype(np.float64),
-        replicas=float(problem.replicas.sum()),
-        lacking=float(lacking.sum()),
-        forced=float(lacking @ prices),
-        lacking_load=lacking @ of_site,
-        load=load,
-        low=low,
-        high=high,
-        largest=of_site.max(axis=0),
-    )
-
-
-def floors_of(problem: Problem, cluster: Cluster) -> one_node.Counts:
-    bands = cluster.load, cluster.low, cluster.high
-    return one_node.counts(
-        problem, cluster.of_site, bands, (cluster.asks, cluster.node)
-    )
-
-
-def may_leave(problem: Problem) -> Bools:
-    free: Bools = counting.may_stay(problem) & ~counting.rows_among(
-        problem, problem.old, problem.pinned
-    )
-    return free
-
-
-def _bands(
-    problem: Problem, of_site: Floats, opened: Ints
-) -> tuple[Floats, Floats, Floats]:
-    """The load in force of each open node and its band, wider by what the judge forgives."""
-    held = problem.old[counting.may_stay(problem)]
-    at = np.searchsorted(opened, held[:, 1])
-    load: Floats = np.stack(
-        [np.bincount(at, asked[held[:, 0]], len(opened)) for asked in of_site.T], axis=1
-    )
-    count = np.bincount(at, minlength=len(opened)).tolist()
-    forgiven = np.array(
-        [
-            counting.slack(problem, node, rows)
-            for node, rows in zip(opened, count, strict=True)
-        ]
-    )[:, None]
-    share, reach = (
-        problem.share[opened, None],
-        problem.share[opened, None] * problem.tolerance + forgiven,
-    )
-    low, high = (
-        np.repeat(edge / SHARE, of_site.shape[1], axis=1)
-        for edge in (share - reach, share + reach)
-    )
-    return load, low, high
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver.bounds import counting
-
-# Load in force of each open node, and the least and the most of its band.
-Bands: TypeAlias = tuple[Floats, Floats, Floats]
+from flex_solver import row_rules
+from flex_solver.bounds.cluster import Cluster
 
 # Mixtures of two resources that are tried, and how many of the largest sites are looked at for what
 # may enter.
@@ -56,19 +53,18 @@ class Node:
         return bool(((self.load > self.high) | (self.load < self.low)).any())
 
 
-def counts(
-    problem: Problem, of_site: Floats, bands: Bands, rows: tuple[Floats, Ints]
-) -> Counts:
-    """`rows` are what the rows that may leave ask, and their open nodes."""
-    (asks, at), (load, low, high) = rows, bands
-    ordered = np.argsort(at, kind="stable")
-    cuts = np.searchsorted(at[ordered], np.arange(len(load) + 1))
-    sites = Sites(of_site)
+def counts(problem: Problem, cluster: Cluster) -> Counts:
+    """For each open node; a node within its band needs nothing."""
+    load, low, high = cluster.load, cluster.low, cluster.high
+    ordered = np.argsort(cluster.node, kind="stable")
+    cuts = np.searchsorted(cluster.node[ordered], np.arange(len(load) + 1))
+    sites = Sites(cluster.of_site)
     found = np.zeros((len(load), 3), dtype=np.int64)
     for n, number in enumerate(np.flatnonzero(problem.open).tolist()):
-        node = Node(load[n], low[n], high[n], asks[ordered[cuts[n] : cuts[n + 1]]])
+        leaves = cluster.asks[ordered[cuts[n] : cuts[n + 1]]]
+        node = Node(load[n], low[n], high[n], leaves)
         if node.is_off:
-            may_come = counting.free_to_come(problem, number)
+            may_come = row_rules.free_to_come(problem, number)
             found[n] = (
                 sites.leave(node),
                 sites.enter(node, may_come),

@@ -25,8 +25,9 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
-from flex_solver.bounds import counting
-from flex_solver.bounds.linear import Cluster, cluster_of, floors_of
+from flex_solver import row_rules
+from flex_solver.bounds import one_node
+from flex_solver.bounds.cluster import Cluster, cluster_of
 from flex_solver.programs import highs
 
 # There must be as many steps for each row, in force or to come, and open node; the cases HiGHS
@@ -69,9 +70,7 @@ class _Columns:
 
 def is_small(problem: Problem, steps: int) -> bool:
     """Where nothing is in force every placement has as many moves, and nobody need ask."""
-    rows = len(problem.old) + int(
-        np.count_nonzero(problem.replicas > counting.rows_that_may_stay(problem))
-    )
+    rows = len(problem.old) + int(np.count_nonzero(row_rules.lacking(problem) > 0))
     return len(problem.old) > 0 and rows * int(problem.open.sum()) * STEPS <= steps
 
 
@@ -104,11 +103,8 @@ def with_so_few(
 
 def _columns(problem: Problem) -> _Columns:
     """Rows that become others, rows that vanish, and rows that come from nowhere."""
-    free = np.flatnonzero(
-        counting.may_stay(problem)
-        & ~counting.rows_among(problem, problem.old, problem.pinned)
-    )
-    lacking = problem.replicas - counting.rows_that_may_stay(problem)
+    free = np.flatnonzero(row_rules.may_leave(problem))
+    lacking = row_rules.lacking(problem)
     opened = np.flatnonzero(problem.open)
     place = np.arange(len(opened))
     row, node = (grid.ravel() for grid in np.meshgrid(free, place, indexing="ij"))
@@ -129,7 +125,7 @@ def _may_come(problem: Problem, site: Ints, node: Ints) -> Bools:
     rows = np.stack([site, node], axis=1)
     keys = rows[:, 0] * len(problem.nodes) + rows[:, 1]
     here = problem.old[:, 0] * len(problem.nodes) + problem.old[:, 1]
-    able: Bools = ~np.isin(keys, here) & ~counting.rows_among(
+    able: Bools = ~np.isin(keys, here) & ~row_rules.rows_among(
         problem, rows, problem.barred
     )
     return able
@@ -207,7 +203,7 @@ def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_
     """What cover.py counts: it follows from the bands, and spares HiGHS finding that out."""
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)
-    counts = floors_of(problem, cluster)
+    counts = one_node.counts(problem, cluster)
     for least, terms in (
         (counts.leave, (leave,)),
         (counts.enter, (enter,)),
@@ -224,7 +220,7 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
     looked at.
     """
     opened, leaves, comes = np.flatnonzero(problem.open), columns.leaves, columns.comes
-    staying = problem.old[counting.may_stay(problem)]
+    staying = problem.old[row_rules.may_stay(problem)]
     source, site = _sources(problem, columns), columns.site
     least, terms = list[float](), list[tuple[Ints, Ints, float]]()
     for group in problem.apart:
@@ -247,7 +243,7 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
 
 def _odd(problem: Problem, columns: _Columns) -> _Sums:
     """Rows that come from nowhere or vanish, as many as the replicas of their sites want."""
-    lacking = problem.replicas - counting.rows_that_may_stay(problem)
+    lacking = row_rules.lacking(problem)
     sites = np.flatnonzero(lacking)
     odd = np.flatnonzero((columns.row < 0) | (columns.node < 0))
     wanted = np.abs(lacking[sites]).astype(np.float64)
@@ -266,7 +262,7 @@ def _moves(problem: Problem, columns: _Columns, moves: int) -> _Sums:
 
 def _prices(problem: Problem, columns: _Columns) -> Floats:
     prices: Floats = np.where(
-        columns.node >= 0, counting.prices(problem)[columns.site], 0
+        columns.node >= 0, row_rules.prices(problem)[columns.site], 0
     ).astype(np.float64)
     return prices
 
@@ -279,7 +275,7 @@ def _sources(problem: Problem, columns: _Columns) -> Ints:
 
 def _rows(problem: Problem, columns: _Columns, chosen: Ints) -> Ints:
     """The placement that the chosen columns make of the one in force."""
-    stays = counting.may_stay(problem)
+    stays = row_rules.may_stay(problem)
     left = columns.row[chosen]
     stays[left[left >= 0]] = False
     new = chosen[columns.node[chosen] >= 0]

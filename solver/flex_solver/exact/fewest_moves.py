@@ -33,8 +33,8 @@ from flex.placing.problem import (
     in_order,
 )
 from flex.placing.shortfall import LIMITS
+from flex_solver import row_rules
 from flex_solver.answer import LATE, answer
-from flex_solver.bounds import counting as bound
 from flex_solver.bounds import move_forest, proof
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import pulp_run
@@ -102,7 +102,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
-    spent = int((bound.wishes(problem) * bound.prices(problem))[others].sum())
+    spent = int((row_rules.demanded(problem) * row_rules.prices(problem))[others].sum())
     known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
     search = _Search(
@@ -318,7 +318,11 @@ def _best_effort(search: _Search) -> _Answer:
         "" if nearest.best else ", and time ran out before the nearest was found"
     )
     forced = (
-        int((bound.wishes(search.problem) * bound.prices(search.problem)).sum())
+        int(
+            (
+                row_rules.demanded(search.problem) * row_rules.prices(search.problem)
+            ).sum()
+        )
         - search.spent
     )
     return _Answer(

@@ -17,7 +17,8 @@ import numpy as np
 import pulp
 
 from flex.placing.problem import Ints, Problem
-from flex_solver.bounds.linear import cluster_of, floors_of
+from flex_solver.bounds import one_node
+from flex_solver.bounds.cluster import cluster_of
 from flex_solver.exact.pulp_run import Effort, NoAnswer, run
 from flex_solver.symmetry.site_kinds import Kind, counts_of, rows_of
 
@@ -267,7 +268,7 @@ class Program:
         """
         if not self._problem.load.any():
             return
-        counts = floors_of(self._problem, cluster_of(self._problem))
+        counts = one_node.counts(self._problem, cluster_of(self._problem))
         every = list(enumerate(self._kinds))
         for place, n in enumerate(self._nodes):
             stay = [

@@ -16,7 +16,7 @@ import numpy as np
 
 from flex.placing.problem import Floats, Ints, Problem
 from flex.placing.score import ROUNDING
-from flex_solver.bounds import counting
+from flex_solver import row_rules
 
 # The part of the tolerance that a node may be away from the nearest that it can come to its band.
 NEAR = 0.1
@@ -72,10 +72,7 @@ def _too_large(problem: Problem, tolerance: float) -> Floats:
 
 
 def _in_force(problem: Problem) -> Ints:
-    rows: Ints = problem.old[
-        counting.may_stay(problem)
-        & ~counting.rows_among(problem, problem.old, problem.pinned)
-    ]
+    rows: Ints = problem.old[row_rules.may_leave(problem)]
     return rows
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex.placing.score import ROUNDING
-from flex_solver.bounds import counting
+from flex_solver import row_rules
 from flex_solver.search import bands
 from flex_solver.search.improve import MOVE, SHARE, Items
 
@@ -158,7 +158,7 @@ def _prices(problem: Problem) -> tuple[Ints, Ints, Ints]:
     """Rows that cost less than others of their sites, what they cost, and what others do."""
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     price = weight * MOVE + _of_cold(problem, problem.cold)
-    held = problem.old[counting.may_stay(problem)]
+    held = problem.old[row_rules.may_stay(problem)]
     if problem.partly is None or not len(problem.partly):
         return held, np.zeros(len(held), dtype=np.int64), price
     partly = problem.partly[problem.open[problem.partly[:, 1]]]
@@ -188,5 +188,5 @@ def _pairs(wishes: Mapping[int, frozenset[int]]) -> Ints:
 def movable_rows(problem: Problem, rows: Ints) -> Bools:
     """Rows that ask for anything and are not pinned where they are."""
     asking: Floats = problem.load[rows[:, 0]].max(axis=1)
-    movable: Bools = (asking > 0) & ~counting.rows_among(problem, rows, problem.pinned)
+    movable: Bools = (asking > 0) & ~row_rules.rows_among(problem, rows, problem.pinned)
     return movable

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from flex.placing.problem import Floats, Ints, Problem
-from flex_solver.bounds import counting
+from flex_solver import row_rules
 from flex_solver.search.separate_rivals import separate
 
 
@@ -25,9 +25,9 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     """Rows for the given sites: what is in force where it may stay, the rest where there is most
     room.
     """
-    rows = problem.old[counting.may_stay(problem) & np.isin(problem.old[:, 0], sites)]
+    rows = problem.old[row_rules.may_stay(problem) & np.isin(problem.old[:, 0], sites)]
     held = np.bincount(rows[:, 0], minlength=len(problem.sites))
-    as_wished = (counting.wishes(problem) == 0) & (held == problem.replicas)
+    as_wished = (row_rules.demanded(problem) == 0) & (held == problem.replicas)
     as_wished[_too_near(problem, rows)] = False
     stays = rows[as_wished[rows[:, 0]]]
     room = _Room(problem, np.concatenate([decided, stays]))
