@@ -19,15 +19,20 @@ from flex.zones import records
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_dns import bind, knot
 from flex_dns.checks import nameservers
-from flex_dns.part import NOBODYS, KeyFile, Part, ZonePart
+from flex_dns.server_configuration import knot_conf, named_conf
+from flex_dns.server_configuration.zones_and_keys import (
+    SAMPLE_ADDRESS,
+    KeyFile,
+    PrimarySetup,
+    ZoneRights,
+)
 from flex_dns.wire.key import Key, read_keys
 from flex_dns.wire.server import Server, address_text
 
-KINDS: Mapping[str, Callable[[Part], str]] = {
-    "named": bind.configuration,
-    "knot": knot.configuration,
+KINDS: Mapping[str, Callable[[PrimarySetup], str]] = {
+    "named": named_conf.configuration,
+    "knot": knot_conf.configuration,
 }
 
 # The names of the servers of a zone.
@@ -82,7 +87,7 @@ def _wanted(every: Sequence[str], wanted: Sequence[str]) -> frozenset[str]:
 def _of_primary(
     settings: Settings,
     primary: Primary,
-    write: Callable[[Part], str],
+    write: Callable[[PrimarySetup], str],
     zones: Sequence[str],
     sites: Collection[str],
 ) -> Configured:
@@ -91,7 +96,7 @@ def _of_primary(
         primary.server, primary.port, keys[0], settings.dns.timeout.total_seconds()
     )
     told = _name_servers(server, zones)
-    part = Part(
+    setup = PrimarySetup(
         keys=_file(primary.key_file, keys),
         reader=_file(
             primary.transfer_key_file, read_keys(primary.transfer_key_file)[:1]
@@ -105,7 +110,7 @@ def _of_primary(
         ),
     )
     asked = tuple(zone for zone in zones if told.get(zone))
-    return Configured(address_text(server.address), tuple(zones), asked, write(part))
+    return Configured(address_text(server.address), tuple(zones), asked, write(setup))
 
 
 def _file(path: Path | None, keys: Sequence[Key]) -> KeyFile:
@@ -126,7 +131,7 @@ def _name_servers(server: Server, zones: Sequence[str]) -> Servers:
 
 def _zones(
     every: Sequence[str], zones: Sequence[str], told: Servers, sites: Collection[str]
-) -> Iterator[ZonePart]:
+) -> Iterator[ZoneRights]:
     """A name belongs to the closest zone. Its addresses are there, whichever zone it is a name
     server of.
     """
@@ -134,11 +139,11 @@ def _zones(
     servers = sorted({name for names in told.values() for name in names})
     for zone in zones:
         within = [name for name in servers if records.zone_of(name, known) == zone]
-        usual = () if told.get(zone) else ZonePart(zone).servers
+        usual = () if told.get(zone) else ZoneRights(zone).servers
         below = sorted(
             other for other in every if other != zone and other.endswith(f".{zone}")
         )
-        yield ZonePart(
+        yield ZoneRights(
             zone,
             tuple(dict.fromkeys((*within, *usual))),
             zone in sites,
@@ -157,6 +162,6 @@ def _seen_by_others(host: str) -> str:
     by a name.
     """
     try:
-        return NOBODYS if ipaddress.ip_address(host).is_loopback else host
+        return SAMPLE_ADDRESS if ipaddress.ip_address(host).is_loopback else host
     except ValueError:
-        return NOBODYS
+        return SAMPLE_ADDRESS

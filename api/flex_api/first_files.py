@@ -15,7 +15,7 @@ from pathlib import Path
 
 from flex.errors import BadInput
 from flex_api import units
-from flex_dns.bind import bind_snippet
+from flex_dns.server_configuration.named_conf import bind_snippet
 from flex_dns.wire.key import make_key
 
 KEY_NAME, READER_NAME = "flex-update", "flex-transfer"

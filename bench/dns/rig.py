@@ -30,10 +30,10 @@ from flex.zones.marker import marker_text
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.wire.claim import Claim
+from flex_dns.update.update import Claim
 from flex_dns.wire.key import make_key
 
-# As `flex init` says.
+# named's threads for each core, as `flex init` advises.
 THREADS_A_CORE = 2
 OWNER = "bench"
 CLAIM = Claim(OWNER)

@@ -33,25 +33,28 @@ from flex_dns.update import pipeline, update
 from flex_dns.update.update import Message
 from flex_dns.wire import messages as wire
 
+# Share of the full sizes.
 SCALE = float(os.environ.get("SCALE", "1"))
+# How often each figure is taken; the median counts.
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
-# What nsupdate is quickest with, on one machine or another.
+# Changes in one message of nsupdate: what it is quickest with, on one machine or another.
 BATCHES = (250, 500)
+# Seconds until a secondary counts as lost. A guess.
 PATIENCE = 300.0
-# Between one look at a secondary that is behind and the next.
+# Seconds between one look at a secondary that is behind and the next.
 LOOK_SECONDS = 0.005
-# What the system counts the processor's time in.
+# Seconds of one tick, in which the system counts the processor's time.
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Reads the zone as FLEX does, in a process of its own; says the seconds and the most memory it
 # took.
 READING = """
 import re, sys, time
 from pathlib import Path
-from flex_dns import reading
-from flex_dns.contents import Asked
-from flex_dns.key import read_key
-from flex_dns.server import Server
-from flex_dns.session import Session
+from flex_dns.zone import reading
+from flex_dns.wire.contents import Asked
+from flex_dns.wire.key import read_key
+from flex_dns.wire.server import Server
+from flex_dns.wire.session import Session
 port, key, zone, size = sys.argv[1:]
 asked = Asked(zone, [f"site-{number}.{zone}" for number in range(int(size))])
 server = Server("127.0.0.1", int(port), read_key(Path(key)))

@@ -19,8 +19,7 @@ from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines
 from flex_dns.update import fence
-from flex_dns.update.update import kept, messages, names_to_mark
-from flex_dns.wire.claim import NOBODY, Claim
+from flex_dns.update.update import NOBODY, Claim, kept, messages, names_to_mark
 from flex_dns.wire.messages import Kept
 
 

@@ -26,7 +26,7 @@ from flex_dns.update import fence, update
 from flex_dns.update.change_ledger import Tally
 from flex_dns.update.outcome import judge
 from flex_dns.update.sending import carry
-from flex_dns.wire.claim import Claim
+from flex_dns.update.update import Claim
 from flex_dns.wire.contents import Asked
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
@@ -34,7 +34,8 @@ from flex_dns.zone import reading, where_names_lead
 from flex_dns.zone.change_states import Standing, overtaken, questions, standing
 from flex_dns.zone.zone_state import state
 
-# BIND stores no more records of one type at one name, and refuses the whole message for them.
+# Records of one type at one name. BIND stores no more (max-records-per-type) and refuses the whole
+# message for them.
 MOST_VALUES = 100
 
 Rows = list[tuple[JournalRow, tuple[Change, ...]]]

@@ -17,7 +17,7 @@ from flex_api import wiring
 from flex_api.settings.file import load
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update import pipeline, update
-from flex_dns.wire.claim import Claim
+from flex_dns.update.update import Claim
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -20,7 +20,6 @@ from flex.errors import Refused
 from flex.model.zone_plan import ZonePlan
 from flex.store import migrate
 from flex_api import cli, first_files
-from flex_dns.bind import PRIMARY_OPTIONS
 from flex_dns.private.private_named import (
     LOOPBACK,
     SYSTEM_PATH,
@@ -29,6 +28,7 @@ from flex_dns.private.private_named import (
     zone_file,
 )
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS
 from flex_dns.wire.key import make_key, read_key
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session

@@ -14,7 +14,7 @@ import pytest
 from flex.errors import Refused
 from flex.model.journal import JournalRow
 from flex.model.zone_plan import ZonePlan
-from flex_dns.checks.finding import Check
+from flex_dns.preflight import Check
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target, Unkept
@@ -22,8 +22,8 @@ from flex_dns.update import fence, update
 from flex_dns.update.fence import fence_name, fence_text, holders, take_over
 from flex_dns.update.pipeline import deliver
 from flex_dns.update.sending import carry
+from flex_dns.update.update import Claim
 from flex_dns.wire import messages
-from flex_dns.wire.claim import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from tests.dns.conftest import Edit

@@ -19,16 +19,16 @@ import pytest
 
 from flex.errors import BadSetting, FlexError
 from flex.model.zone_plan import ZonePlan
-from flex_dns.bind import (
+from flex_dns.private.private_named import PORTS, PrivateNamed, reserve_port
+from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server_configuration.named_conf import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,
-    asked_by_tcp,
     bind_snippet,
+    tcp_only_clause,
     update_logging,
     update_policy,
 )
-from flex_dns.private.private_named import PORTS, PrivateNamed, reserve_port
-from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.wire.key import Key, make_key
 from tests.dns import given
 
@@ -239,7 +239,7 @@ def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(
     assert indent(update_logging(), "//   ") in snippet
     assert indent(f"{PRIMARY_OPTIONS}\n", "//   ") in snippet
     assert indent(f"{SECONDARY_OPTIONS}\n", "//   ") in snippet
-    assert indent(asked_by_tcp("192.0.2.1"), "//   ") in snippet
+    assert indent(tcp_only_clause("192.0.2.1"), "//   ") in snippet
     assert "-n 8" in snippet
     assert "inline-signing no" in snippet
     assert "allow-transfer { key reader; };" in snippet

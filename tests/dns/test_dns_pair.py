@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from flex_dns.bind import asked_by_tcp
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed
+from flex_dns.server_configuration.named_conf import tcp_only_clause
 from flex_dns.wire.key import Key
 
 pytestmark = pytest.mark.real
@@ -68,7 +68,7 @@ def test_a_secondary_asks_for_serials_by_tcp(folder: Path, key: Key) -> None:
             [ZONE],
             key,
             options="notify no;",
-            beside=asked_by_tcp(LOOPBACK),
+            beside=tcp_only_clause(LOOPBACK),
             clause=follows,
         ):
             flags = re.findall(r"query: hosting\.example IN SOA \S*S\S*", primary.log())

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from flex.tables import RECORDS
-from flex_dns.bind import update_policy
-from flex_dns.checks.finding import Check
+from flex_dns.preflight import Check
 from flex_dns.preflight.primary_check import Wanted, choose_key, preflight
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.key import Key, make_key
 
 pytestmark = pytest.mark.real

@@ -18,9 +18,9 @@ import pytest
 from flex.model.zone_plan import ZonePlan
 from flex.tables import RECORDS
 from flex.zones.zone_changes import diff
-from flex_dns.bind import update_policy
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.key import Key
 from tests.dns.given import placed
 

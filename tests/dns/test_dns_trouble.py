@@ -26,10 +26,10 @@ import pytest
 
 from flex.errors import DnsError, Refused, Unreachable
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex_dns.bind import update_policy
 from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.key import Key, make_key
 from flex_dns.wire.trouble import MEANINGS, translate
 from tests.dns.given import adopted, placed

@@ -31,7 +31,7 @@ from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
 from flex_api.settings.watch import Watch
 from flex_logs_ingest import formats
-from flex_logs_ingest.counts.lookback import SIZES_FROM
+from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
 SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
 
@@ -437,11 +437,11 @@ class Settings(Section):
             raise ValueError(
                 f"two nodes have the address {twice}: nobody could tell which of them serves a site"
             )
-        needed = self.profile.window.days + SIZES_FROM
+        needed = self.profile.window.days + SIZE_LOOKBACK_DAYS
         if 0 < self.ingest.keep_days < needed:
             raise ValueError(
                 f"ingest.keep_days = {self.ingest.keep_days} is too short: "
-                f"profile.window and the {SIZES_FROM} days "
+                f"profile.window and the {SIZE_LOOKBACK_DAYS} days "
                 f"before it, which tell sizes, take {needed}"
             )
         for source in self.ingest.source:

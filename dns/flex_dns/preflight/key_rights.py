@@ -16,12 +16,12 @@ import dns.update
 
 from flex.errors import Refused
 from flex.loop.remarks import some
-from flex_dns.bind import PRINTED, update_policy
-from flex_dns.checks.finding import Check
+from flex_dns.preflight import Check
+from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.session import Session
 from flex_dns.wire.trouble import disowned, not_granted, said_no
 
-# What no host, mail server or text is called.
+# Values that no real record has, for each type.
 NOBODYS = {
     "A": "255.255.255.255",
     "AAAA": "ff00::",
@@ -32,10 +32,14 @@ NOBODYS = {
 }
 # A zone, a name in it, and a type.
 Try: TypeAlias = tuple[str, str, str]
+# What these checks are called in their messages.
 LIMITS = "limits of the key"
 PUT_IN = f"put this into the zone's clause in named.conf ({PRINTED})"
+# Types that the key should not change at the zone's own name.
 OF_ZONE = ("NS", "MX", "TXT")
+# Types that the key should not change at any other name.
 OF_NAMES = ("CNAME", "MX", "NS", "TXT")
+# Types that the key should not change at the name of a name server.
 OF_SERVERS = ("A", "AAAA")
 
 

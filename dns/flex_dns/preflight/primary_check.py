@@ -21,10 +21,9 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex.errors import DnsError, Refused
 from flex.zones.marker import marker_name
-from flex_dns.bind import PRIMARY_OPTIONS, PRINTED
 from flex_dns.checks import nameservers, verify
-from flex_dns.checks.finding import Check
-from flex_dns.preflight import key_rights
+from flex_dns.preflight import Check, key_rights
+from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS, PRINTED
 from flex_dns.update import fence, permission
 from flex_dns.wire.server import Address, Server, address_text
 from flex_dns.wire.session import Clock, Session
@@ -32,7 +31,8 @@ from flex_dns.wire.trouble import said_no, translate_errors
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import may_transfer
 
-# A signature is good for 300 seconds; clocks this far apart will soon be as far as that.
+# Seconds by which two clocks may differ before we warn. A guess: a signature is good for 300
+# seconds, and clocks that are this far apart will soon be as far as that.
 APART = 30
 
 

@@ -10,8 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from flex_dns.bind import PRIMARY_OPTIONS, SECONDARY_OPTIONS, asked_by_tcp
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed, free_port
+from flex_dns.server_configuration.named_conf import (
+    PRIMARY_OPTIONS,
+    SECONDARY_OPTIONS,
+    tcp_only_clause,
+)
 from flex_dns.wire.key import Key
 
 
@@ -52,7 +56,7 @@ def pair(
                 port=second,
                 threads=threads,
                 options=SECONDARY_OPTIONS,
-                beside=asked_by_tcp(LOOPBACK),
+                beside=tcp_only_clause(LOOPBACK),
                 clause=follows,
             ) as other,
         ):

@@ -31,24 +31,30 @@ import dns.rdataclass
 import dns.rdatatype
 
 from flex.errors import BadSetting, FlexError, Unreachable
-from flex_dns.bind import update_logging, update_policy
+from flex_dns.server_configuration.named_conf import update_logging, update_policy
 from flex_dns.wire.contents import HOST_NAME
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Server
 
 LOOPBACK = "127.0.0.1"
-# One that fails is seen to end; on a busy machine a large zone with its journal takes its time.
+# Seconds within which named has to answer. One that fails is seen to end earlier; on a busy machine
+# a large zone with its journal takes its time. A guess.
 START_SECONDS = 90.0
+# Seconds more for each zone that it has to load. A guess.
 SECONDS_A_ZONE = 0.03
+# Seconds between two looks whether it answers. A guess.
 LOOK_SECONDS = 0.02
+# How many ports are tried until one is free. A guess.
 PORT_TRIES = 50
-# Below those that sockets get that ask for none. named's own questions and NOTIFYs go out from
-# such: one that by chance went out from the port it goes to would come back to itself, as named
-# shares its ports, and never arrive.
+# Ports below those that the system gives to sockets that ask for none. named sends its own
+# questions and NOTIFYs from such ports, and shares its own port: a message that by chance went out
+# from the port it goes to would come back to named itself and never arrive.
 PORTS = range(15_000, 32_768)
+# Lines of named's log that an error quotes. A guess.
 LOG_LINES = 8
+# What named writes about a zone that it cannot load.
 BROKEN = "not loaded due to errors"
-# Often not in a user's own.
+# Where named is installed. These folders are often not in a user's own PATH.
 SYSTEM_PATH = "/usr/sbin:/usr/local/sbin"
 APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 

@@ -19,8 +19,7 @@ from flex.model.journal import Journal, JournalRow
 from flex.model.zone_plan import Change
 from flex_dns.update import fence, permission, pipeline, update
 from flex_dns.update.change_ledger import Ledger, Tally
-from flex_dns.update.update import Message
-from flex_dns.wire.claim import NOBODY, Claim
+from flex_dns.update.update import NOBODY, Claim, Message
 from flex_dns.wire.contents import Contents, Question
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
@@ -38,12 +37,15 @@ OPEN = (
 )
 # Answers that can be due to one record of many.
 FAULTY = (dns.rcode.REFUSED, dns.rcode.NOTZONE, dns.rcode.FORMERR)
-# Between one round and the next, while nothing moves.
+# Seconds between one round and the next, while nothing moves. A guess.
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
+# Seconds before the first look whether a server that went away is back; each next pause is twice as
+# long. A guess.
 LOOK_SECONDS = 0.1
+# Seconds that such a pause has at most. A guess.
 LONGEST_LOOK = 2.0
-# Names that are looked for one by one among those refused; where there are more, it is not a name's
-# fault.
+# Names that are looked for one by one among those refused. Where there are more, it is not the
+# fault of a name. A guess.
 MOST_FAULTS = 20
 WHOLE = "somebody else changed a record, and an outdated plan is refused whole"
 

@@ -9,22 +9,42 @@ pipeline.py and carrying.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from flex.model.zone_plan import Change, RecordType
 from flex.zones.marker import marker_text, site_name
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.update import fence
 from flex_dns.wire import messages as wire
-from flex_dns.wire.claim import NOBODY, Claim
 from flex_dns.wire.messages import Kept, Part
-from flex_dns.zone.marked_names import lies_in
+from flex_dns.zone.change_states import lies_in
 
-# Some 270 replacements with what they require. Each message waits twice for the server's disk and
-# wakes its secondaries, so small ones are slow; queries of one of its threads wait while it works
-# on one, and what it does for a record grows with those before it in the message, so larger ones
-# are no good either.
+# Bytes of a message: some 270 replacements with what they require. Small messages are slow, because
+# each waits twice for the server's disk and wakes the secondaries. In larger ones, what the server
+# does for a record grows with the records before it, and the queries of one of its threads wait
+# meanwhile. The number is a guess.
 MESSAGE_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who we say we are: what every message requires beside what it changes.
+
+    Names must carry the marker of `owner`, and zones must be held by `controller` (fence.py). An
+    empty one requires nothing. `held` has the controller with its epoch, for each zone in which an
+    epoch was begun.
+    """
+
+    owner: str = ""
+    controller: str = ""
+    held: Mapping[str, str] = field(default_factory=dict)
+
+    def holder(self, zone: str) -> str:
+        return self.held.get(zone, self.controller)
+
+
+# Requires nothing.
+NOBODY = Claim()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

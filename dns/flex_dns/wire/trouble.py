@@ -21,7 +21,7 @@ import dns.rdatatype
 import dns.tsig
 
 from flex.errors import DnsError, Refused, Unreachable
-from flex_dns.bind import PRINTED, update_policy
+from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.messages import Unfit
 from flex_dns.wire.server import Server
 

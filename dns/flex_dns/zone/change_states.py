@@ -15,8 +15,8 @@ from flex.zones.marker import marker_name, site_name
 from flex.zones.records import Sets, ZoneState, by_name
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.wire.contents import Contents, Question, canonical, why_not_ours
-from flex_dns.zone.marked_names import lies_in
 
+# Changes that an error lists. A guess.
 SHOWN = 10
 NO_MARKER = "carries no marker of ours any more"
 
@@ -256,3 +256,10 @@ def _state_of(rrset: Rrset | None) -> Held:
 
 def _state_text(held: Held) -> str:
     return f"{held[0]} {' '.join(held[1])}" if held else "nothing"
+
+
+def lies_in(zone: str, name: str) -> bool:
+    """Whether the name lies in the zone, so that it can have a marker there. The server refuses any
+    other name and says why.
+    """
+    return name == zone or name.endswith(f".{zone}")

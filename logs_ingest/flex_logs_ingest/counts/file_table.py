@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.tables import FILES
-from flex_logs_ingest.counts import files_of_days, partials
-from flex_logs_ingest.counts.lookback import SIZES_FROM
+from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, files_of_days, partials
 from flex_logs_ingest.counts.sorted_runs import Run, damage, merge
 
 _KEYS = ["site", "target"]
@@ -100,7 +99,7 @@ def file_table(
     then nothing has changed.
     """
     days = (period.first_day, period.last_day)
-    before = (max(period.first_day - SIZES_FROM, 0), period.first_day - 1)
+    before = (max(period.first_day - SIZE_LOOKBACK_DAYS, 0), period.first_day - 1)
     found, known = (
         files_of_days.files(segments, *days),
         files_of_days.files_left(segments, *before),

@@ -16,7 +16,7 @@ import pandas as pd
 
 from flex.model.period import Period
 from flex.tables import Schema
-from flex_logs_ingest.counts.lookback import SIZES_FROM
+from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,9 @@ def files(partial: Relation, period: Period) -> Relation:
     before it.
     """
     first, last = period.first_day, period.last_day
-    since = partial.filter(partial["day"].between(max(first - SIZES_FROM, 0), last))
+    since = partial.filter(
+        partial["day"].between(max(first - SIZE_LOOKBACK_DAYS, 0), last)
+    )
     within = since["day"] >= first
     summed = since.group_by("site", "target").agg(
         requests=since["requests"].sum(where=within),

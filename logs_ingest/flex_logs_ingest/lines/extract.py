@@ -18,8 +18,7 @@ from flex_logs_ingest.lines.layout import (
     is_directive,
     names,
 )
-from flex_logs_ingest.lines.quoted import closing
-from flex_logs_ingest.lines.text_ends import end_of
+from flex_logs_ingest.lines.text_ends import end_of, end_of_quoted
 from flex_logs_ingest.lines.timestamps import as_usual_time
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is
@@ -77,7 +76,7 @@ def _fields(layout: Layout) -> Extract:
             if ops or (quoted and parts[0].endswith(b"\\")):
                 parts = _split_at(
                     rest,
-                    end_of(ops, rest, 0) if ops else closing(rest, literal, 0),
+                    end_of(ops, rest, 0) if ops else end_of_quoted(rest, literal, 0),
                     literal,
                 )
             if len(parts) <= count:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from flex_logs_ingest.lines.quoted import closing
+from flex_logs_ingest.lines.text_ends import end_of_quoted
 
 # White space never decides anything, and nothing in here backtracks, whatever the line is.
 _STRING = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
@@ -96,7 +96,7 @@ def _end_of_nested(line: bytes, at: int) -> int:
             return len(line)
         elif byte in (b"}", b"]"):
             depth -= 1
-        elif byte == b'"' and (at := closing(line, b'"', at + 1)) < 0:
+        elif byte == b'"' and (at := end_of_quoted(line, b'"', at + 1)) < 0:
             return len(line)
         at += 1
         if depth == 0:

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from flex_logs_ingest.lines.field_values import METHOD
 from flex_logs_ingest.lines.layout import Fit, Op
-from flex_logs_ingest.lines.quoted import closing
 
-# A line that holds the literal more often in one text is not looked through: it could take for
-# ever.
+# Places that are tried for the end of one text. A line that holds the literal more often is not
+# looked through, because that could take for ever. A guess.
 TRIES = 256
 _BEFORE_PATH = b'/*? "|,;\t'
 
@@ -34,7 +33,7 @@ def end_of(ops: Sequence[Op], line: bytes, at: int) -> int:
 
 def _plain_end(op: Op, line: bytes, at: int) -> int:
     if op.quoted:
-        return closing(line, op.literal, at)
+        return end_of_quoted(line, op.literal, at)
     if op.literal:
         return line.find(op.literal, at + op.width)
     return next(
@@ -82,3 +81,18 @@ def _fits(fits: Fit, text: bytes) -> bool:
             return text[:1].isdigit()
         case "":
             return True
+
+
+def end_of_quoted(line: bytes, literal: bytes, at: int) -> int:
+    """Where the literal begins whose quotation mark has an even number of backslashes before it; -1
+    if nowhere.
+    """
+    end = line.find(literal, at)
+    while end > at and line[end - 1] == 0x5C:
+        start = end - 1
+        while start > at and line[start - 1] == 0x5C:
+            start -= 1
+        if (end - start) % 2 == 0:
+            return end
+        end = line.find(literal, end + 1)
+    return end

@@ -1,7 +1,7 @@
-"""What BIND has to be told, as the lines to paste into named.conf.
+"""What BIND has to be told, as lines to paste into named.conf.
 
-In go zones and the names of keys, out comes text. No secret is in it: named reads the keys from
-files of its own.
+Takes zones and the names of keys. Returns text. Does not contain a secret: named reads the keys
+from its own files.
 """
 
 from __future__ import annotations
@@ -9,29 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flex.zones.marker import LABEL
-from flex_dns.part import KeyFile, Part, ZonePart
+from flex_dns.server_configuration.zones_and_keys import (
+    KeyFile,
+    PrimarySetup,
+    ZoneRights,
+)
 
-# The secondaries hear of each change at once, not up to five seconds later, and many zones do not
-# wait for each other: at 20 a second the last of 2,000 would wait for a hundred. named sends ten at
-# a time: 1,250 a second is each 8 ms. It waits for such times by a clock that ticks each 4 ms, and
-# busily until the next tick: at times between ticks, or at a higher rate, its timer takes most of a
-# core. A zone of which half changes is sent whole, as small ones are each time: for that a
-# secondary writes no journal, which costs it two waits for the disk. Each zone is fetched by a
-# connection of its own; one that finds ten others waiting, which is all that named has room for by
-# itself, comes a second later.
+# Options of the primary. The numbers were measured with 2,000 zones.
+# notify-delay: the secondaries hear of each change at once, not up to five seconds later.
+# notify-rate: messages a second. At named's own 20 the last of 2,000 zones would wait for 100
+# seconds. named sends ten at a time, so 1,250 a second is ten in each 8 ms. It counts time by a
+# clock that ticks each 4 ms and waits busily for the next tick: at times between ticks, or at a
+# higher rate, its timer takes most of a core.
+# max-ixfr-ratio: a zone of which half changes is sent whole, as small zones are each time. The
+# secondary then writes no journal, which saves it two waits for the disk.
+# tcp-listen-queue: each zone is fetched by a connection of its own. Without this named has room for
+# ten that wait, and any other one comes a second later.
 PRIMARY_OPTIONS = (
     "notify-delay 0;\nnotify-rate 1250;\nstartup-notify-rate 1250;\nmax-ixfr-ratio 50%;\n"
     "transfers-out 1000;\ntcp-clients 1500;\ntcp-listen-queue 1000;"
 )
+# Options of a secondary, so that it asks for and fetches many zones at a time: questions for
+# serials a second, transfers in all, and transfers from one primary. Measured as those of the
+# primary.
 SECONDARY_OPTIONS = "serial-query-rate 1250;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
-# Where all of this is to be had for zones that are in the settings.
+# Tells a reader how to get all of this for the zones in the settings.
 PRINTED = (
     "`flex config named` prints all of it, `flex config knot` the same for Knot DNS"
 )
 
 
-def asked_by_tcp(primary: str) -> str:
+def tcp_only_clause(primary: str) -> str:
     """For a secondary's questions for serials, beside its options.
 
     By UDP each goes out from a port drawn by lot. Of two from the same port one never gets its
@@ -68,10 +77,12 @@ def update_policy(
     addresses are granted, never its SOA, NS or MX. Limits such as A(3) are left out on purpose:
     BIND drops what is over them and reports success.
     """
-    return policy_of(ZonePart(zone, tuple(name_servers), own_name=own_name), [key_name])
+    return policy_of(
+        ZoneRights(zone, tuple(name_servers), own_name=own_name), [key_name]
+    )
 
 
-def policy_of(zone: ZonePart, keys: Sequence[str]) -> str:
+def policy_of(zone: ZoneRights, keys: Sequence[str]) -> str:
     """The same for all keys that may change the zone. What lies in a zone of its own is denied
     here.
     """
@@ -79,12 +90,12 @@ def policy_of(zone: ZonePart, keys: Sequence[str]) -> str:
     return "update-policy {\n" + "".join(f"  {rule}\n" for rule in rules) + "};\n"
 
 
-def _rules(part: ZonePart, key: str) -> Iterator[str]:
-    for name in part.denied:
+def _rules(setup: ZoneRights, key: str) -> Iterator[str]:
+    for name in setup.denied_names:
         yield f"deny {key} name {name} ANY;"
-    for zone in part.below:
+    for zone in setup.below:
         yield f"deny {key} subdomain {zone} ANY;"
-    yield f"grant {key} subdomain {LABEL}.{part.zone} TXT;"
+    yield f"grant {key} subdomain {LABEL}.{setup.zone} TXT;"
     yield f"grant {key} zonesub A AAAA;"
 
 
@@ -95,27 +106,29 @@ def bind_snippet(
     reads it.
     """
     return configuration(
-        Part(
+        PrimarySetup(
             keys=KeyFile((key_name,)),
             reader=KeyFile((reader_name,)),
-            zones=(ZonePart(zone, tuple(name_servers)),),
+            zones=(ZoneRights(zone, tuple(name_servers)),),
         )
     )
 
 
-def configuration(part: Part) -> str:
+def configuration(setup: PrimarySetup) -> str:
     """The lines for the named.conf of one primary, with the reasons beside them."""
     return (
-        _keys(part) + _around(part) + "".join(_zone(part, zone) for zone in part.zones)
+        _keys(setup)
+        + _around(setup)
+        + "".join(_zone(setup, zone) for zone in setup.zones)
     )
 
 
-def _keys(part: Part) -> str:
+def _keys(setup: PrimarySetup) -> str:
     remarks = [
-        f"{'both ' if part.reader else ''}owned by the user named runs as, mode 640"
+        f"{'both ' if setup.reader else ''}owned by the user named runs as, mode 640"
     ]
     lines = []
-    for file in part.files:
+    for file in setup.files:
         said = "; ".join([*remarks, *([f"a copy of {file.path}"] if file.path else [])])
         lines.append(
             f'include "/etc/bind/{file.names[0]}.key";{f"   // {said}" if said else ""}\n'
@@ -124,11 +137,11 @@ def _keys(part: Part) -> str:
     return "".join(lines)
 
 
-def _around(part: Part) -> str:
+def _around(setup: PrimarySetup) -> str:
     """What stands beside the zones, as comments: most of it is there once, in a clause that
     everybody has already.
     """
-    reader = part.readers[0]
+    reader = setup.readers[0]
     return f"""
 // In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
 // each other at 20 a second, nor for a connection. A zone of which half changes is sent whole: that costs a secondary
@@ -137,10 +150,10 @@ def _around(part: Part) -> str:
 // In the options of each secondary, which holds the key {reader} too: a NOTIFY can get lost, and the secondary is
 // behind then until its refresh timer runs out. FLEX sends another one to those that do not follow.
 {_indent(SECONDARY_OPTIONS, "//   ")}\
-//   allow-notify {{ key {part.readers[0]}; }};
+//   allow-notify {{ key {setup.readers[0]}; }};
 // Beside the options of each secondary, with the primary's address: by UDP two of many questions for serials may go out
 // from the same port, and the answer to one of them gets lost.
-{_indent(asked_by_tcp(part.address), "//   ")}\
+{_indent(tcp_only_clause(setup.address), "//   ")}\
 // As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
 {_indent(update_logging(), "//   ")}
 
@@ -150,9 +163,9 @@ def _around(part: Part) -> str:
 """
 
 
-def _zone(part: Part, zone: ZonePart) -> str:
+def _zone(setup: PrimarySetup, zone: ZoneRights) -> str:
     """A zone that is there already keeps its clause: what is in this one goes into it."""
-    may_read = " ".join(f"key {name};" for name in part.readers)
+    may_read = " ".join(f"key {name};" for name in setup.readers)
     apex = (
         f"A site is called {zone.zone}: its addresses may be changed."
         if zone.own_name
@@ -169,7 +182,7 @@ zone "{zone.zone}" {{
   // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's own markers.
   // One deny line for every name server whose address is in this zone; `flex doctor` tries whether one is missing.
   // {apex or f"Take the line of {zone.zone} itself out where a site is called so."}
-{_indent(policy_of(zone, part.keys.names), "  ")}}};
+{_indent(policy_of(zone, setup.keys.names), "  ")}}};
 """
 
 

@@ -1,12 +1,12 @@
-"""What Knot DNS has to be told, as the sections to paste into knot.conf.
+"""What Knot DNS has to be told, as sections to paste into knot.conf.
 
-In goes a Part, out comes text. No secret is in it: where one belongs stands which file has it, and
-until it is filled in `knotc conf-check` refuses the whole.
+Takes a PrimarySetup. Returns text. Does not contain a secret: in its place stands the name of the
+file that has it, and `knotc conf-check` refuses the configuration until the secret is filled in.
 
-Knot looks at a message as a whole: a rule fits where all records of the message fit it, and the
-first that fits decides. A new name comes with its marker in one message, so there must be a rule
-that grants A, AAAA and TXT together; the rules before it refuse all that comes by itself and is
-none of FLEX's. What is hidden among other records is not.
+Knot looks at a message as a whole: a rule fits when all records of the message fit it, and the
+first rule that fits decides. A new name comes with its marker in one message, so one rule must
+grant A, AAAA and TXT together. The rules before it refuse other changes that come by themselves.
+They do not see such a change among other records.
 """
 
 from __future__ import annotations
@@ -15,25 +15,32 @@ import ipaddress
 from collections.abc import Iterator
 
 from flex.zones.marker import LABEL
-from flex_dns.part import KeyFile, Part, ZonePart
+from flex_dns.server_configuration.zones_and_keys import (
+    KeyFile,
+    PrimarySetup,
+    ZoneRights,
+)
 
+# Stands where a secret belongs. It is no valid secret, so Knot refuses it.
 UNFILLED = "FILL-IN-THE-SECRET-OF"
-ASK, READ = "flex-ask", "flex-read"
+# What the rules for questions and for transfers are called in knot.conf.
+ASK = "flex-ask"
+READ = "flex-read"
 
 
-def configuration(part: Part) -> str:
+def configuration(setup: PrimarySetup) -> str:
     """The sections for the knot.conf of one primary, with the reasons beside them."""
     sections = [
-        _section("key", [line for file in part.files for line in _keys(file)]),
-        _section("remote", list(_remotes(part))),
+        _section("key", [line for file in setup.files for line in _keys(file)]),
+        _section("remote", list(_remotes(setup))),
         _section(
             "acl",
             [
-                *_everywhere(part),
-                *(line for zone in part.zones for line in _rules(part, zone)),
+                *_everywhere(setup),
+                *(line for zone in setup.zones for line in _rules(setup, zone)),
             ],
         ),
-        _section("zone", [line for zone in part.zones for line in _zone(part, zone)]),
+        _section("zone", [line for zone in setup.zones for line in _zone(setup, zone)]),
     ]
     return "\n".join(section for section in sections if section)
 
@@ -53,13 +60,13 @@ def _keys(file: KeyFile) -> Iterator[str]:
         yield f'  secret: "{UNFILLED} {file.path}"'
 
 
-def _remotes(part: Part) -> Iterator[str]:
+def _remotes(setup: PrimarySetup) -> Iterator[str]:
     """Knot notifies nobody whom it was not told of."""
-    for number, (host, port) in enumerate(part.followers, start=1):
+    for number, (host, port) in enumerate(setup.followers, start=1):
         if _is_address(host):
             yield f"- id: flex-follower-{number}"
             yield f"  address: {host}@{port}"
-            yield f"  key: {part.readers[0]}"
+            yield f"  key: {setup.readers[0]}"
         else:
             yield (
                 f"# {host} is a name, and Knot wants addresses: add it here as "
@@ -67,8 +74,8 @@ def _remotes(part: Part) -> Iterator[str]:
             )
 
 
-def _everywhere(part: Part) -> Iterator[str]:
-    names = dict.fromkeys((*part.keys.names, *part.readers))
+def _everywhere(setup: PrimarySetup) -> Iterator[str]:
+    names = dict.fromkeys((*setup.keys.names, *setup.readers))
     yield (
         "# FLEX signs its questions too; without this rule Knot refuses them, as "
         "it knows no use for the key."
@@ -78,11 +85,11 @@ def _everywhere(part: Part) -> Iterator[str]:
     yield "  action: query"
     yield "# FLEX reads zones by transfer, with a key that may do nothing else."
     yield f"- id: {READ}"
-    yield f"  key: [ {', '.join(part.readers)} ]"
+    yield f"  key: [ {', '.join(setup.readers)} ]"
     yield "  action: transfer"
 
 
-def _rules(part: Part, zone: ZonePart) -> Iterator[str]:
+def _rules(setup: PrimarySetup, zone: ZoneRights) -> Iterator[str]:
     """In the order in which they are tried."""
     subtrees = [*zone.servers, *zone.below]
     yield (
@@ -98,16 +105,16 @@ def _rules(part: Part, zone: ZonePart) -> Iterator[str]:
         "nobody but FLEX may have this key."
     )
     yield from _rule(
-        part, zone, "keep", "deny: on", *_owners("sub-or-equal", *subtrees)
+        setup, zone, "keep", "deny: on", *_owners("sub-or-equal", *subtrees)
     )
     yield from _rule(
-        part,
+        setup,
         zone,
         "mark",
         "update-type: [ TXT ]",
         *_owners("sub-or-equal", f"{LABEL}.{zone.zone}"),
     )
-    yield from _rule(part, zone, "text", "deny: on", "update-type: [ TXT ]")
+    yield from _rule(setup, zone, "text", "deny: on", "update-type: [ TXT ]")
     if zone.own_name:
         yield (
             f"# A site is called {zone.zone} so its addresses may be changed; else "
@@ -115,13 +122,15 @@ def _rules(part: Part, zone: ZonePart) -> Iterator[str]:
         )
     match = "sub-or-equal" if zone.own_name else "sub"
     yield from _rule(
-        part, zone, "name", "update-type: [ A, AAAA, TXT ]", *_owners(match, zone.zone)
+        setup, zone, "name", "update-type: [ A, AAAA, TXT ]", *_owners(match, zone.zone)
     )
 
 
-def _rule(part: Part, zone: ZonePart, kind: str, *limits: str) -> Iterator[str]:
+def _rule(
+    setup: PrimarySetup, zone: ZoneRights, kind: str, *limits: str
+) -> Iterator[str]:
     yield f"- id: flex-{kind}-{zone.zone}"
-    yield f"  key: [ {', '.join(part.keys.names)} ]"
+    yield f"  key: [ {', '.join(setup.keys.names)} ]"
     yield "  action: update"
     yield from (f"  {limit}" for limit in limits)
 
@@ -132,12 +141,12 @@ def _owners(match: str, *names: str) -> Iterator[str]:
     yield f"update-owner-name: [ {', '.join(names)} ]"
 
 
-def _zone(part: Part, zone: ZonePart) -> Iterator[str]:
+def _zone(setup: PrimarySetup, zone: ZoneRights) -> Iterator[str]:
     """A zone that is there already keeps its entry: `acl` and `notify` go into it."""
     kinds = (f"flex-{kind}-{zone.zone}" for kind in ("keep", "mark", "text", "name"))
     followers = [
         f"flex-follower-{number}"
-        for number, (host, _) in enumerate(part.followers, start=1)
+        for number, (host, _) in enumerate(setup.followers, start=1)
         if _is_address(host)
     ]
     yield f"- domain: {zone.zone}"
