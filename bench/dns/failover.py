@@ -31,7 +31,7 @@ from flex.zones.marker import marker_name, marker_text
 
 NODES = {f"n{number}": f"192.0.2.{number}" for number in range(1, 5)}
 COMMAND = "from flex_api.cli import main; main()"
-# Each fifth site has no second node.
+# Each fifth site has no second node. A guess.
 ALONE = 5
 # The last of the rounds after which a node is dead, in a process that has loaded all it needs, as
 # `flex serve` has.

@@ -19,7 +19,10 @@ from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-BEFORE, AFTER = 1_000, 500
+# Lines before the log is copied and truncated.
+BEFORE = 1_000
+# Lines after that.
+AFTER = 500
 # Reads these logs, and says how many lines it has counted in all.
 Reader = Callable[[list[Path]], int]
 

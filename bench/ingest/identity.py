@@ -54,6 +54,7 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Bytes of a log in which its format is searched, as FLEX does.
 LOOK = 2**16
 WAYS = ("native", "python", "duckdb", "spark")
 # Logs of the web are younger than this, and those with a broken clock are not older than it.

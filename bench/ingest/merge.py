@@ -27,11 +27,15 @@ from bench.figures import Figures
 from flex.prediction.replay import Ints
 from flex_logs_ingest.counts.merge_reference import GROUP, LAYOUT, SCHEMA, regroup
 
+# Partials that are merged.
 PARTIALS = 10
+# Rows in all partials together.
 ROWS = 10_000_000
-# One target in so many is in a partial; so many targets are made up at a time.
+# One target in so many is in a partial.
 CHANCE = 8
+# Targets that are made up at a time.
 BLOCK = 2**19
+# Targets of each site.
 TARGETS_OF_SITE = 20_000
 
 

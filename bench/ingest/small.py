@@ -25,8 +25,11 @@ from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
+# How many logs.
 FILES = [int(number) for number in os.environ.get("FILES", "300,3000").split(",")]
+# Lines in each log.
 LINES = int(os.environ.get("LINES", "40"))
+# How often each figure is taken.
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

@@ -31,10 +31,15 @@ from bench.ingest.rivals import GoAccess, goaccess, unpacked_wc, wc
 from bench.ingest.rounds import figures_of, middle, on_cores, ratio, time_command
 from flex import engine
 
+# Share of the full sizes.
 SCALE = float(os.environ.get("SCALE", "1"))
+# How often each figure is taken.
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
-LINES, MANY_LINES = int(1_000_000 * SCALE), int(5_000_000 * SCALE)
-# Room for the logs of all parts at once, on a disk that is memory where there is one.
+# Lines of an ordinary log.
+LINES = int(1_000_000 * SCALE)
+# Lines of a long log.
+MANY_LINES = int(5_000_000 * SCALE)
+# Bytes: room for the logs of all parts at once, on a disk that is memory where there is one.
 ROOM = int(6e9 * SCALE)
 GOACCESS_FORMATS = {
     "combined": "COMBINED",

@@ -19,10 +19,15 @@ import pyarrow.compute as pc
 
 from flex.placing.problem import Ints
 
+# Sites in the log.
 SITES = 600
+# Addresses of clients.
 CLIENTS = 60_000
+# Lines that are made at a time.
 BATCH = 200_000
+# Share of lines that are hostile. A guess.
 HOSTILE_SHARE = 0.001
+# Share of requests whose target is asked for only once.
 NEVER_AGAIN_SHARE = 0.058
 LAST_LINE = (
     b'www.site0001.example.org:443 192.0.2.9 - - [20/Nov/2026:23:59:59 +0000] "GET /cut'
@@ -33,10 +38,12 @@ WORDS = (
     "2026", "thumb", "large", "index", "about", "contact", "api", "static", "fonts", "video", "docs", "download",
     "catalog", "item", "page", "archive", "tag", "wp-content", "themes", "plugins", "gallery",
 )  # fmt: skip
+# Endings of paths, with their weights. A guess.
 KINDS = {
     ".html": 20, ".css": 6, ".js": 10, ".png": 17, ".jpg": 20, ".gif": 4, ".webp": 6, ".svg": 4, ".pdf": 2, ".mp4": 1,
     ".woff2": 3, "/": 5, ".php": 2,
 }  # fmt: skip
+# Statuses, with their weights in thousandths. A guess.
 STATUSES = {
     200: 780,
     304: 80,
@@ -48,6 +55,7 @@ STATUSES = {
     403: 9,
     201: 1,
 }
+# Methods, with their weights in percent. A guess.
 METHODS = {"GET": 96, "HEAD": 1, "POST": 3}
 REFERERS = (
     "-",

@@ -20,7 +20,8 @@ from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update.outcome import kind
 from flex_dns.wire.trouble import UNCHANGED, not_authoritative
 
-# More messages than any plan has for one primary.
+# The journal numbers of each primary begin this far apart. No plan has as many messages for one
+# primary.
 ROOM = 10**9
 
 

@@ -47,10 +47,14 @@ from flex_logs_ingest.reading.run_state import Run
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# What the name of a reading's description ends in.
 ENTRY = ".segment.json"
+# What the name of a sent reading ends in.
 _SENT = ".sent"
-# Of a packed log, enough to have its first 4 KiB unpacked.
+# Bytes of a packed log that are read to look at its beginning: enough to unpack its first 4 KiB. A
+# guess.
 _LOOK = 2**20
+# Tasks of one Spark job. A guess.
 _MOST_TASKS = 10_000
 
 

@@ -22,7 +22,8 @@ from flex_dns.checks import verify
 from flex_dns.wire.contents import Question
 from flex_dns.wire.server import Address, Server
 
-# No zone has more, or its NS records would not fit a packet.
+# Servers of one zone that are asked. A guess, after the 13 root servers: with many more the NS
+# records would not fit a packet.
 MOST = 13
 
 

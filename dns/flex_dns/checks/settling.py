@@ -22,12 +22,14 @@ from flex_dns.checks.notify import nudged
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address
 
-# Between one look at a server's serial and the next.
-SHORTEST, LONGEST = 0.01, 0.5
-# A server that is behind for so long has not been notified; it is told, and again after twice as
-# long.
+# Seconds between one look at a server's serial and the next: at least and at most. Both are
+# guesses.
+SHORTEST = 0.01
+LONGEST = 0.5
+# Seconds after which a server that is behind counts as not notified. It is sent a NOTIFY then, and
+# another one after twice as long. A guess.
 UNHEARD = 1.0
-# What a server has for its answer when the time is all but up.
+# Seconds that a server has for its answer when the time is all but up. A guess.
 LAST_LOOK = 1.0
 
 

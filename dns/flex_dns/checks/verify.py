@@ -36,13 +36,16 @@ from flex_dns.wire.trouble import translate_errors
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import transfer
 
+# The record types that are checked.
 KINDS: tuple[RecordType, ...] = ("A", "AAAA")
-# Few enough to fit the socket buffers of both sides.
+# Questions on their way to one server at a time. A guess: few enough to fit the socket buffers of
+# both sides.
 WINDOW = 32
+# How often a question is sent, because UDP loses packets. A guess.
 TRIES = 3
-# From so many names on, one transfer of the zone is quicker than asking for each.
+# Names from which on one transfer of the zone is quicker than one question for each. A guess.
 MANY = 200
-# Fits one packet on any path.
+# Bytes of an answer by UDP that fit one packet on any path. The value of DNS Flag Day 2020.
 PAYLOAD = 1232
 
 Answers = Mapping[Question, dns.message.Message]

@@ -15,7 +15,8 @@ from flex.model.zone_plan import Change
 from flex_dns.update.update import Message
 from flex_dns.zone.change_states import Conflict
 
-# Rows that went well are written down together: each writing waits for the disk.
+# Rows that went well and are written down together, because each writing waits for the disk. A
+# guess.
 TOGETHER = 32
 
 

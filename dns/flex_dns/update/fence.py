@@ -27,14 +27,17 @@ from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.trouble import UNCHANGED, not_granted, said_no
 
+# What the text of the record begins with.
 PREFIX = "flex controller="
+# The first label of the record's name.
 NAME = "_controller"
+# Seconds. Nobody caches this record for long: only controllers ask for it. A guess.
 TTL = 60
-# What the epoch stands behind. No record had one before there was an undo to need it.
+# Stands between the controller and its epoch. Records from before there was an undo have no epoch.
 EPOCH = " epoch="
 # Raises where the run that asks may change nothing any more.
 Ask = Callable[[], None]
-# How often a new epoch is tried while another run of ours begins one, too.
+# How often a new epoch is tried while another run of ours begins one, too. A guess.
 TRIES = 5
 
 

@@ -13,6 +13,7 @@ from flex.model.zone_plan import ZonePlan
 from flex_dns.update.change_ledger import Tally
 from flex_dns.zone.change_states import overtaken
 
+# Names that an error lists. A guess.
 SHOWN = 10
 RESUME = "then `flex apply --resume` finishes it"
 

@@ -22,13 +22,17 @@ from flex_dns.update.update import Message
 from flex_dns.wire.contents import canonical
 from flex_dns.wire.server import Address
 
-# A secondary of this size of machine fetches so many zones in a tenth of a second: enough to never
-# be without work, and after the last one not far behind.
+# Zones that may be sent before a secondary has fetched them. A secondary on a machine such as the
+# one that this was measured on fetches so many in a tenth of a second: it is never without work,
+# and is not far behind after the last one.
 AHEAD = 64
-# It fetches them about in the order that it hears of them, so the last of so many stands for all.
+# Zones for which one question stands. A secondary fetches zones about in the order in which it
+# hears of them, so the last of these stands for all. A guess.
 STEP = 16
-# Between an answer that it does not have it and the next question.
+# Seconds between an answer that a secondary does not have the change and the next question. A
+# guess.
 PAUSE = 0.005
+# Seconds after which a secondary that does not follow is waited for no longer. A guess.
 PATIENCE = 0.25
 
 

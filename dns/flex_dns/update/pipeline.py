@@ -26,19 +26,22 @@ from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, connect
 from flex_dns.wire.trouble import translate, translate_errors, untrusted_error
 
-# BIND reads a connection's next update when it has answered the last one, and tells a zone's
-# secondaries as soon as it has nothing to do for the zone, which costs as much as an update. So the
-# next ones wait on other connections, and only where zones are more than connections several on
-# one. All together they stay below the update-quota of 100: BIND drops without an answer what is
-# over it.
+# Connections to one server. BIND reads the next update of a connection when it has answered the
+# last one. It notifies a zone's secondaries as soon as it has nothing to do for the zone, and that
+# costs as much as an update. So the next updates of a zone wait on other connections. The number is
+# a guess.
 LINES = 8
+# Updates that wait on one connection, where there are more zones than connections. LINES * DEEPEST
+# stays below BIND's update-quota of 100: BIND drops without an answer what is over it.
 DEEPEST = 12
-# Messages are announced in blocks, while those before them are on their way.
+# Messages that are announced together, while those before them are on their way. A guess.
 BLOCK = 32
-# After so many, nothing more of few zones is sent until all is answered: a server that is never
-# without work for a zone would not tell its secondaries before the end.
+# Messages of few zones after which all answers are awaited. A server that is never without work for
+# a zone would not notify its secondaries before the end. A guess.
 BREATH = 8 * BLOCK
+# Bytes that are read from a connection at a time. A DNS message is no longer than this.
 PIECE = 65536
+# The QR bit in the third byte of a message: set in answers (RFC 1035, section 4.1.1).
 RESPONSE = 0x80
 
 Outcome = tuple[Message, dns.rcode.Rcode | DnsError]

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from flex.zones.marker import LABEL, marker_name, marker_owner
 
-# Without the underscore, as BIND has it: by default it refuses addresses at any other name, and a
-# whole update with it.
+# A host name without the underscore, as BIND checks it. BIND refuses addresses at any other name by
+# default, and the whole update with them.
 HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
+# Characters of a name as text, with a dot behind each label (RFC 1035: 255 bytes in a message).
 LONGEST = 254
 
 Question = tuple[str, str]

@@ -23,6 +23,7 @@ import dns.tsig
 from flex.errors import BadSetting
 
 ALGORITHMS = ("hmac-sha256", "hmac-sha384", "hmac-sha512")
+# Bytes that a secret has at least: 128 bits. A guess.
 LEAST_BYTES = 16
 NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
 BARE = re.compile(r"[A-Za-z0-9+/\s]+=*\s*")

@@ -21,21 +21,33 @@ from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import LABEL, marker_name
 from flex_dns.wire.names import HEADER
 
+# Numbers of record types (RFC 1035, RFC 3596).
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}
-NS, CNAME, SOA = 2, 5, 6
-IN, NONE, ANY = 1, 254, 255
-# Opcode UPDATE.
+# The same, of types that a message only asks about.
+NS = 2
+CNAME = 5
+SOA = 6
+# Classes (RFC 1035; their meaning in an update is in RFC 2136, section 2).
+IN = 1
+NONE = 254
+ANY = 255
+# The flags of an UPDATE: its opcode, 5 (RFC 2136).
 FLAGS = 5 << 11
-# Where the zone's name stands in each message: every owner in the zone ends in a pointer to it.
+# A pointer to the zone's name, which stands at the same place in each message. Every owner in the
+# zone ends in it.
 ZONE_AT = b"\xc0\x0c"
-# What the owner of a marker ends in; where a message has it already a pointer to there will do.
+# What the owner of a marker ends in. Where a message has it already, a pointer to there will do.
 MARKS = bytes((len(LABEL),)) + LABEL.encode() + ZONE_AT
+# The two bits that mark a pointer to a name (RFC 1035, section 4.1.4).
 POINTER = 0xC000
-# Behind the zone's name.
+# Bytes behind the zone's name: its type and class.
 ZONE_CLASS = 4
-# Type, class, TTL, length.
+# Bytes of a record behind its owner: type, class, TTL, length of the data.
 RECORD = 10
-LONGEST_LABEL, LONGEST_NAME = 63, 254
+# Bytes of a label (RFC 1035).
+LONGEST_LABEL = 63
+# Characters of a name as text, with a dot behind each label: 255 bytes in a message (RFC 1035).
+LONGEST_NAME = 254
 
 _LENGTH = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 _EQUAL = {kind: struct.pack("!HHI", number, IN, 0) for kind, number in TYPES.items()}
@@ -51,6 +63,7 @@ _NONE = {
     "CNAME": struct.pack("!HHIH", CNAME, NONE, 0, 0),
     "NS": struct.pack("!HHIH", NS, NONE, 0, 0),
 }
+# Bytes of a value; 0 where they differ.
 _VALUE: Mapping[RecordType, int] = {"A": 4, "AAAA": 16, "TXT": 0}
 _NO_ALIAS = _NONE["CNAME"]
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 
-# Of a message.
+# Bytes of a message's header (RFC 1035).
 HEADER = 12
+# A byte from here on begins a pointer, not a label (RFC 1035, section 4.1.4).
 POINTER = 0xC0
-# No name has so many: what has more before a pointer is not followed any further.
+# No name has so many labels. A name that has more before a pointer is not followed any further.
 MOST_LABELS = 128
-# As text with a dot behind each label: as bytes that is one more.
+# Characters of a name as text, with a dot behind each label: 255 bytes in a message (RFC 1035).
 LONGEST = 254
 ESCAPED = re.compile(r"\\.")
 

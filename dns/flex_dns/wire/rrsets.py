@@ -15,18 +15,26 @@ from flex import engine
 from flex_dns.wire.contents import Question
 from flex_dns.wire.names import name_at
 
-A, NS, CNAME, SOA, TXT, AAAA, DNAME = 1, 2, 5, 6, 16, 28, 39
+# Numbers of record types (RFC 1035, RFC 3596, RFC 6672).
+A = 1
+NS = 2
+CNAME = 5
+SOA = 6
+TXT = 16
+AAAA = 28
+DNAME = 39
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+# Types at which the loop stops: its caller looks at them (zone/wanted_records.py).
 NOTED = frozenset((SOA, CNAME, NS, DNAME))
 
-# So many values at one name are usual, and worth remembering: of all that a hostile zone can hold
-# nobody wants the sum.
+# Values of one set that are remembered as one. So many are usual; all sets that a hostile zone can
+# hold would take too much memory. A guess.
 MOST_SHARED = 16
 
 # TTL and values in order.
 Set = tuple[int, tuple[str, ...]]
 
-# Type, class, TTL, length.
+# What stands behind a record's owner: type, class, TTL, length of the data.
 _FIXED = Struct("!HHIH").unpack_from
 
 

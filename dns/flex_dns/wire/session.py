@@ -22,7 +22,8 @@ from flex_dns.wire import signing
 from flex_dns.wire.server import Server
 from flex_dns.wire.trouble import translate_errors, untrusted_error
 
-# BIND answers queries of one connection side by side up to 23; more only wait in its buffers.
+# Questions on their way on one connection. BIND answers up to 23 of one connection side by side;
+# more would only wait in its buffers.
 WINDOW = 20
 
 Clock = Callable[[], float]

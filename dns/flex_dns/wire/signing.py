@@ -21,6 +21,7 @@ from flex_dns.wire.names import behind_questions
 from flex_dns.wire.server import Server
 from flex_dns.wire.trouble import skewed_error
 
+# Seconds that a signature is good for, before and after its time (RFC 8945, section 10).
 FUDGE = 300
 
 Context = dns.tsig.HMACTSig | dns.tsig.GSSTSig | None

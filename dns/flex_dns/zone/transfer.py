@@ -27,6 +27,7 @@ from flex_dns.wire.signing import Context
 from flex_dns.wire.trouble import said_no, translate_errors, untrusted_error
 from flex_dns.zone.wanted_records import Harvest
 
+# The QR bit of the flags: set in answers (RFC 1035, section 4.1.1).
 RESPONSE = 0x8000
 
 

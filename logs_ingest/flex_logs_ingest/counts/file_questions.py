@@ -22,7 +22,7 @@ from flex_logs_ingest.counts.sorted_runs import gone_error
 # By what files are put in order, the largest first.
 ORDERS = ("requests", "bytes", "size", "last")
 
-# The shares of the FLEX paper's locality table, in percent.
+# Shares in percent, as in the locality table of the FLEX paper.
 SHARES = (97, 98, 99)
 
 # How few files answer so many percent of all requests, or send so many percent of all bytes:
@@ -41,6 +41,7 @@ LOCALITY = Schema(
     key=("of", "percent"),
 )
 
+# Memory that DuckDB may take. A guess.
 _MEMORY = "512MB"
 
 

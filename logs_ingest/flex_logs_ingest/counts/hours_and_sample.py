@@ -28,10 +28,12 @@ from flex_logs_ingest.counts import files_of_days as kept
 from flex_logs_ingest.counts import partials
 from flex_logs_ingest.counts.file_table import FileTable, file_table
 
-# Partial tables are added up when this many rows wait, or as many as there are already.
+# Rows of partial tables that wait until they are added up, unless the sum has more rows already. A
+# guess.
 _WAITING = 4_000_000
 
-# A target's level is how many zero bits a hash of 32 begins with; none has the last of these.
+# Levels that a target can have, and one that none has. A level is how many zero bits a hash of 32
+# bits begins with.
 _LEVELS = 34
 
 _HOURS = {"requests": "sum", "bytes": "sum"}

@@ -23,7 +23,7 @@ SCHEMA = pa.schema(
     [(name, pa.string()) for name in KEYS] + [(name, pa.int64()) for name in COUNTS]
 )
 # Rows of a row group. Neighbouring targets begin alike: with the delta encoding a row takes about
-# 14 bytes.
+# 14 bytes, so a group takes about 1 MB. The number is a guess.
 GROUP = 2**16
 LAYOUT = {
     "compression": "zstd",
@@ -33,9 +33,11 @@ LAYOUT = {
     "data_page_size": 2**17,
 }
 
-# How many rows of a run are decoded at once, through how large a window of the file.
+# Rows of a run that are decoded at once. A guess.
 _BATCH = 2**13
+# Bytes of the file that are read at once for them. A guess.
 _WINDOW = 2**16
+# The largest value of a column of 64 bits.
 _LARGEST = 2**63 - 1
 
 

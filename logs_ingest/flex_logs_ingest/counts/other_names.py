@@ -32,7 +32,8 @@ SCHEMA = pa.schema(
         ("bytes", pa.int64()),
     ]
 )
-# Bytes of a parcel's first line that names may take. Of more of them it tells none.
+# Bytes of a parcel's first line that names may take; where they take more, none is listed. Half of
+# what the line may have (parcels/arrivals.py).
 LONGEST = 2**19
 
 

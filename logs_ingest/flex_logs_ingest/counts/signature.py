@@ -21,11 +21,14 @@ from flex_logs_ingest.scan.segment_scan import Counts
 
 Words = npt.NDArray[np.uint64]
 
+# Sums are modulo this: 64 bits.
 _WORD = 2**64
 # Odd, so that it has an inverse modulo 2**64; drawn at random once.
 _BASE = 0x9DDFEA08EB382D69
+# The inverse of _BASE modulo 2**64.
 _INVERSE = pow(_BASE, -1, _WORD)
-# Bytes of targets that are hashed at a time: the columns this takes are eight times as large.
+# Bytes of targets that are hashed at a time. The columns for that are eight times as large. A
+# guess.
 _BLOCK = 2**15
 # The constants of splitmix64 (Steele, Lea and Flood, 2014).
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)

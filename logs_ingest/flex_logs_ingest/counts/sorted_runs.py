@@ -22,9 +22,9 @@ from flex import engine
 from flex.errors import NoData
 from flex_logs_ingest.counts.merge_reference import GROUP, Given, reference_merge
 
-# What runs may have in memory together, as rows, and how many files may be open; at least two are
-# read at once.
+# Rows of all runs in memory together. A guess.
 ROWS_AT_ONCE = 16 * GROUP
+# Files that are open at a time. At least two are read at once. A guess.
 RUNS_AT_ONCE = 128
 
 Told = Callable[[int], object]

@@ -44,9 +44,11 @@ INDEXES = (
     b"default.aspx",
 )
 SITE = "{site}"
-# How many directories' real places are remembered: neighbouring targets lie in the same one.
+# Directories whose real place is remembered: neighbouring targets lie in the same one. A guess.
 _REMEMBERED = 4096
+# Rows of a row group. A guess.
 _GROUP = 2**16
+# The size of a file that is not there.
 _MISSING = -1
 
 

@@ -25,6 +25,7 @@ from pyarrow import fs
 from flex.errors import BadInput, NotWritten
 from flex_logs_ingest.files.sources import Unusable
 
+# Bytes that are copied at a time. A guess.
 _COPIED = 2**22
 
 

@@ -27,27 +27,35 @@ from isal import isal_zlib
 
 from flex_logs_ingest.scan.site_rules import SiteRule
 
+# Bytes of a log that are read at a time. A guess.
 CHUNK = 2**18
 
-# Half a kilobyte of zstd can stand for fifty thousand kilobytes of text, and its decoder gives all
-# of them at once.
+# Packed bytes that are unpacked at a time. Half a kilobyte of zstd can stand for 50,000 kilobytes
+# of text, and its decoder gives all of them at once.
 _BITE = 2**9
-# One of gzip for at most a thousand. What stands in one bite with damaged data is lost with them.
+# The same for gzip, where a byte stands for at most 1,000. Damaged data take the rest of their bite
+# with them.
 _GZIP_BITE = 2**12
-# A header with nothing special in it, with extra fields, or with a name; any other may be longer.
+# The flags of a gzip header with nothing special in it, with extra fields, or with a name (RFC
+# 1952). A header with other flags may be longer.
 _USUAL = (b"", b"\0", b"\x04", b"\x08")
-_SHORT_HEADER, _LONG_HEADER = 1024, 2**17
-# What `xz -9` takes to unpack, and some more; zstd takes as much only when it is asked to look far
-# back.
+# Bytes in which a gzip header with these flags ends. A guess.
+_SHORT_HEADER = 1024
+# Bytes in which any other gzip header ends. A guess.
+_LONG_HEADER = 2**17
+# Bytes of memory for unpacking xz: what `xz -9` needs (65 MiB), and some more.
 _XZ_MEMORY = 80 * 2**20
+# Bytes that zstd may look back. It looks as far only when it was told to.
 _ZSTD_WINDOW = 2**26
+# Bytes of the longest header of a zstd frame (RFC 8878).
 _ZSTD_HEADER = 18
-# What takes more than this to unpack is unpacked by one reader at a time.
+# Bytes of memory. A log that needs more to be unpacked is unpacked by one reader at a time. A
+# guess.
 _NARROW = 2**23
-# The data have a header of gzip's, not of zlib's.
+# zlib's number for the largest window, with a header of gzip's.
 _GZIP = 31
 
-# Said of what a glob matches and what is no log: nothing has to be mended for it.
+# Reasons that are no fault: a glob matched something that is no log.
 NO_FILE = ("it is a directory", "it is not a regular file")
 
 _DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")

@@ -57,6 +57,7 @@ FORMATS: dict[str, Layout] = {
     "worldcup98": worldcup98.LAYOUT,
 }
 
+# Lines of a log's beginning by which its format is told. A guess.
 HEAD_LINES = 1000
 
 

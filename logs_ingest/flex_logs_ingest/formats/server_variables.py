@@ -51,13 +51,11 @@ STATUS = Token("status", "status")
 BYTES = Token("bytes", "number")
 VHOST = Token("vhost", "word")
 
-_WORD, _NUMBER, _TEXT, _SENTENCE, _LIST = (
-    Token(None, "word"),
-    Token(None, "number"),
-    Token(None, "text"),
-    Token(None, "sentence"),
-    Token(None, "list"),
-)
+_WORD = Token(None, "word")
+_NUMBER = Token(None, "number")
+_TEXT = Token(None, "text")
+_SENTENCE = Token(None, "sentence")
+_LIST = Token(None, "list")
 _VERSION = Token(None, "version")
 _ANY = Token()
 

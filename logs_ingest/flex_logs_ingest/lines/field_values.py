@@ -14,11 +14,15 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
+# The largest value of a column of 64 bits.
 MOST = 2**63 - 1
-# No answer is larger. A count that claims more is a fault of its writer, and must not drown the
-# sums of a period.
+# Bytes of the largest answer that is believed: 16 TiB, a guess. A count that claims more is a fault
+# of its writer, and must not drown the sums of a period.
 LARGEST = 2**44
+# Seconds since 1970. Later times have no year of four digits.
 LAST_TIME = 253_402_300_799  # 9999-12-31T23:59:59Z
+# Bytes of a path; a longer one ends in a checksum. A guess: servers refuse a request line of more
+# by default.
 TARGET_LIMIT = 8192
 
 _MONTHS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from flex_logs_ingest.lines.layout import is_directive
 
-# A longer line names nothing.
+# Bytes of a line that names columns; a longer one is ignored. As LINE_LIMIT in scan/python_loop.py.
 _LONGEST = 2**20
 _HEADING = re.compile(rb"(?:^|(?<=\n))\0*#fields:[^\n]*\n", re.IGNORECASE)
 

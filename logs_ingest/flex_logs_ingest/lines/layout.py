@@ -23,6 +23,7 @@ FIELDS: tuple[Field, ...] = get_args(Field)
 # What the text of a field looks like: nothing in particular, no blank in it, digits with one point
 # at most, ...
 Fit = Literal["", "word", "number", "status", "method", "version", "time"]
+# Bytes of a heading's line that are looked at. A guess.
 HEADING_LIMIT = 4096
 
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from flex_logs_ingest.lines.field_values import seconds
 
+# 2013-12-25 20:17:38 UTC, in seconds since 1970: the sample time that formats are tried with.
 _KNOWN = 1_388_002_658
+# Seconds by which the sample's own zone is ahead of UTC: 01:30.
 _ZONE = 5400
 # What each code stands for at that time. Names of zones and of days in full have no width of their
 # own.

@@ -17,7 +17,8 @@ Fields = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
 
 _TIME = rb"(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d)(:[0-5]\d:[0-5]\d)( [+-]\d{4})"
 _ASKED = rb'(GET|POST|HEAD) (/[!$&->@-\[\]-~]*)(?:[?#][^ "\\\n]*)? HTTP/\d\.\d'
-_STATUS, _BYTES = rb"(\d{3})", rb"(?:(\d{1,13})|-)"
+_STATUS = rb"(\d{3})"
+_BYTES = rb"(?:(\d{1,13})|-)"
 _LAST = ("time", "request", "status", "bytes")
 # A field that ends in none of these has no literal within such a time, status or number.
 _APART = re.compile(rb"[^0-9A-Za-z/:+.,\\ -]")

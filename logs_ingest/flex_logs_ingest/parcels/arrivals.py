@@ -28,11 +28,12 @@ from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels.parcel_check import ROOM, check_names, counts_of
 from flex_logs_ingest.parcels.parcel_files import ENDING
 
-# The line that a parcel begins with, and all of it, are no longer than this: what is in it takes
-# less packed than not.
+# Bytes of the first line of a parcel. A guess.
 LONGEST_LINE = 2**20
+# Bytes of a whole parcel. What is in it takes less packed than not.
 LARGEST = ROOM
-# What is said of a refused one fits into a line or two, whatever is in it.
+# Characters of the reason why a parcel was refused: a line or two, whatever is in the parcel. A
+# guess.
 _LONGEST_NOTE = 400
 
 

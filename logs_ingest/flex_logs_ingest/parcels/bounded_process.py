@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 TOO_MUCH = "it takes too much memory or time to look at, or breaks what looks at it"
-# A sentence, and no more.
+# Characters of an error: a sentence, and no more. A guess.
 _LONGEST = 400
 
 

@@ -22,7 +22,7 @@ from flex_logs_ingest.scan.frequent_hosts import KEPT
 from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES
 
-# Names and paths are no longer than this, and a sample is printable.
+# Characters of a name or path. A guess: the longest path that Linux opens (PATH_MAX).
 TEXT = 4096
 _SUM = re.compile("[0-9a-f]{64}")
 _SIGNATURE = re.compile("[0-9a-f]{16}")

@@ -37,22 +37,23 @@ from flex_logs_ingest.scan.columns import (
 from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts
 
-# A reading ends when it holds 64 MiB of counts. Unpacked, as columns, none of its tables takes four
-# times that.
+# Bytes of one table, unpacked. A reading ends when it holds 64 MiB of counts; as columns none of
+# its tables takes four times that.
 ROOM = 2**28
-# So many rows do not fit into 64 MiB, with 16 bytes for each.
+# Rows of one table. With 16 bytes for each, so many do not fit into the 64 MiB of a reading.
 MOST_ROWS = 2**22
-# A site's name, and a path; what is longer was not counted here.
+# Bytes of a site's name and of a path; longer ones are never counted.
 LONGEST = {"site": 255, "target": TARGET_LIMIT}
-# Rows that are unfolded at a time while nobody knows what they hold.
+# Rows that are unfolded at a time while nobody knows how much they hold. A guess.
 FEW_ROWS = 1024
-# To look at a table of 4 million rows takes some seconds.
+# Seconds of processor time for one table. A table of 4 million rows takes some seconds.
 SECONDS = 60
-# Numbers of things in a footer, and bytes of a text in it: a hundred times as many as a reading's
-# tables have.
+# Bytes of a text in a footer, and things in a list: a hundred times as many as the tables of a
+# reading have.
 FOOTER = {"thrift_string_size_limit": 2**20, "thrift_container_size_limit": 2**17}
-# What is quoted of a reader's own words.
+# Characters of a reader's own error that are quoted. A guess.
 QUOTED = 200
+# Levels of nesting in a footer. A guess.
 DEEPEST = 32
 
 Flags = npt.NDArray[np.bool_]

@@ -27,13 +27,15 @@ from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import other_names, partials, unknown_hosts
 
+# The version of the format of a parcel.
 VERSION = 1
+# What the name of a parcel ends in.
 ENDING = ".parcel"
-# What partials.py leaves of a reading, in the order of a parcel.
+# The tables of a reading (counts/partials.py), in the order in which a parcel has them.
 KINDS = ("files", "hours", "sample")
-# What one reading is about on its way, beside its counts.
+# What the name of a reading's description ends in, while the reading is on its way.
 _NOTE = ".json"
-# Which reading's parcel was made last.
+# The file that says which reading's parcel was made last.
 _LATEST = "latest"
 
 

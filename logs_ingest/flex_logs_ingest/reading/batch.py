@@ -21,14 +21,18 @@ from flex.ports import Segments
 from flex.traffic import continued_logs
 from flex_logs_ingest.counts import partials
 
-# So many readings wait at most. Chosen on 3,000 logs of 6 kB: of more, each takes no less time.
+# Readings that wait at most. Chosen on 3,000 logs of 6 kB: with more, each takes no less time.
 READINGS = 512
-# And so many bytes of logs: what a killed run has to read again.
+# Bytes of logs that wait at most: a killed run has to read them again. A guess.
 _LOG_BYTES = 2**26
-# Memory that waiting readings take at most, by a guess of what each takes with its hours and
-# samples.
+# Bytes of memory that waiting readings take at most. A guess.
 _MEMORY = 2**22
-_READING, _HOUR, _SAMPLE = 4_000, 200, 1_000
+# Bytes of memory that one waiting reading takes, beside its hours and samples. A guess.
+_READING = 4_000
+# Bytes of memory for each of its hours. A guess.
+_HOUR = 200
+# Bytes of memory for each of its samples. A guess.
+_SAMPLE = 1_000
 
 
 class Batch:

@@ -16,6 +16,7 @@ from pathlib import Path
 from flex_logs_ingest.reading.report import FAILED, FileReport
 
 _NAME = "unread.json"
+# Files in the list. A guess.
 _MOST = 1000
 
 

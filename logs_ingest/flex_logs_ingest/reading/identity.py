@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from flex.model.log_reading import Stream
 from flex_logs_ingest.files.sources import Log
 
+# Bytes at the beginning of a log by which it is known again. A guess.
 HEAD = 4096
+# Bytes before the place where the last reading ended, which are compared too. A guess.
 TAIL = 4096
 
 

@@ -53,12 +53,15 @@ from flex_logs_ingest.reading.run_state import Reader
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-# How much of a log the search for its format sees.
+# Bytes of a log in which its format is searched. A guess.
 LOOK = 2**16
-# How many chunks that hold anything are looked at for a format, where the beginning tells none.
+# Chunks with anything in them that are searched for a format, where the beginning does not tell it.
+# A guess.
 FARTHER = 64
-# So much of the end of each is looked at alone, where what comes next may begin.
+# Bytes at the end of each such chunk that are looked at alone, because the next lines may begin
+# there. A guess.
 LAST = 2**11
+# Hours that a reading lists at most. A guess.
 MOST_HOURS = 4096
 
 

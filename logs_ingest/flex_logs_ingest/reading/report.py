@@ -29,7 +29,7 @@ FAILED: tuple[Outcome, ...] = (
     "unknown site",
     "nothing matches",
 )
-# How many malformed lines of each reason are shown of a file or a source.
+# Malformed lines of each reason that are shown of a file or a source. A guess.
 SAMPLES = 3
 
 

@@ -23,15 +23,15 @@ from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.reading.identity import Mark
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 
-# Fewer answers than this tell no log from another: a guess. A monitor that asks for the same twice
-# makes two alike.
+# Answers that tell one log from another. A guess: a monitor that asks for the same twice makes two
+# answers alike.
 ENOUGH = 10
-# As many without a signature, which readings of older versions do not have: times and numbers alone
-# are alike sooner.
+# The same without a signature, which readings of older versions do not have: times and numbers
+# alone are alike sooner. A guess.
 ENOUGH_UNSIGNED = 100
-# A log opens with its first answer, which is looked for in so many lines.
+# Lines in which the first answer of a log is looked for. A guess.
 _OPENING = 64
-# Logs that open alike, looked at one after the other; more than one is rare.
+# Logs that open alike and are compared one after the other; more than one is rare. A guess.
 _CANDIDATES = 16
 
 NewScanner = Callable[[], Scanner]

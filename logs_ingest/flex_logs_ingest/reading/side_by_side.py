@@ -16,10 +16,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# More readers than this wait for the disk and for the memory that they share.
+# Logs that are read at the same time. More readers would wait for the disk and for the memory that
+# they share.
 MOST = 4
-# How much of their beginning tells two logs apart. Logs that differ later are taken for alike, and
-# lose only time.
+# Bytes by which two logs are told apart. Logs that differ later are taken for alike and are read in
+# turn, which costs time alone. A guess.
 _LEAD = 64
 
 

@@ -44,11 +44,15 @@ _CODES = (
     *range(500, 506),
 )
 _STATUSES = (*(b"%d" % code for code in _CODES), b"-")
+# Types of objects that the format knows.
 _TYPES = 13
-# Logs of web servers are not older. What is younger than this fits into the four bytes of a time.
+# Seconds since 1970. Logs of web servers are not older than this; any later time fits into the four
+# bytes of a record.
 _FIRST_TIME = 757_382_400  # 1994-01-01T00:00:00Z
-# How many records tell what the log is, and how far the times of neighbours may lie apart.
-_LOOK, _APART = 1000, 86_400
+# Records that tell whether a log is one of records. A guess.
+_LOOK = 1000
+# Seconds that the times of neighbouring records may lie apart: a day. A guess.
+_APART = 86_400
 
 
 def is_records(head: bytes) -> bool:

@@ -25,8 +25,9 @@ OtherCount = tuple[str, str, int, int, int]
 
 # The metadata key of the sample's level.
 LEVEL = "flex.level"
-# A row group ends with the day, with so many rows, or with so many bytes of targets.
+# Rows of a row group, which ends with the day at the latest. A guess.
 GROUP_ROWS = 2**16
+# Bytes of targets in a row group. A guess.
 GROUP_TEXT = 2**23
 
 

@@ -14,7 +14,9 @@ from collections.abc import Iterable
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.scan.site_rules import site_name
 
+# Names that are listed. Up to twice as many are counted at a time. A guess.
 KEPT = 1000
+# Bytes of a name that are kept. No host name is longer.
 WIDTH = 255
 
 

@@ -7,16 +7,22 @@ engine does.
 
 from __future__ import annotations
 
-# What is wrong with a line. The first that applies, in this order: it is longer than 1 MiB; it does
-# not have the fields of its format; it has no byte count, no status, no time in the place where the
+# What is wrong with a line: the first of these that applies. The line is longer than 1 MiB; it does
+# not have the fields of its format; it has no byte count, no status, no time in the place where its
 # format has it.
 REASONS = ("too_long", "no_fields", "no_bytes", "no_status", "no_time")
-TOO_LONG, NO_FIELDS, NO_BYTES, NO_STATUS, NO_TIME = range(len(REASONS))
+# The places of the reasons above.
+TOO_LONG = 0
+NO_FIELDS = 1
+NO_BYTES = 2
+NO_STATUS = 3
+NO_TIME = 4
 
-# Samples of each reason, and how much of each line.
+# Lines of each reason that are kept as samples. A guess.
 KEPT = 3
+# Bytes of a sample. A guess.
 WIDTH = 200
-# How much of a line that is kept because all of them are.
+# Bytes of a line, where all malformed lines are kept. A guess.
 MOST = 2**16
 
 # Where the line begins, the number of its reason, its text.

@@ -51,28 +51,39 @@ from flex_logs_ingest.scan.target_tally import Tally
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
+# Bytes of a line. A longer one is malformed. A guess.
 LINE_LIMIT = 2**20
+# Names and times whose meaning is remembered. A guess.
 _REMEMBERED = 50_000
-# Longer names are understood anew each time, so that what is remembered stays small.
+# Bytes of a name. Longer names are understood anew each time, so that what is remembered stays
+# small. A guess.
 _LONG = 1024
-# A name that a visitor invents becomes no site of its own where the log has had as many already.
+# Sites of one log, after which a name that is not listed becomes no site of its own: visitors can
+# invent names. A guess.
 _SITES = 50_000
 # `:55:36` of a time in the style of Apache, in seconds. Most times differ from one already read in
 # nothing else.
 _CLOCK = {b":%02d:%02d" % divmod(second, 60): second for second in range(3600)}
 
-# Bytes that a row takes beside its target, that an hour or a site takes, and an access in the
-# sample, until they are written. Measured on 15,000 rows: of one site 400 a row and what writing
-# takes, each of its own site 1,300 more.
+# Bytes of memory that a row takes beside its target until it is written. Measured on 15,000 rows of
+# one site: 400 a row, and what writing takes.
 _ROW = 700
+# Bytes of memory that an hour or a site takes until it is written. Measured on 15,000 rows, each of
+# its own site.
 _ENTRY = 1300
+# Bytes of memory that an access in the sample takes until it is written. A guess.
 _SAMPLED = 40
-# About what a day takes when it is written: a row group of its own.
+# Bytes of memory that a day takes while it is written, because it is a row group of its own. A
+# guess.
 _DAY = 2**15
-# The longest time whose hour is remembered.
+# Bytes of a time whose hour is remembered. A guess.
 _LONG_TIME = 64
 
-COUNTED, OTHER_STATUS, NO_REQUEST, MALFORMED = range(4)
+# What became of a line, as places in CLASSES (scan/segment_scan.py).
+COUNTED = 0
+OTHER_STATUS = 1
+NO_REQUEST = 2
+MALFORMED = 3
 
 # Of a site: requests and bytes of each hour.
 Hours = dict[int, list[int]]
@@ -85,7 +96,7 @@ Place = tuple[str, Hours, Targets, Sums | None]
 # by that name.
 Spot = tuple[str, list[int], Targets, Sums | None]
 
-# Where lines are that short, few can be usual ones.
+# Bytes of a line. Where lines are this short, few of them can be usual ones. A guess.
 _SHORT = 40
 _SUCCESS = frozenset(b"%d" % status for status in range(200, 400))
 

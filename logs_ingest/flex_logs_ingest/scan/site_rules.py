@@ -19,11 +19,12 @@ from urllib.parse import unquote_to_bytes
 
 from flex_logs_ingest.lines.field_values import target, unescape
 
+# The site that stands for all names that are no site of ours.
 UNKNOWN = "(unknown)"
 Www = Literal["listed", "same", "apart"]
 Naming = Callable[[bytes], str]
 
-# DNS has no longer names.
+# Characters of a site's name. DNS has no longer names (RFC 1035).
 SITE_LIMIT = 253
 # No label begins or ends with anything but a letter or a digit: names such as _flex.example.org are
 # never sites.

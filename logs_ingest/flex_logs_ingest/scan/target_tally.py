@@ -14,8 +14,10 @@ import numpy as np
 from flex_logs_ingest.lines.field_values import MOST
 from flex_logs_ingest.scan.columns import Ints
 
-# So many answers of the largest size that one can have do not add up to more than a count holds.
+# Accesses that are added up at once. So many of the largest size that one can have do not add up to
+# more than a count holds.
 _AT_ONCE = 2**18
+# Rows that there is room for at first. A guess.
 _FEWEST = 1024
 
 
