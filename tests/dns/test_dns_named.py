@@ -144,8 +144,8 @@ def test_it_ends_when_its_parent_is_killed(folder: Path) -> None:
     script = f"""\
 import sys
 from pathlib import Path
-from flex_dns.key import make_key
-from flex_dns.named import PrivateNamed
+from flex_dns.wire.key import make_key
+from flex_dns.private.private_named import PrivateNamed
 with PrivateNamed(Path({str(folder)!r}), [{ZONE!r}], make_key("flex")) as own:
     print(own.pid, flush=True)
     sys.stdin.read()
