@@ -39,6 +39,23 @@ def test_what_a_page_names_is_there(page: str) -> None:
     assert {path for path in named if not is_there(path)} == set()
 
 
+def test_the_map_names_every_room() -> None:
+    packages = [
+        "flex",
+        "solver/flex_solver",
+        "logs_ingest/flex_logs_ingest",
+        "dns/flex_dns",
+        "api/flex_api",
+    ]
+    named = written_paths(ROOT / "ARCHITECTURE.md")
+    rooms = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in packages
+        for path in (ROOT / package).glob("*/__init__.py")
+    }
+    assert rooms - named == set()
+
+
 def test_comments_in_rust_name_python_files_that_are_there() -> None:
     missing = []
     folders = [
