@@ -20,9 +20,18 @@ from flex.placing import score
 from flex.placing.problem import Budget, Floats, Ints, Problem
 from flex_solver import SOLVERS
 
-SITES, NODES, DAYS, CHANGE = 1_000, 12, 30, 10
-# A site's load is exp(x), where x keeps so much of itself from day to day and is shaken by so much.
-KEPT, SHAKEN = 0.9, 0.1
+# Sites of the cluster.
+SITES = 1_000
+# Nodes of the cluster.
+NODES = 12
+# Days that the cluster lives through: a month.
+DAYS = 30
+# The day on which the cluster itself changes: a node goes or comes.
+CHANGE = 10
+# A site's load is exp(x). This part of x is kept from day to day. A guess.
+KEPT = 0.9
+# The standard deviation of what is added to x each day. A guess.
+SHAKEN = 0.1
 TRIGGERS = {"every_day": 0.0, "above_5": 0.05, "above_10": 0.10}
 AIM = 0.03
 BUDGET = Budget(steps=200_000, seconds=20.0)

@@ -28,9 +28,13 @@ SIZES = {
 # What every replica of a site holds of its working set, however many there are: what is asked for
 # often.
 SHARED = 0.65
-# A site is split so that a replica takes at most so much of a node's access rate, once it would
-# take more than MOST; it gives a replica up when the others would stay under LEAST.
-WANTED, MOST, LEAST = 0.5, 0.6, 0.4
+# A split site has so many replicas that each takes at most this part of a node's access rate. A
+# guess.
+WANTED = 0.5
+# A site is split further once a replica would take more than this part. A guess.
+MOST = 0.6
+# It gives a replica up once the others would stay under this part. A guess.
+LEAST = 0.4
 # No working set is larger than so much of a node's.
 LARGEST = 0.5
 

@@ -5,7 +5,8 @@ The models are read from the folder that ROADEF names. Processes are items that 
 shifts and swaps between machines; what the challenge charges becomes load outside a band:
 
 - use over the safety capacity: one dimension for each resource, weighed as the challenge weighs it;
-- what is free of one resource beside another: a dimension whose load is the difference and whose band has no top;
+- what is free of one resource beside another: a dimension whose load is the difference and whose
+  band has no top;
 - capacity: dimensions once more, at a price that no saving pays for;
 - a service's processes on different machines: rivals. Moving a process: its price.
 
@@ -44,14 +45,22 @@ BEST = {
     "a2_4": 1_681_353_943,
     "a2_5": 336_170_182,
 }
-# One unit of the challenge's cost, what a unit over a machine's capacity costs, and no limit at
-# all.
-COST, FORBIDDEN, NONE = 2**16, 2**10, 2**62
-STEPS, HEATS = 1_000_000, 64
+# One unit of the challenge's cost, in the integers of the search. A guess.
+COST = 2**16
+# What a unit over a machine's capacity costs, in units of the challenge's cost. A guess.
+FORBIDDEN = 2**10
+# A capacity that is no limit at all.
+NONE = 2**62
+# Steps of the search. A guess.
+STEPS = 1_000_000
+# Steps of the heat, from HOT to COLD. A guess.
+HEATS = 64
 # What the challenge gave a program for each instance.
 SECONDS = 300.0
-# The heat at first and at last, as shares of the cost at the start.
-HOT, COLD = 1e-5, 1e-10
+# The heat at first, as a part of the cost at the start. A guess.
+HOT = 1e-5
+# The heat at last, as a part of the same. A guess.
+COLD = 1e-10
 
 
 def measure() -> Figures:

@@ -29,7 +29,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """Machines m, processes p, services s, resources r, by position; the names are the challenge's."""
+    """Machines m, processes p, services s, resources r, by position, as the challenge names them."""
 
     transient: Bools
     load_weight: Ints

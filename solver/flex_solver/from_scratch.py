@@ -18,7 +18,7 @@ from flex_solver.answer import answer, worst
 from flex_solver.search.minimal_repair import repair
 
 
-def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.
     nothing = problem.old[:0]
     rows = repair(replace(problem, old=nothing), np.arange(len(problem.sites)), nothing)
     return answer(problem, rename_nodes(problem, rows), "scratch", least=0)

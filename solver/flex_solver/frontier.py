@@ -27,9 +27,10 @@ from flex_solver.symmetry.site_kinds import kinds
 # Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a
 # narrower one more.
 WIDTHS = (2.0, 1.0, 0.5, 0.25)
-# Sites times open nodes up to which a number of moves is settled within a blink; and how many
-# numbers are.
-SETTLED, NUMBERS = 100, 40
+# Sites times open nodes, at most, where HiGHS settles one number of moves at once. A guess.
+SETTLED = 100
+# How many numbers of moves are settled, at most. A guess.
+NUMBERS = 40
 # How many cases are looked at for each.
 CASES = 300
 # The imbalance is settled to so much of a share.
@@ -63,7 +64,7 @@ def _search(asked: Problem, width: float, share: Budget) -> Ints:
 
 
 def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
-    """The least imbalance for each number of moves there is, up to the least that any number buys."""
+    """The least imbalance for each number of moves, up to the number that gives the least of all."""
     if not found or len(asked.sites) * np.count_nonzero(asked.open) > SETTLED:
         return
     until = time.monotonic() + seconds

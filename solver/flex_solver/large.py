@@ -2,13 +2,13 @@
 blocks of nodes.
 
 In go a Problem and a Budget; out comes the answer of some searches like that of local.py, which
-start where relief.py has brought far nodes near, or where dealt.py has put most nodes right. HiGHS
-makes it better: nodes that some moves connect are taken out and solved anew, again and again, until
-the moves are as few as relax.py, floor.py and forest.py say they must be, or proof.py of the
-clusters it can look at, the steps are used up, or no block gets better. Blocks that share no node
-are solved at the same time; what comes out does not depend on how many at a time, nor on the clock,
-as long as the budget's seconds are not used up. Without time for HiGHS the answer is that of the
-searches.
+start where relief.py has brought far nodes near, or where dealt_remedies.py has put most nodes
+right. HiGHS makes it better: nodes that some moves connect are taken out and solved anew, again and
+again, until the moves are as few as linear.py, priced.py and move_forest.py say they must be, or
+proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that
+share no node are solved at the same time; what comes out does not depend on how many at a time, nor
+on the clock, as long as the budget's seconds are not used up. Without time for HiGHS the answer is
+that of the searches.
 """
 
 from __future__ import annotations
@@ -42,18 +42,25 @@ from flex_solver.search.within_limits import limit_moves
 
 # A block costs as much as so many of the changes that the search before it tries.
 BLOCK = 400
-# Sizes of blocks, the next one tried when the one before finds nothing more; and how many are
-# solved side by side.
-SIZES, ABREAST = (4, 6, 8, 10), 4
-# How many times the steps of local.py go into a search that the blocks may start from, and how many
-# of these there are. With more nodes than a few, one search differs less from the next: two are
-# enough, or those from where dealt.py has put every node right; of a few, all of it is dealt
-# finely.
-THOROUGH, STARTS, FEW = 10, 4, 40
-# That is asked for as long as there are no more nodes than this, and again for what one remedy for
-# each node leaves. It starts from the placement in force too, unless relief.py moves a row for
-# every other node, so far off they are.
-DEALING, DEALS, FAR = 400, 2, 0.5
+# Nodes in a block; the next size is tried when the one before finds nothing more. A guess.
+SIZES = (4, 6, 8, 10)
+# Blocks that are chosen together and may be solved at the same time. A guess; it is no number of
+# threads, so that the answer does not depend on the machine.
+ABREAST = 4
+# Each search that the blocks start from takes so many times the budget's steps. A guess.
+THOROUGH = 10
+# How many such searches there are for few nodes, each from its own seed; for more nodes two are
+# enough, as one search differs less from the next. A guess.
+SEARCHES = 4
+# Nodes, at most, that count as few. Then smaller sites are dealt as well. A guess.
+FEW_NODES = 40
+# Open nodes, at most, for which dealt_remedies.py is asked. A guess.
+MOST_NODES_FOR_DEALS = 400
+# How often it is asked in a row, each time for what one remedy for each node has left. A guess.
+DEALS = 2
+# Rows that relief.py moves, for each node, above which the nodes are far off: then the placement in
+# force is no start for deals. A guess.
+FAR = 0.5
 # The part of the time left that all this may take.
 FOR_DEALS = 0.65
 # The part of the seconds in which anything is looked for: the answer is made then, which takes
@@ -141,16 +148,16 @@ def _starts(
     near = relieve_nodes(
         to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
     )
-    starts = [rows] * (STARTS if nodes <= FEW else 2)
-    if until is None or not len(problem.old) or nodes > DEALING:
+    starts = [rows] * (SEARCHES if nodes <= FEW_NODES else 2)
+    if until is None or not len(problem.old) or nodes > MOST_NODES_FOR_DEALS:
         return [*starts[1:], near.rows]
     is_far = (
-        nodes > FEW
+        nodes > FEW_NODES
         and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
     )
     dealing = (
         [rows, near.rows]
-        if nodes <= FEW
+        if nodes <= FEW_NODES
         else [near.rows]
         if is_far
         else [near.rows, rows]
@@ -159,7 +166,7 @@ def _starts(
     right = [found.rows for found in deals if not found.merit()[0]]
     return (
         right
-        if right and nodes > FEW
+        if right and nodes > FEW_NODES
         else [*(found.rows for found in deals), *starts[len(deals) :]]
     )
 
@@ -182,7 +189,7 @@ def _deal(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
             start,
             problem.tolerance,
             until,
-            finely=len(start.items.low) <= FEW,
+            finely=len(start.items.low) <= FEW_NODES,
             threads=threads,
         )
         if not found.merit()[0] or found.merit() >= start.merit():

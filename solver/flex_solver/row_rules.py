@@ -77,7 +77,7 @@ def rows_that_may_stay(problem: Problem) -> Ints:
 
 
 def lacking(problem: Problem) -> Ints:
-    """How many rows of each site are yet to come; less than zero where more may stay than it needs."""
+    """The rows of each site that are yet to come; below zero where more may stay than it needs."""
     return problem.replicas - rows_that_may_stay(problem)
 
 
@@ -94,7 +94,7 @@ def tight(problem: Problem) -> Bools:
 
 
 def prices(problem: Problem) -> Ints:
-    """The moves that a new row of each site is at least: less where the site is in force in part."""
+    """The least number of moves that a new row of each site is: less where a part is there."""
     least = (
         np.ones(len(problem.sites), dtype=np.int64)
         if problem.weight is None

@@ -18,15 +18,19 @@ from flex.placing.problem import Floats, Ints, MoveLimits, Problem, in_order
 
 DIMENSIONS = ("access rate", "working set", "requests", "memory")
 TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9)
-# Of a hundred problems, so many have the tolerance that the hidden placement needs, to the last
-# digit or a bit more.
-TIGHT, NEARLY = 30, 80
+# Problems of a hundred that have the tolerance that the hidden placement needs, to the last digit.
+TIGHT = 30
+# Problems of a hundred that have this or a bit more.
+NEARLY = 80
 
 NODES = (1, 2, 3, 3, 4, 4, 5, 5, 6)
 SITES = ((1, 5), (6, 12), (8, 12), (8, 12), (12, 20))
-# A tolerance is less than one, and with next to none all of this takes long. How often a placement
-# is looked for that needs no more than the most.
-LEAST, MOST, DRAWS = 0.004, 0.99, 6
+# The least tolerance: with less, all of this takes long.
+LEAST = 0.004
+# The largest tolerance: it must be less than one.
+MOST = 0.99
+# How often a placement is looked for that needs no more than MOST.
+DRAWS = 6
 
 Placement = dict[int, frozenset[int]]
 

@@ -23,8 +23,10 @@ from flex.placing.problem import Problem
 # A node on the edge of its band is inside it: the judge forgives a billionth, as loads are sums of
 # floats.
 FORGIVEN = Fraction(1, 10**9)
-# How much wider the bands are for HiGHS, in shares, and what HiGHS forgives.
-WIDER, HIGHS_FORGIVES = 1e-6, 1e-7
+# How much wider the bands are for HiGHS, in shares.
+WIDER = 1e-6
+# What HiGHS forgives in a row of its program.
+HIGHS_FORGIVES = 1e-7
 # More points outside the band than this one after the other: the problem is not one to be decided
 # so.
 TRIES = 200

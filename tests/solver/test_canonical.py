@@ -27,7 +27,8 @@ from flex_solver.symmetry.site_kinds import counts_of, kinds
 from flex_solver.symmetry.twins import told_apart
 from tests.thorough import THOROUGH
 
-SITES, NODES = 120, 5
+SITES = 120
+NODES = 5
 # Few enough steps for the Python loops, which do each of them as well.
 BRIEF = Budget(steps=400, seconds=300)
 

@@ -60,7 +60,7 @@ def _on_the_edge(problem: Problem) -> bool:
 
 
 def test_a_program_that_has_loaded_highs_can_ask_it(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
+    program = tmp_path / "integer_program.py"
     program.write_text(PROGRAM)
     run = subprocess.run(
         [sys.executable, program],

@@ -26,7 +26,8 @@ from flex_solver.search.improve import (
 Improve = Callable[[Items, Ints, Schedule], Ints]
 Start = tuple[Items, Ints]
 
-HEAT, WEIGHT = np.array([MOVE // 2, MOVE // 8, MOVE // 64]), np.array([4, 16, 64])
+HEAT = np.array([MOVE // 2, MOVE // 8, MOVE // 64])
+WEIGHT = np.array([4, 16, 64])
 CHANCE = np.rint(-np.log((np.arange(CHANCES) + 0.5) / CHANCES) * UNIT).astype(np.int64)
 
 native = pytest.param(

@@ -1,4 +1,4 @@
-"""No proof is false and no bound above the optimum, on random problems with every feature at once."""
+"""No proof is false and no bound is above the optimum, on random problems with every feature."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from tests.solver.anything import anything
 from tests.solver.claims import PROVING, held
 from tests.solver.given import placements
 
-# All of them take an hour of one core: so many at a time.
-ALL, AT_A_TIME = 20_000, 500
+# Problems in all: they take an hour of one core.
+ALL = 20_000
+# Problems in one test.
+AT_A_TIME = 500
 # One on which HiGHS itself was wrong.
 SLIPPERY = 10_323
-# Of these problems every placement is looked at, where there are no more than so many.
-COUNTED, FEW = 300, 500
+# Problems of which every placement is looked at, where there are few.
+COUNTED = 300
+# Placements, at most, that count as few.
+FEW = 500
 
 
 def idle_apart() -> Problem:
@@ -73,7 +77,7 @@ def test_an_idle_site_that_moves_to_be_apart_counts_in_what_is_proven(
     assert (score.moves(problem, found.rows), found.bound, found.proven) == (3, 3, True)
 
 
-def test_nothing_is_said_of_the_others_where_an_idle_site_moved_more_often_than_its_own_wishes_demand() -> (
+def test_nothing_is_said_where_an_idle_site_moved_more_often_than_its_wishes_demand() -> (
     None
 ):
     problem = idle_apart()

@@ -19,8 +19,8 @@ SHARE = 100.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """The numbers that linear.py's docstring names: nodes are numbered among the open ones, resources among those
-    that carry load.
+    """The numbers that linear.py's docstring names: nodes are numbered among the open ones,
+    resources among those that carry load.
 
     A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves;
     `giver[r]` is its place among the sites that have rows to spare, each of which gives up `gives`,

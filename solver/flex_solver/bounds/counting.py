@@ -3,16 +3,19 @@
 In goes a Problem; out come numbers that no placement within the band can stay under, by counting
 alone:
 
-- Wishes. A site on k nodes of which only h in force may stay needs k - h new rows; a pin that is not held is one too.
-- Leaving. A node over its band must lose rows until it fits. Taking the largest first needs the fewest. Each loss is
-  one move of its site, unless the site gives up rows anyway (its count shrank, or a pin pushes one out): rows of
-  such sites are taken to vanish for nothing, and their sites count with their wishes alone.
-- Entering. A node under its band must gain rows, at best the largest that may come to it, and each gain is a move.
+- Wishes. A site on k nodes of which only h in force may stay needs k - h new rows; a pin that is
+  not held is one too.
+- Leaving. A node over its band must lose rows until it fits. Taking the largest first needs the
+  fewest. Each loss is one move of its site, unless the site gives up rows anyway (its count shrank,
+  or a pin pushes one out): rows of such sites are taken to vanish for nothing, and their sites
+  count with their wishes alone.
+- Entering. A node under its band must gain rows, at best the largest that may come to it, and each
+  gain is a move.
 
 A move that leaves one node may be the one that enters another, so the larger of the two counts
 holds, not their sum. A new row is as many moves as its site weighs, less what is there in part
-already; each is one at least. What follows from all nodes together is in relax.py, which never says
-less.
+already; each is one at least. What follows from all nodes together is in linear.py, which never
+says less.
 """
 
 from __future__ import annotations
@@ -125,7 +128,7 @@ def _fewest(load: Floats, largest_first: Ints, may_come: Bools, wanted: float) -
 
 
 def _cover(loads: Floats, need: Floats, forgiven: float) -> int:
-    """How many rows it takes, largest first, to make up the need in the most demanding dimension."""
+    """How many rows, largest first, make up the need in the dimension that takes most of them."""
     count = 0
     for dimension, wanted in enumerate(need.tolist()):
         if wanted > forgiven:

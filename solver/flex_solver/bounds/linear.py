@@ -2,8 +2,8 @@
 
 In goes a Problem; out come a number of moves that no balanced placement can stay under, and what it
 would add to that number to move each row in force ("reduced cost"): rows that add much are hardly
-ever moved by good placements. Without HiGHS the number is that of bound.py, and nothing is said of
-the rows.
+ever moved by good placements. Without HiGHS the number is that of counting.py, and nothing is said
+of the rows.
 
 Why it holds. Take any balanced placement. For each row r in force that may stay let y[r] be 1 if
 the placement gives it up and 0 otherwise; for each node n let v[n] be the number of its new rows,
@@ -13,11 +13,12 @@ h and over the rows of y, each times the site's price, the least number of moves
 it is. The following is true of these numbers:
 
 - node n: its load in force - what its rows given up ask + in[n, d] lies within the band;
-- resource d: what all nodes gain together is what all rows given up ask, and k - h replicas of every site;
+- resource d: what all nodes gain together is what all rows given up ask, and k - h replicas of
+  every site;
 - rows: the sum of v is the sum of k - h and of y;
 - new rows: in[n, d] is at most v[n] times the largest site's load;
 - a site that has more rows than it needs gives up as many as it must;
-- each node gives up, gains and exchanges as many rows as cover.py counts.
+- each node gives up, gains and exchanges as many rows as one_node.py counts.
 
 The least priced sum of y with these properties, fractions allowed, is no more than that of any
 placement. Its dual gives a bound for whatever multipliers one takes: the best of them come from
@@ -41,9 +42,12 @@ from flex_solver.programs import highs
 # What load outside the band costs HiGHS: as if each share of it were so many moves. Every program
 # has a solution then.
 ELASTIC = 1e4
-# Rows of each node that HiGHS sees at first, by each size, and how many of the most wanted others
-# it sees next.
-FIRST, NEXT, ROUNDS = 12, 20, 30
+# Rows that HiGHS sees at first: so many of each node by each measure of size. A guess.
+FIRST = 12
+# Rows that it sees in addition after each round: so many of each node, the most wanted. A guess.
+NEXT = 20
+# How often rows may be added; the bound holds whenever that ends. A guess.
+ROUNDS = 30
 # Sums of some hundred thousand floats are less off than this.
 INEXACT = 1e-6
 
@@ -178,7 +182,7 @@ def _limits(cluster: Cluster, band: Floats, floors: Floats) -> Floats:
 
 
 def _duals(cluster: Cluster, duals: Floats) -> _Duals:
-    """Those of rows that only have a lower bound are never negative, whatever HiGHS made of them."""
+    """The duals of rows that only have a lower bound are made zero where HiGHS left them negative."""
     nodes, dimensions = cluster.load.shape
     starts = _starts(nodes, dimensions)
     band, total, rows, *floors = np.split(duals, starts[1:])

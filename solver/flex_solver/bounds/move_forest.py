@@ -3,13 +3,13 @@ fall?
 
 In goes a Problem; out comes a number of moves that no balanced placement can stay under.
 
-Why it holds. Take the places of net.py, and join two of them for each move of a balanced placement.
-A part of k places that hang together has k - 1 moves at least, and has no more only if it is a
-tree; so the moves are at least the places less the trees. A tree puts all its places right, and no
-place is in two of them: there are no more trees than one can choose sets of places, none of which
-has a place in common with another, of those that trees.py does not rule out. Of two sets, one
-within the other, the smaller will do. What vanishes is no move; sites that ask for nothing come on
-top.
+Why it holds. Take the places of move_graph.py, and join two of them for each move of a balanced
+placement. A part of k places that hang together has k - 1 moves at least, and has no more only if
+it is a tree; so the moves are at least the places less the trees. A tree puts all its places right,
+and no place is in two of them: there are no more trees than one can choose sets of places, none of
+which has a place in common with another, of those that move_trees.py does not rule out. Of two
+sets, one within the other, the smaller will do. What vanishes is no move; sites that ask for
+nothing come on top.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from flex_solver.bounds import counting
 from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.move_trees import EXACT, Trees
 
-# There are tables of all sets of places, and of all moves between two nodes.
-PLACES, ROWS = 18, 1_000_000
+# Places, at most: there is a table of all sets of them, 2**18 entries. A guess.
+PLACES = 18
+# Rows times open nodes, at most: there is a table of all moves between two nodes. A guess.
+ROWS = 1_000_000
 # Sets that are larger are looked at only where they might make for more trees.
 COMMON = 6
-# What it takes to look at a set of 1, 2 ... places, and what all sets may take.
-EFFORT, EFFORTS = (1, 2, 4, 10, 25, 120, 400, 700, 1_000), 4_000_000
+# The effort to look at one set of 1, 2 ... 9 places, in units of a set of one. A guess.
+EFFORT = (1, 2, 4, 10, 25, 120, 400, 700, 1_000)
+# The effort that all sets together may take, in the same unit: a few seconds. A guess.
+EFFORTS = 4_000_000
 
 
 def is_small(problem: Problem) -> bool:
@@ -96,7 +100,7 @@ class _Sets:
         )
 
     def _room(self, least: int) -> Ints:
-        """No more trees fit into each set, if those not counted yet have at least so many places."""
+        """The most trees that fit into each set, if those not counted yet have at least so many places."""
         top = np.zeros(int(self.size[-1]) + 1, dtype=np.int64)
         np.maximum.at(top, self.size, self.trees_in)
         top = np.maximum.accumulate(top)

@@ -76,7 +76,7 @@ class Net:
         )
 
     def _some(self, rows: Ints, to: int) -> Moves:
-        """Of many that ask for the same one, that clashes with none: another of them would do then."""
+        """Where many ask for the same place, one that clashes with none: another of them will do then."""
         _, first, alike, count = np.unique(
             self.asks[rows],
             axis=0,

@@ -21,8 +21,11 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.bounds.move_graph import Moves, Net
 
-# What the places of a set may hand on in so many ways; pairs of ways that are looked at at a time.
-WAYS, AT_ONCE = 5_000, 1_000_000
+# Ways in which the places of one set may hand on load, at most; with more the set
+# is not ruled out. A guess.
+WAYS = 5_000
+# Pairs of ways that are compared in one array: it bounds the memory. A guess.
+AT_ONCE = 1_000_000
 # How many ways are kept for sets to come.
 KEPT = 1_500_000
 # Sets larger than this are not looked at.

@@ -1,5 +1,5 @@
 """How few rows can bring one node into its band, whatever the others do: counts that sharpen the
-bound of relax.py.
+bound of linear.py.
 
 In go a Problem and the rows that may leave; out come three numbers for each node. Rows leave a node
 over its band until the excess is gone: for any mixture of the resources, the sum of what leaves is
@@ -19,9 +19,10 @@ from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import row_rules
 from flex_solver.bounds.cluster import Cluster
 
-# Mixtures of two resources that are tried, and how many of the largest sites are looked at for what
-# may enter.
-MIXTURES, LARGEST = 17, 200
+# Mixtures of two resources that are tried, from all of one to all of the other. A guess.
+MIXTURES = 17
+# The largest sites that are looked at for what may enter a node. A guess.
+LARGEST = 200
 # Pairs of changes are looked at for a node where there are no more of them than this.
 FEW_PAIRS = 10_000_000
 

@@ -8,7 +8,7 @@ that loses it, each new row with the rest of the worth by the node that gets it.
 replicas of which h may stay, new rows are as many as rows given up and k - h more. So the cost of
 all moves is the price of each site times its k - h, and what all nodes pay. What a node outside the
 band pays is at least the price of its cheapest remedy; the others pay nothing at least. This is so
-at any prices: market.py looks for those at which it comes to most.
+at any prices: prices.py looks for those at which it comes to most.
 
 The cheapest remedy is found by looking at all sets of a few changes. Prices keep so far from
 nothing and from the worth that no change is for less than MARGIN times the least worth: sets of
@@ -29,13 +29,19 @@ from flex_solver.bounds.cluster import Cluster, cluster_of
 from flex_solver.bounds.linear import INEXACT
 from flex_solver.programs.prices import Market, Trade, notable, offers
 
-# No change costs less than this part of a move; sets of so many changes are looked at.
-MARGIN, SIZE = 0.3, 4
-# With a narrower band than this, or more nodes, nothing is said. Nor where more nodes than a few
-# have so much of a share outside the band in the mean: remedies are sets of more changes than are
-# looked at then, and that takes long.
-NARROW, MOST_NODES = 1e-3, 400
-FAR, FEW = 0.2, 3
+# No change costs less than this part of a move. A guess.
+MARGIN = 0.3
+# Changes in the largest sets that are looked at. A guess.
+SIZE = 4
+# The narrowest tolerance, as a part of a share, for which a bound is sought. A guess.
+NARROW = 1e-3
+# The most open nodes for which a bound is sought: more take too long. A guess.
+MOST_NODES = 400
+# Load outside the band, in shares for each node in the mean, above which no bound is sought:
+# remedies would be sets of more changes than are looked at, and would take long. A guess.
+FAR = 0.2
+# Up to so many nodes a bound is sought however far off they are. A guess.
+FEW = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)

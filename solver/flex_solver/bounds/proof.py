@@ -30,9 +30,11 @@ from flex_solver.bounds import one_node
 from flex_solver.bounds.cluster import Cluster, cluster_of
 from flex_solver.programs import highs
 
-# There must be as many steps for each row, in force or to come, and open node; the cases HiGHS
-# looks at.
-STEPS, CASES = 4, 100
+# Steps that the budget must have for each pair of a row, in force or to come, and an open node:
+# with fewer the cluster is too large for a proof. A guess.
+STEPS = 4
+# Nodes of HiGHS's search tree for one proof. A guess.
+CASES = 100
 # HiGHS forgives a millionth, and so do we, and a little more.
 FORGIVEN = 2e-6
 # Prices are whole numbers.
@@ -200,7 +202,7 @@ def _bands(
 
 
 def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_Sums]:
-    """What cover.py counts: it follows from the bands, and spares HiGHS finding that out."""
+    """What one_node.py counts: it follows from the bands, and spares HiGHS finding that out."""
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)
     counts = one_node.counts(problem, cluster)

@@ -1,4 +1,4 @@
-"""How few moves there must be, found out while somebody looks for fewer: forest.py first, then
+"""How few moves there must be, found out while somebody looks for fewer: move_forest.py first, then
 proof.py.
 
 In goes a Problem and a bound; out comes a larger one, and rows with as many moves as it says where

@@ -48,13 +48,17 @@ from flex_solver.symmetry.site_kinds import Kind, kinds
 # With more moves than this times nodes, which of equally cheap placements comes out is left to the
 # solver's own order.
 FEW_TARGETS = 600
-# How many cases are looked at for fewer cold bytes, after the number of moves is settled; beside
-# looking at all ways.
-CASES, BESIDE = 30, 10
+# Nodes of HiGHS's search tree in the search for fewer cold bytes, once the number of moves is
+# settled. A guess.
+CASES = 30
+# The same while the look at all ways goes on beside it. A guess.
+BESIDE = 10
 COLDER = "other plans with as few moves may read fewer cold bytes"
-# How many are looked at for fewer moves by a program that leaves out what makes no difference as a
-# rule. The whole program gets what these leave of the seconds, at least so much.
-PROOF, FOR_PROGRAM = 1_000, 0.2
+# Nodes of HiGHS's search tree in the search for fewer moves by proof.py's program, which leaves out
+# wishes that rarely make a difference. A guess.
+PROOF = 1_000
+# The least part of the seconds left that is kept for the whole program. A guess.
+FOR_PROGRAM = 0.2
 # The part of the seconds left that may go into looking at all ways there are: it takes less, unless
 # the loop is slow.
 FOR_SIFTING = 0.6

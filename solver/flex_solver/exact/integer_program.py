@@ -2,7 +2,7 @@
 
 In go a Problem and the kinds of sites to place; out come the cheapest rows for one cost after
 another, each kept while the next is brought down. What the costs are, and what to do without an
-answer, is decided in exact.py.
+answer, is decided in fewest_moves.py.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Program:
         return _sum([(self._worst, 1)])
 
     def outside(self, price: float) -> Cost:
-        """All distances outside the band together, each move counting as if it put so much outside."""
+        """The sum of all distances outside the band; each move counts as if it put `price` outside."""
         return _sum((off, 1) for off in self._off) + _sum(
             (self._count[at], price * moves)
             for at, (moves, _) in self._price.items()
@@ -115,7 +115,7 @@ class Program:
         return _sum((crowd, 1) for crowd in self._crowds)
 
     def overspent(self) -> Cost:
-        """By what part of themselves, in units of SHARE, the limits of moves are exceeded together."""
+        """How far the limits of moves are exceeded: a sum of parts of each limit, in units of SHARE."""
         return _sum((excess, 1) for excess in self._excess)
 
     def cost_of_lost_pins(self) -> Cost:
@@ -263,7 +263,7 @@ class Program:
                 self._model += load + off >= SHARE * (1 - problem.tolerance)
 
     def _floors(self) -> None:
-        """What cover.py counts for each node: it follows from the bands, and spares the solver
+        """What one_node.py counts for each node: it follows from the bands, and spares the solver
         finding that out.
         """
         if not self._problem.load.any():

@@ -85,7 +85,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """What the best point of a linear program costs, its values, and what each row's bound costs."""
+    """The best point of a linear program: its cost, its values, and what each row's bound costs."""
 
     cost: float
     values: Floats

@@ -75,7 +75,8 @@ class OwnProcess:
 
     def _begin(self) -> subprocess.Popen[bytes]:
         run = [sys.executable, "-c", SERVE]
-        process = subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own words
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(run, stdin=pipe, stdout=pipe)  # noqa: S603 - our own words
         atexit.register(self._end)
         assert process.stdin is not None, "it was begun with a pipe"
         _send(process.stdin, (sys.path, self._library))
@@ -91,14 +92,14 @@ class OwnProcess:
 
 
 def serve() -> None:
-    """What the process does until nobody asks any more. What libraries print goes where errors go."""
+    """Answers questions until nobody asks any more. What libraries print goes to standard error."""
     # Who interrupts the program means its process too, which ends with it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(EOFError):
         while True:
-            function, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own program wrote it
+            function, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - ours
             _send(answers, _call(function, arguments))
 
 

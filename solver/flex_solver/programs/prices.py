@@ -9,8 +9,9 @@ Prices come from a linear program: its columns are the remedies, fractions allow
 that each node has one and that of every site as many rows come as leave, and `lacking` more.
 Remedies are found at the prices of the program solved before, until there are none that would make
 it cheaper. Rows that come or leave without anybody on the other side are allowed at an extra price,
-the `margin`. Where that is less than nothing no change is for nothing, which is what floor.py
-wants; where it is more, nodes that take are drawn to nodes that give, which is what dealt.py wants.
+the `margin`. Where that is less than nothing no change is for nothing, which is what priced.py
+wants; where it is more, nodes that take are drawn to nodes that give, which is what
+dealt_remedies.py wants.
 
 Small sites are many and hardly matter. They have no names here: at a fixed price, a node may give
 or take a few that are each as large as the largest of them, where this is allowed.
@@ -31,16 +32,26 @@ from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.programs import highs
 from flex_solver.programs.remedies import Changes, remedies
 
-# Remedies of each size that are kept for a node, at first and later; how often they are looked for.
-AT_FIRST, LATER, ROUNDS = 40, 16, 80
-# What a node costs that has no remedy, and what the first ones may.
-LEFT, DEAR = 6.0, 3.0
+# Remedies of each size that are kept for a node in the first round. A guess.
+AT_FIRST = 40
+# The same in each later round. A guess.
+LATER = 16
+# Rounds in which remedies are looked for, at most. A guess.
+ROUNDS = 80
+# What a node without a remedy costs, in moves: more than any remedy should. A guess.
+LEFT = 6.0
+# The dearest remedy that the first round looks for, in moves. A guess.
+DEAR = 3.0
 # Remedies that spare no more are not looked for.
 NEARLY = 1e-6
-# Sites are notable from this part of the tolerance on, as long as there are no more than so many
-# for each node; more of them where all of it is looked at `finely`.
-NOTABLE, MOST_OF_EACH = 0.4, 40
-FINE, MOST_OF_FINE = 0.15, 100
+# A site is notable, and traded by name, from this part of the tolerance on. A guess.
+NOTABLE = 0.4
+# Notable sites for each node, at most. A guess.
+MOST_OF_EACH = 40
+# The part of the tolerance from which on a site is notable when all is looked at `finely`. A guess.
+FINE = 0.15
+# Notable sites for each node then, at most. A guess.
+MOST_OF_FINE = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)

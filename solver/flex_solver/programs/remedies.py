@@ -25,11 +25,17 @@ Sets = list[tuple[float, list[int]]]
 
 # What sums of loads may be off by, in shares of a node.
 INEXACT = 1e-9
-# Cells of the table for the width of the band, how many ahead of one are in its reach, and how many
-# there are at most.
-CELLS, AHEAD, MOST_CELLS = 8, 10, 4_000_000
-# Beginnings of sets that are looked at, and how many of those in reach are completed at a time.
-BEGINNINGS, AT_ONCE = 2_000_000, 64
+# Cells of the table along the width of a band. A guess.
+CELLS = 8
+# Cells ahead of a cell that are in its reach: CELLS for the width of a band, and two because places
+# and changes are rounded to whole cells.
+AHEAD = 10
+# Cells of the whole table, at most: it bounds the memory. A guess.
+MOST_CELLS = 4_000_000
+# Beginnings of sets that are looked at, at most. A guess.
+BEGINNINGS = 2_000_000
+# How many of those in reach are completed in one array. A guess.
+AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

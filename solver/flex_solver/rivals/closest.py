@@ -18,8 +18,10 @@ from flex_solver.rivals.site_ledger import Ledger
 from flex_solver.search.minimal_repair import repair_all
 from flex_solver.search.separate_rivals import separate
 
-# How many partitions are tried, and how much a site's size is blurred when they are put in order.
-ROUNDS, BLUR = 24, 0.3
+# Partitions that are tried. A guess.
+ROUNDS = 24
+# How much a site's size is blurred for its place in the order: sigma of its logarithm. A guess.
+BLUR = 0.3
 
 
 def place(problem: Problem, budget: Budget) -> Solution:

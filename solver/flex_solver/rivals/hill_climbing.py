@@ -18,9 +18,12 @@ from flex_solver.answer import answer
 from flex_solver.rivals.site_ledger import Ledger
 from flex_solver.search.minimal_repair import repair_all
 
-# How often all nodes are gone through, with how many nodes one exchanges sites, and how many of its
-# sites it offers.
-PASSES, PARTNERS, OFFERS = 3, 5, 200
+# How often all nodes are gone through. A guess.
+PASSES = 3
+# Other nodes that each node exchanges sites with in one pass. A guess.
+PARTNERS = 5
+# Sites that a node offers for exchange. A guess.
+OFFERS = 200
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # It stops by itself.

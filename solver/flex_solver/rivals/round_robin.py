@@ -15,7 +15,7 @@ from flex_solver.answer import answer
 from flex_solver.search.separate_rivals import separate
 
 
-def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # There is nothing to stop early.
+def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.
     nodes: list[int] = np.flatnonzero(problem.open).tolist()
     rivals = problem.rivals
     taken: dict[int, set[int]] = {

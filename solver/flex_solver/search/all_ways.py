@@ -5,10 +5,10 @@ In go a Problem and a number of moves; out come rows, or the word that there are
 takes more steps than it may, nothing is said. Steps are counted, so that it ends the same way each
 time, with and without the native loop.
 
-What may move, and from where to where, is what net.py says: wishes to be apart, limits and missing
-pins are left out, so that what cannot be done here cannot be done at all, and rows found here are
-looked at by the judge. A node that gives a row pays the price of floor.py for it, the one that
-takes it the rest of a move; any other prices would do.
+What may move, and from where to where, is what move_graph.py says: wishes to be apart, limits and
+missing pins are left out, so that what cannot be done here cannot be done at all, and rows found
+here are looked at by the judge. A node that gives a row pays the price of priced.py for it, the one
+that takes it the rest of a move; any other prices would do.
 
 Sites that ask for nothing are not looked at: they stay where they are known to be. That leaves
 nothing out as long as they move no more often than they must whatever becomes of the others, which
@@ -32,11 +32,16 @@ from flex_solver.search.all_ways_loop import MOVE, Puzzle, Wanted, sift
 
 # There are tables of all sets of three changes of a node: no more changes than so many.
 CHANGES = 250
-# What it may take to look at all ways with so few moves, and at all with as many.
-PROOF, COLDER = 2**18, 40_000
-# What a move costs by a second price, and how many moves all the cold bytes cost that there may be:
-# together no more than MOVE.
-COUNTS, READS = 330, 2
+# Steps for the question whether so few moves will do, a step being one way put one move further. A
+# guess.
+PROOF = 2**18
+# The same for the way with the fewest cold bytes among those with as many moves. A guess.
+COLDER = 40_000
+# What a move counts in the second price, which weighs moves and cold bytes together. Three
+# times this, a move and READS times as much for its bytes, stays below MOVE.
+COUNTS = 330
+# What all cold bytes that there may be count, in moves. A guess.
+READS = 2
 Clock = Callable[[], float]
 
 

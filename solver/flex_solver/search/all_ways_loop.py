@@ -1,4 +1,5 @@
-"""All ways to put some places right with few moves, one after the other: the hot loop of sifted.py.
+"""All ways to put some places right with few moves, one after the other: the hot loop of
+all_ways.py.
 
 In go plain arrays; out come the moves of the best way found. Loads are floats, added in one order,
 and prices whole numbers: every engine gives the same answer, bit for bit.
@@ -25,11 +26,14 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-# The price of a move, and one that nobody pays: four of the first and the other are less than 2 **
-# 16.
-MOVE, DEAR = 1_000, 60_000
-# Cells of a table for the width of the band, and how many there are at most along each resource.
-CELLS, MOST_CELLS = 16.0, 640.0
+# The price of a move. Whole numbers, so that every engine adds them up alike.
+MOVE = 1_000
+# A price that nobody pays. With four moves it is still below 2**16, the limit of the table.
+DEAR = 60_000
+# Cells of the table along the width of a band. A guess.
+CELLS = 16.0
+# Cells of the table along each resource, at most: it bounds the memory. A guess.
+MOST_CELLS = 640.0
 # Tables are for loads of up to so many times the largest.
 BEYOND = 1.5
 # The clock is looked at once in so many steps.

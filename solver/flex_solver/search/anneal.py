@@ -15,9 +15,11 @@ from flex.placing.problem import Floats
 from flex_solver.search.improve import CHANCES, MOVE, UNIT, Ints, Schedule, improve
 from flex_solver.search.integers import Placed
 
-# The search is cut into parts, each of which goes on from the best so far, with so many heats in
-# it.
-PARTS, HEATS = 8, 8
+# Parts of the search; each goes on from the best so far, and the clock is looked at between them. A
+# guess.
+PARTS = 8
+# Steps of the heat within one part. A guess.
+HEATS = 8
 # The heat in moves, and what a share of load outside the band costs in moves, from the first step
 # to the last.
 HEAT = np.geomspace(0.4, 0.1, PARTS * HEATS)
@@ -32,7 +34,7 @@ SIXTEENTHS = 8.0
 def anneal(
     placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0
 ) -> tuple[Placed, int]:
-    """The best found, and how many of the PARTS there was time for; another seed finds another one."""
+    """The best found, and how many of the PARTS there was time for. Seeds differ in what they find."""
     for part, (heat, weight) in enumerate(
         zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)
     ):

@@ -4,8 +4,8 @@ In go a placement and some nodes; out comes the placement with those items where
 fewest moves while the nodes lie in the band, or nothing where that is no better. Items of other
 nodes stay, and so do those that may not move.
 
-The program counts moves alone. Beside what the nodes hold it is told what cover.py counts: how many
-items must leave each node outside the band, enter it, or do either, from where they all are at
+The program counts moves alone. Beside what the nodes hold it is told what one_node.py counts: how
+many items must leave each node outside the band, enter it, or do either, from where they all are at
 home.
 """
 
@@ -21,9 +21,11 @@ from flex_solver.programs import highs
 from flex_solver.search.improve import MOVE, SHARE, Items
 from flex_solver.search.integers import Placed, company
 
-# A mean node's share in the program: HiGHS forgives 1e-6, the judge 1e-9 of a share, and so much is
-# kept clear of.
-UNIT, CLEAR = 1_000.0, 2e-6
+# A mean node's share in the program. HiGHS forgives 1e-6 of one unit, which is 1e-9 of a share
+# then: what the judge forgives.
+UNIT = 1_000.0
+# What the program keeps clear of each edge of a band, in its units: twice what HiGHS forgives.
+CLEAR = 2e-6
 # Nodes of HiGHS's search tree for one block.
 TREE = 50
 
@@ -201,7 +203,7 @@ def _program(block: _Block) -> highs.Program:
 
 
 def _add_floors(program: highs.Program, block: _Block, first: int) -> None:
-    """Leaving, entering, and both: an item at home on a node leaves it unless its cell there is 1."""
+    """Leaving, entering, and both. An item at home on a node leaves unless its cell there is 1."""
     count, nodes = block.cost.shape
     item, node = np.divmod(np.arange(count * nodes), nodes)
     stays = _home(block)[item] == node
@@ -213,7 +215,9 @@ def _add_floors(program: highs.Program, block: _Block, first: int) -> None:
 
 
 def _floors(block: _Block) -> Floats:
-    """The least of each sum of _add_floors: what cover.py counts, less the items that are at home."""
+    """The least of each sum of _add_floors: what one_node.py counts, less the items that are at
+    home.
+    """
     home, nodes = _home(block), len(block.nodes)
     kept = np.bincount(home[home >= 0], minlength=nodes)
     load = block.rest.copy()

@@ -1,6 +1,6 @@
 """A placement in which nodes have put each other right, as far as one remedy for each goes.
 
-In goes a placement; out comes one after the deals of market.py, one for each node, that an integer
+In goes a placement; out comes one after the deals of prices.py, one for each node, that an integer
 program has chosen: those that together need the fewest moves, where a node that is left as it is,
 and a row that nobody takes or gives, will need some more. It is no worse than the one before, and
 keeps the same wishes.
@@ -22,13 +22,24 @@ from flex_solver.programs.prices import Deal, Market, Offers, Trade, notable, of
 from flex_solver.search.improve import MOVE, SHARE
 from flex_solver.search.integers import Placed, may_be_on
 
-# A row without anybody on the other side costs so much more than it should, the more the larger it
-# is: for one of a node's share so many moves. Sets of so many changes are looked at.
-MARGIN, BY_SIZE, SIZE = 0.3, 6.0, 3
-# What a node costs that is left, a row that nobody takes, and one that nobody gives.
-LEFT, UNTAKEN, UNGIVEN = 4.0, 2.5, 1.5
-# Deals that are put to the integer program, and nodes of its search tree.
-MOST, TREE = 30_000, 500
+# What a row costs that has nobody on the other side, in moves beyond its price: so much in any
+# case. A guess.
+UNMATCHED = 0.3
+# The same in addition, in moves for each share of a node that the row asks. A guess.
+UNMATCHED_SHARE = 6.0
+# Changes in the largest remedies that are looked at. A guess.
+SIZE = 3
+# What a node costs that stays outside its band, in moves: about what it takes to mend it later. A
+# guess.
+LEFT = 4.0
+# What a row costs that one node gives and none takes, in moves. A guess.
+UNTAKEN = 2.5
+# What a row costs that one node takes and none gives, in moves. A guess.
+UNGIVEN = 1.5
+# Deals that are put to the integer program, at most, the cheapest first. A guess.
+MOST_DEALS = 30_000
+# Nodes of HiGHS's search tree. A guess.
+TREE = 500
 
 
 def deal_remedies(
@@ -43,7 +54,9 @@ def deal_remedies(
     times as long.
     """
     sites, market = _market(placed, tolerance, finely=finely)
-    trade = Trade(market, MARGIN + BY_SIZE * market.load.max(axis=1), with_small=False)
+    trade = Trade(
+        market, UNMATCHED + UNMATCHED_SHARE * market.load.max(axis=1), with_small=False
+    )
     trade.settle(range(len(market.low)), SIZE, until, threads)
     after = _carried_out(placed, sites, _choose(market, _likely(trade), until))
     return min(placed, after, key=Placed.merit)
@@ -95,7 +108,7 @@ def _barred_items(placed: Placed, place: Ints, node: int) -> Ints:
 
 def _likely(trade: Trade) -> list[Deal]:
     """Those that are hardly dearer than the best."""
-    cheapest = np.argsort(trade.dearer(), kind="stable")[:MOST]
+    cheapest = np.argsort(trade.dearer(), kind="stable")[:MOST_DEALS]
     return [trade.deals[d] for d in cheapest.tolist()]
 
 
@@ -121,8 +134,8 @@ def _program(market: Market, deals: list[Deal]) -> highs.Program:
     nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
     costs = [
         np.array([market.worth[list(deal.takes)].sum() for deal in deals]),
-        UNTAKEN + BY_SIZE * market.load.max(axis=1),
-        UNGIVEN + BY_SIZE * market.load.max(axis=1),
+        UNTAKEN + UNMATCHED_SHARE * market.load.max(axis=1),
+        UNGIVEN + UNMATCHED_SHARE * market.load.max(axis=1),
         np.full(len(left), LEFT),
     ]
     cost, first = np.concatenate(costs), np.cumsum([0, *map(len, costs)])

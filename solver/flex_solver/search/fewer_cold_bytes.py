@@ -15,9 +15,10 @@ import numpy as np
 from flex.placing.problem import Ints, Problem
 from flex_solver.search.integers import Placed, homes_of, may_be_on, movable_rows, off
 
-# How often all moves are gone through, and how many of the cheapest are looked at where wishes
-# forbid some.
-PASSES, LIKELY = 4, 20
+# How often all moves are gone through. A guess.
+PASSES = 4
+# Sites that are looked at for one move, the cheapest first, where wishes forbid some. A guess.
+LIKELY = 20
 
 
 def colder(problem: Problem, found: Placed) -> Placed:
@@ -40,7 +41,7 @@ def colder(problem: Problem, found: Placed) -> Placed:
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """Which item is on which `node`, and the nodes' `totals`, while items take each other's places."""
+    """The `node` of each item and the nodes' `totals`, while items take each other's places."""
 
     placed: Placed
     node: Ints

@@ -38,12 +38,23 @@ OUTSIDE = MOVE >> 1
 # How many entries the table of chances has, and the value of 1 in it; weights are in sixteenths.
 CHANCES = 4096
 UNIT = 1024
-# Kinds of changes by the lowest 7 bits of a random number, each up to its limit; what is left is
-# any change.
-MEND, RECONSIDER, REPLACE, MERGE = 58, 77, 96, 115
-# How often, of 128 times, an item is exchanged for another one, and how many places are compared
-# for one.
-EXCHANGE, FEW, SOME = 38, 4, 6
+# The kind of a change is drawn by a number from 0 to 127: each kind takes the numbers below its
+# limit that the one before has left, and the rest is any change. The four limits are guesses.
+# Below this: an item of a node outside its band goes where it fits.
+MEND = 58
+# Below this: a moved item goes home, or elsewhere.
+RECONSIDER = 77
+# Below this: a moved item goes home while another one of that node goes in its stead.
+REPLACE = 96
+# Below this: two moves become one.
+MERGE = 115
+# Times of 128 that an item is exchanged for another one in place of moving alone. A guess.
+EXCHANGE = 38
+# Nodes that are compared for where an item goes. A guess.
+FEW = 4
+# The same where a moved item goes elsewhere, or for what comes to a node. A
+# guess.
+SOME = 6
 
 MASK = 2**64 - 1
 

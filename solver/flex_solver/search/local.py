@@ -21,9 +21,10 @@ from flex_solver.search.minimal_repair import repair_all
 from flex_solver.search.polish import polish
 from flex_solver.search.within_limits import limit_moves
 
-# Rows of each node that the search may move, of each kind; and for each node, one change tried for
-# so many steps.
-OF_EACH, STEPS = 4, 10
+# Rows of each node that the search may move, of each kind that candidates.py tells apart. A guess.
+OF_EACH = 4
+# The budget's steps for one change tried for each node. A guess.
+STEPS = 10
 # The part of these changes that only makes cold bytes fewer.
 FOR_COLD = 1 / 16
 

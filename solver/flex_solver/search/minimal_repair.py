@@ -80,7 +80,7 @@ def _nodes_of(rows: Ints) -> dict[int, list[int]]:
 
 
 class _Room:
-    """How full each open node is while rows are added to it, and which rivals are on it or will be."""
+    """How full each open node is while rows are added, and which rivals are on it or will be."""
 
     def __init__(self, problem: Problem, rows: Ints) -> None:
         self._problem, self._rivals = problem, problem.rivals

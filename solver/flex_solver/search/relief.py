@@ -17,18 +17,20 @@ from flex.placing.problem import Bools, Ints
 from flex_solver.search.improve import SHARE
 from flex_solver.search.integers import Placed, may_be_on, off
 
-# A node is far off with so much load outside its band. A move that puts less than this back is not
-# worth it.
-FAR, LEAST = SHARE >> 2, SHARE >> 10
-# Moves that are looked at, the best first, where wishes forbid one; and how many there may be for
-# each node.
-LIKELY, MOST = 20, 200
+# Load outside its band with which a node is far off: a quarter of a share. A guess.
+FAR = SHARE >> 2
+# The least load that a move must bring back to be worth it: a thousandth of a share. A guess.
+LEAST = SHARE >> 10
+# Moves that are looked at, the best first, where wishes forbid one. A guess.
+LIKELY = 20
+# Moves for each node, at most. A guess.
+MOST_MOVES = 200
 
 
 def relieve_nodes(placed: Placed) -> Placed:
     work = _Work(placed, placed.node.copy(), placed.totals())
     given_up = np.zeros(len(work.totals), dtype=np.bool_)
-    for _ in range(MOST * len(given_up)):
+    for _ in range(MOST_MOVES * len(given_up)):
         left = np.where(given_up, 0, work.off(slice(None), work.totals))
         farthest = int(left.argmax())
         if left[farthest] <= FAR:

@@ -18,9 +18,11 @@ from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex.wishes import separation
 from flex.wishes.separation import Guest
 
-# Beyond so many groups of one circle, none is tried without another; and so many steps each try
-# takes.
-GROUPS, STEPS = 200, 2_000
+# Groups that depend on each other, at most, for which it is tried to leave one of them out. A
+# guess.
+GROUPS = 200
+# Steps of each such try. A guess.
+STEPS = 2_000
 
 Nodes = dict[int, tuple[int, ...]]
 

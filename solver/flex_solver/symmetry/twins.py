@@ -43,7 +43,7 @@ def _changed_sites(problem: Problem, rows: Ints) -> Ints:
 
 
 def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
-    """Where wishes leave no room for every replica, some are missing: such sites stay as they are."""
+    """Where wishes leave no room for some replicas, they are missing: such sites stay as they are."""
     count = np.bincount(rows[:, 0], minlength=len(problem.sites))
     complete: Ints = sites[count[sites] == problem.replicas[sites]]
     return complete
