@@ -23,7 +23,7 @@ from flex.tables import SPREADS
 from flex.zones import records, zone_changes
 from flex_api import wiring
 from flex_api.known import recent
-from flex_api.night import applying, nightly
+from flex_api.night import carrying_out, nightly
 from flex_api.night.leases import lease
 from flex_api.report import reporting
 from flex_dns.memory import MemoryTarget
@@ -57,7 +57,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
         timed("gates", lambda: recent.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
-        applied = timed("apply", lambda: applying.carry_out(world, made.plan))
+        applied = timed("apply", lambda: carrying_out.carry_out(world, made.plan))
     timed("report", lambda: reporting.write(world, applied))
     timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
     status = Path("/proc/self/status").read_text()

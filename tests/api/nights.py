@@ -20,7 +20,7 @@ from flex.store import MemoryStore
 from flex.tables import PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.known import recent, verifying
-from flex_api.night import applying, nightly
+from flex_api.night import carrying_out, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
 from flex_dns.memory import MemoryTarget
@@ -51,7 +51,7 @@ class Cluster:
         self.learn(loads)
         made = nightly.propose(self.world).plan
         assert made.breaches == ()
-        applied = applying.carry_out(self.world, made)
+        applied = carrying_out.carry_out(self.world, made)
         served = set(rows["site"])
         self.moved.update(
             move.site for move in applied.moves if move.target and move.site in served

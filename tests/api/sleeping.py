@@ -24,7 +24,7 @@ from flex.model.nightly_run import Run
 from flex.model.orders import NodeOrder
 from flex.ports import DnsTarget
 from flex_api import wiring
-from flex_api.night import applying, failover
+from flex_api.night import applying, failover, finishing, giving_up, undoing
 from flex_api.night.leases import lease
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -92,9 +92,9 @@ VERBS: dict[str, Callable[[World, str], object]] = {
     "down": lambda world, _: failover.take_down(
         world, NodeOrder("n1", "down", given=world.time_of_day())
     ),
-    "resume": lambda world, _: applying.finish(world),
-    "undo": lambda world, _: applying.take_back(world),
-    "abandon": lambda world, _: applying.give_up(world),
+    "resume": lambda world, _: finishing.finish(world),
+    "undo": lambda world, _: undoing.take_back(world),
+    "abandon": lambda world, _: giving_up.give_up(world),
 }
 
 

@@ -21,7 +21,7 @@ from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex_api import wiring
 from flex_api.cli.common import author
-from flex_api.night import applying, approving, nightly
+from flex_api.night import applying, approving, nightly, permission
 from flex_api.settings import file as config
 from flex_api.wiring import World
 
@@ -163,7 +163,7 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
     one = yes(found, plan, "anna")
     assert "nobody but anna" in approving.lacks(found, one)
     with pytest.raises(Held, match="four_eyes"):
-        applying.refuse_forbidden(found, plan.id)
+        permission.refuse_forbidden(found, plan.id)
     assert approving.lacks(found, yes(found, one, "bert")) == ""
     third = nightly.propose(found).plan
     assert approving.lacks(found, yes(found, third, "carla")) == ""

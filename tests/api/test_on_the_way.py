@@ -25,7 +25,7 @@ from flex.store.holders import PATIENCE
 from flex.tables import PLACEMENT
 from flex.zones.marker import marker_name, marker_text
 from flex_api import wiring
-from flex_api.night import applying
+from flex_api.night import carrying_out, finishing, undoing
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
@@ -127,7 +127,7 @@ class Cluster:
         """As far as the name server lets it."""
         self.server.to_updates, self.server.is_late = list(to_updates), is_late
         with pytest.raises((FlexError, Killed)):
-            applying.carry_out(self.world, self.plan)
+            carrying_out.carry_out(self.world, self.plan)
         self.server.is_late = False
         assert self.plan.state == "applying"
 
@@ -180,12 +180,12 @@ def test_what_passes_leaves_a_plan_on_its_way_until_it_can_be_finished() -> None
     here.begin(None, AWAY)
     here.server.is_late = True
     with pytest.raises(OnTheWay, match="ns2: no answer in time"):
-        applying.finish(here.world)
+        finishing.finish(here.world)
     here.server.is_late, here.server.to_updates = False, [None, AWAY]
     with pytest.raises(OnTheWay):
-        applying.finish(here.world)
+        finishing.finish(here.world)
     assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
-    applying.finish(here.world)
+    finishing.finish(here.world)
     assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 
@@ -193,7 +193,7 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
     here = Cluster()
     here.begin(None, AWAY)
     here.server.to_updates = [NEVER]
-    applying.finish(here.world)
+    finishing.finish(here.world)
     assert (here.plan.state, here.homes, here.store.in_force()) == (
         "failed",
         ALL_OLD,
@@ -210,9 +210,9 @@ def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_ta
     here.more = {"watch": {"probes": ["tcp:9"], "timeout": "1s", "fails": 1}}
     here.server.to_updates = [NEVER]
     with pytest.raises(OnTheWay, match="could not be taken back: REFUSED") as left:
-        applying.finish(here.world)
+        finishing.finish(here.world)
     assert "flex apply --undo" in left.value.advice
-    assert applying.take_back(here.world) == (here.plan.id,)
+    assert undoing.take_back(here.world) == (here.plan.id,)
     assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
 
 
@@ -221,8 +221,8 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     here.begin(None, AWAY)
     here.server.to_updates = [Killed()]
     with pytest.raises(Killed):
-        applying.take_back(here.world)
-    applying.finish(here.world)
+        undoing.take_back(here.world)
+    finishing.finish(here.world)
     assert (here.plan.state, here.plan.taking_back, here.homes) == (
         "failed",
         False,
@@ -237,7 +237,7 @@ def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(
     here = Cluster()
     here.begin(None, AWAY)
     here.dns = now
-    applying.finish(here.world)
+    finishing.finish(here.world)
     assert (here.plan.state, here.homes, here.ttls) == ("applied", ALL_NEW, {1})
 
 
@@ -247,7 +247,7 @@ def test_a_ttl_that_was_lowered_is_restored_by_other_settings_too() -> None:
     here.begin(is_late=True)
     assert here.ttls == {1}
     here.dns = {}
-    applying.take_back(here.world)
+    undoing.take_back(here.world)
     assert (here.homes, here.ttls) == (ALL_OLD, {2})
 
 
@@ -265,7 +265,7 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     here = Cluster()
     here.begin(None, None, None, AWAY)
     here.server.to_updates = [to_undoing]
-    applying.make_way(here.world, dead)
+    finishing.make_way(here.world, dead)
     assert (here.plan.state, here.homes) == ("failed", homes)
 
 
@@ -275,7 +275,7 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
     here = Cluster()
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])
-    applying.finish(here.world)
+    finishing.finish(here.world)
     assert (here.plan.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
     assert here.store.in_force() == here.plan.id
 
@@ -285,17 +285,17 @@ def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -
     here.begin(None, AWAY)
     here.store.put_freeze(Freeze(NOW))
     with pytest.raises(Frozen, match="frozen"):
-        applying.finish(here.world)
+        finishing.finish(here.world)
     assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
     here.store.put_freeze(None)
-    applying.finish(here.world)
+    finishing.finish(here.world)
     assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 
 def test_what_was_forced_at_the_start_stops_no_wave() -> None:
     here = Cluster()
     here.store.put_freeze(Freeze(NOW))
-    applying.carry_out(here.world, here.plan)
+    carrying_out.carry_out(here.world, here.plan)
     assert here.homes == ALL_NEW
 
 
@@ -305,10 +305,10 @@ def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
         Run("rival", holder(), NOW), PATIENCE, here.world.time_of_day(), breaks_in=True
     )
     with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
-        applying.carry_out(here.world, here.plan)
+        carrying_out.carry_out(here.world, here.plan)
 
 
 def test_how_long_it_takes_at_least_is_said_before_it_begins() -> None:
     here = Cluster()
-    applying.carry_out(here.world, here.plan)
+    carrying_out.carry_out(here.world, here.plan)
     assert here.said[0] == "Resolvers are waited for 1.0 s in all, in 2 waves."

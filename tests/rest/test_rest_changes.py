@@ -20,7 +20,7 @@ from flex.model.audit import fault_of_chain
 from flex.model.jobs import Once
 from flex.model.pin import Pin
 from flex.store import holder, migrate, open_store
-from flex_api.night import applying, nightly
+from flex_api.night import applying, nightly, rules
 from flex_api.night.leases import lease
 from flex_api.web.session import world
 
@@ -372,7 +372,7 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
         with lease(here, "plan"):
             made = nightly.propose(here).plan
             applying.apply(
-                here, made.id, force=[stop.rule for stop in applying.stops(here, made)]
+                here, made.id, force=[stop.rule for stop in rules.stops(here, made)]
             )
         number += 1
     return number

@@ -31,7 +31,16 @@ from flex_api.cli.following import count_down
 from flex_api.cli.opening import open_world
 from flex_api.cli.timers import is_started_by_timer
 from flex_api.known import present, verifying
-from flex_api.night import applying, approving, nightly, stopping
+from flex_api.night import (
+    applying,
+    approving,
+    finishing,
+    giving_up,
+    nightly,
+    permission,
+    rules,
+    undoing,
+)
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.report import paper, reporting
@@ -112,7 +121,7 @@ def plan(
         return
     found = context(ctx)
     with open_world(found, as_of, reason=reason) as here, lease(here, "plan") as held:
-        applying.refuse_half_applied(here, "making a plan")
+        permission.refuse_half_applied(here, "making a plan")
         nightly.learn(here, force or ())
         plan = nightly.propose(
             here, force or (), author=author(), take_back=take_back or ()
@@ -232,7 +241,7 @@ def apply(
         wanted = _plan_to_apply(here, plan_id)
         with lease(here, "apply") as held:
             held.concerns(wanted)
-            stopping.refuse_strange(force or (), "applying a plan")
+            rules.refuse_unknown(force or (), "applying a plan")
             step = Steps(here, held.run)
             way = (
                 applying.accept
@@ -269,11 +278,11 @@ def _end(found: Context, here: World, way: str) -> None:
         ways = {
             "resume": partial(
                 step.through,
-                lambda: applying.finish(here, step.enter),
+                lambda: finishing.finish(here, step.enter),
                 lambda _: "done",
             ),
-            "undo": partial(step, way, lambda: applying.take_back(here), ", ".join),
-            "abandon": partial(step, way, lambda: applying.give_up(here), ", ".join),
+            "undo": partial(step, way, lambda: undoing.take_back(here), ", ".join),
+            "abandon": partial(step, way, lambda: giving_up.give_up(here), ", ".join),
         }
         ways[way]()
         ended = [here.store.plan(plan.id) for plan in begun]
@@ -339,10 +348,10 @@ def rollback(
     guards.
     """
     found = context(ctx)
-    stopping.refuse_strange(force or (), "going back")
+    rules.refuse_unknown(force or (), "going back")
     if dry_run:
         with open_world(found, as_of) as here:
-            applying.refuse_half_applied(here, "making a plan back")
+            permission.refuse_half_applied(here, "making a plan back")
             made = nightly.way_back(here, nightly.earlier(here.store, to)).plan
         # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
         show(
@@ -355,7 +364,7 @@ def rollback(
         open_world(found, as_of, reason=reason) as here,
         lease(here, "rollback") as held,
     ):
-        applying.refuse_half_applied(here, "making a plan back")
+        permission.refuse_half_applied(here, "making a plan back")
         plan = nightly.go_back(
             here, nightly.earlier(here.store, to), author=author()
         ).plan

@@ -10,12 +10,12 @@ from collections.abc import Collection, Set
 from dataclasses import replace
 
 from flex.errors import Ended, Expired, Held
-from flex.loop import pending as rules
+from flex.loop import pending
 from flex.model.access import one_person
 from flex.model.consent import Approval, Stop
 from flex.model.plan import Plan
 from flex_api.known import outdated
-from flex_api.night import stopping
+from flex_api.night import rules
 from flex_api.told import words
 from flex_api.wiring import World
 
@@ -25,7 +25,7 @@ def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -
     what changed since, or when nobody may approve what he made himself. Whoever said yes before
     says now what he says.
     """
-    stopping.refuse_strange(said.force, f"approving {plan_id}")
+    rules.refuse_unknown(said.force, f"approving {plan_id}")
     plan = waiting(world, plan_id, "approving", checksum=checksum)
     _refuse_outdated(world, plan, said.force)
     refuse_own(world, plan, said)
@@ -87,7 +87,7 @@ def discard(
 ) -> Plan:
     """Put a plan aside; raises Ended for one of which something has become."""
     plan = world.store.plan(plan_id)
-    if plan.state not in rules.WAITING:
+    if plan.state not in pending.WAITING:
         raise Ended(
             f"discarding {plan.id}",
             f"it is {plan.state}",
@@ -103,10 +103,10 @@ def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Pl
     Outdated or Held.
     """
     plan = world.store.plan(plan_id)
-    rules.refuse_ended(plan, doing)
+    pending.refuse_ended(plan, doing)
     refuse_other(plan.id, plan.digest, checksum, doing)
     _refuse_expired(world, plan, doing)
-    rules.refuse_outdated(plan, world.store, doing)
+    pending.refuse_outdated(plan, world.store, doing)
     return plan
 
 

@@ -18,7 +18,6 @@ from flex.routing import delivery
 from flex.routing.program import Program, program
 from flex_api.night import commands, steering
 from flex_api.settings.file import Settings
-from flex_api.told import words
 from flex_api.wiring import nodes, refuse_lost
 
 # Carrying some files to one node takes seconds.
@@ -65,29 +64,6 @@ def deliver(
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return tuple(
             side_by_side.map(delivered, steering.addresses(nodes(settings, store)))
-        )
-
-
-def steer(
-    settings: Settings, store: Store, say: Callable[[str], None], coming: str = ""
-) -> None:
-    """Have requests routed by a plan that is about to be in DNS, or by the placement in force.
-
-    What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
-    """
-    try:
-        done = deliver(settings, store, coming)
-    except FlexError as error:
-        say(f"Routing is as before: {error.asked}: {error.answer}.")
-        return
-    for each in done:
-        if each.error:
-            say(f"The routing of {each.node} is as before: {each.error}.")
-    changed = sum(each.changed for each in done)
-    if changed or coming:
-        say(
-            f"Routing was changed{' ahead of DNS' if coming else ''} on "
-            f"{words.count(changed, 'node')}."
         )
 
 

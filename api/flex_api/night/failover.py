@@ -22,7 +22,7 @@ from flex.prediction.replay import NO_SAMPLE
 from flex.tables import texts
 from flex.zones import records, zone_changes
 from flex_api.known import other_names
-from flex_api.night import applying, nodes, retrying
+from flex_api.night import carrying_out, finishing, nodes, retrying
 from flex_api.night.leases import Lease
 from flex_api.night.steps import Steps
 from flex_api.wiring import World
@@ -92,7 +92,7 @@ def look(world: World, node: str) -> Taken | None:
 
 
 def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
-    applying.make_way(world, node)
+    finishing.make_way(world, node)
     made = _made(world, node)
     left = _left(world, made, node)
     if not made.plan.moves:
@@ -100,7 +100,7 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
     plan = _tried_before(world, made.plan)
     if plan is None:
         world.store.propose(made.plan, made.placement)
-    return Taken(applying.carry_out(world, plan or made.plan, enters), left)
+    return Taken(carrying_out.carry_out(world, plan or made.plan, enters), left)
 
 
 def _made(world: World, node: str) -> Proposal:

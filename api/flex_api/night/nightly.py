@@ -32,12 +32,14 @@ from flex_api.known.expecting import expect
 from flex_api.known.learning import learn_profiles
 from flex_api.known.trust import refuse_bad
 from flex_api.night import (
-    applying,
+    carrying_out,
     dead_nodes_first,
+    finishing,
     freezing,
     gently,
     notifying,
     redelivering,
+    rules,
     warming,
     who_caused,
 )
@@ -103,7 +105,7 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
             dead_nodes_first.cleared(world, step, force, is_last=True)
         step(
             "finish",
-            lambda: applying.finish_where_allowed(world, force),
+            lambda: finishing.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
         )
         made = step(
@@ -120,7 +122,7 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
             plan = made.plan
         else:
             plan = step.through(
-                lambda: applying.carry_out(world, made.plan, step.enter),
+                lambda: carrying_out.carry_out(world, made.plan, step.enter),
                 lambda done: done.state,
             )
         path = step("report", lambda: _report(world, plan), str)
@@ -464,7 +466,7 @@ def _waits(world: World, plan: Plan) -> tuple[int, str]:
     mode = world.settings.cluster.mode
     if mode == "shadow":
         return 0, f"Shadow mode: plan {plan.id} was made and nothing was written."
-    stops = applying.stops(world, plan)
+    stops = rules.stops(world, plan)
     told = consent.told(stops)
     if freezing.RULE in {stop.rule for stop in stops}:
         return (

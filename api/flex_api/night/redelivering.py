@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from flex.model import retries
 from flex.model.retries import Attempt
-from flex_api.night import delivering, freezing
+from flex_api.night import delivering, freezing, rerouting
 from flex_api.wiring import World
 
 Work = Callable[[], None]
@@ -39,7 +39,7 @@ def again(world: World) -> str:
         said.append(line)
         world.say(line)
 
-    delivering.steer(world.settings, world.store, say)
+    rerouting.reroute(world, say=say)
     return " ".join(said) or "every node has its routing"
 
 

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.loop.pending import WAITING
 from flex.model.plan import Plan
 from flex_api.known.outdated import BASE
-from flex_api.night import applying, approving
+from flex_api.night import approving, rules
 from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
@@ -89,7 +89,7 @@ def plan(
     if tab == "kept":
         values = {"kept": kept_apart(desk, chosen)}
     open_ = chosen.state in WAITING
-    stops = applying.in_the_way(desk.world(), chosen)
+    stops = rules.in_the_way(desk.world(), chosen)
     outdated = BASE in {stop.rule for stop in stops}
     return show(
         desk,

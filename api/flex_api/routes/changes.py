@@ -13,7 +13,7 @@ from flex.loop.what_if import Supposition
 from flex.model.consent import Approval
 from flex_api.jobs import Follow, Work
 from flex_api.known import present
-from flex_api.night import applying, approving, nightly
+from flex_api.night import applying, approving, finishing, nightly, permission
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
 from flex_api.routes.jobs import job_model
@@ -43,7 +43,7 @@ def make(desk: Operator, given: PlanGiven) -> Response:
     def work(world: World, follow: Follow) -> str:
         with lease(world, "plan") as held:
             follow.say("reading profiles")
-            applying.refuse_half_applied(world, "making a plan")
+            permission.refuse_half_applied(world, "making a plan")
             nightly.learn(world, given.force)
             follow.say("looking for a better partition")
             made = nightly.propose(
@@ -106,7 +106,7 @@ def apply(
     desk = desk.because(given.reason)
     chosen = desk.store.plan(plan)
     _refuse_unmet(chosen.id, chosen.digest, if_match)
-    applying.refuse_forbidden(desk.world(), chosen.id, force=given.force)
+    permission.refuse_forbidden(desk.world(), chosen.id, force=given.force)
 
     def work(world: World, follow: Follow) -> str:
         with lease(world, "apply") as held:
@@ -116,7 +116,7 @@ def apply(
             follow.past_return()
             step = Steps(world, held.run)
             step.through(
-                lambda: applying.finish_where_allowed(world, given.force, step.enter),
+                lambda: finishing.finish_where_allowed(world, given.force, step.enter),
                 lambda _: "done",
             )
             step.through(
@@ -144,7 +144,7 @@ def rollback(desk: Operator, given: RollbackGiven) -> Response:
 
     def work(world: World, _: Follow) -> str:
         with lease(world, "rollback") as held:
-            applying.refuse_half_applied(world, "making a plan back")
+            permission.refuse_half_applied(world, "making a plan back")
             chosen = nightly.go_back(world, to, author=author).plan
             held.concerns(chosen)
         return f"/api/v1/plans/{chosen.id}"

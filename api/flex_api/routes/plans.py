@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from flex.model.plan import Move, Plan
 from flex_api.known import changes_by_name, present
 from flex_api.known.changes_by_name import Named
-from flex_api.night import applying, approving
+from flex_api.night import approving, rules
 from flex_api.report.formats import table
 from flex_api.schemas.paged import DnsDiffPage
 from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage, TimedQuery
@@ -121,7 +121,7 @@ def plan(desk: Viewer, plan: str) -> Response:
 
 def _output(desk: Desk, plan: Plan) -> PlanOutput:
     """With what stands in its way now."""
-    stops = [present.stop_row(stop) for stop in applying.in_the_way(desk.world(), plan)]
+    stops = [present.stop_row(stop) for stop in rules.in_the_way(desk.world(), plan)]
     return present.plan_output(plan).model_copy(update={"in_the_way": stops})
 
 

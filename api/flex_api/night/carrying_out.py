@@ -1,0 +1,72 @@
+"""A plan is carried out: its requests are routed, and its records are written to DNS.
+
+Takes a plan that permission.py let through, by a run that holds the lease. Returns the plan as it
+ended. Does not ask whether the plan is allowed. Where a node is not well it takes all of it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flex.errors import FlexError, OnTheWay, Unwell
+from flex.loop import planning
+from flex.model.plan import Plan
+from flex.placing import failover
+from flex_api.night import gently, rerouting, undoing
+from flex_api.wiring import World
+
+
+def carry_out(
+    world: World, plan: Plan, enters: Callable[[str], None] = planning.unheard
+) -> Plan:
+    """The plan as it ended.
+
+    Requests are routed by the plan before DNS changes. A plan that takes out a dead node is the
+    exception: DNS changes first, because the sites of that node wait for it.
+
+    Raises Unwell where a node that gets sites is not well. Then all of the plan is taken back.
+    """
+    routes_first = plan.quality.solver != failover.SOLVER
+    if routes_first:
+        rerouting.reroute(world, plan.id)
+    try:
+        done = _publish(world, plan, enters)
+    except FlexError:
+        rerouting.reroute(world)
+        raise
+    if not routes_first:
+        rerouting.reroute(world)
+    return done
+
+
+def _publish(world: World, plan: Plan, enters: Callable[[str], None]) -> Plan:
+    plan = gently.begin(world, plan)
+    try:
+        return planning.carry_out(
+            plan,
+            world.store.placement_of(plan.id),
+            nodes=world.nodes,
+            ttl=world.settings.dns.ttl,
+            target=gently.target(world, plan),
+            store=world.store,
+            now=world.clock(),
+            patience=world.settings.dns.settle.total_seconds(),
+            enters=enters,
+        )
+    except Unwell as error:
+        raise _undo_all(world, plan, error) from error
+
+
+def _undo_all(world: World, plan: Plan, error: Unwell) -> Unwell:
+    """The error that says so, once all of the plan is taken back."""
+    try:
+        undoing.undo(world, plan)
+    except OnTheWay as trouble:
+        raise OnTheWay(
+            error.asked,
+            f"{error.answer}; and {trouble.answer}",
+            kept=trouble.kept,
+            advice=trouble.advice,
+        ) from trouble
+    kept = "what was begun was taken back: DNS says what it said before, but for what others wrote"
+    return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)

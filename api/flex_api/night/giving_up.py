@@ -1,0 +1,48 @@
+"""A plan that is half applied and is not finished: what DNS says becomes the partition in force.
+
+Takes a plan that was begun. Returns the ids of the plans that were given up. Does not write to DNS;
+it only makes sure that what was sent late is refused.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from flex.errors import Refused
+from flex.loop import planning
+from flex.model.plan import Plan
+from flex_api.night import rerouting
+from flex_api.wiring import World
+
+
+def give_up(world: World) -> tuple[str, ...]:
+    """The plans that were half applied. From now on what DNS says is the partition in force."""
+    begun = world.store.plans(state="applying")
+    for plan in begun:
+        abandon(world, plan)
+    return tuple(plan.id for plan in begun)
+
+
+def abandon(world: World, plan: Plan) -> None:
+    refuse_late(world, plan)
+    planning.abandon(
+        replace(plan, taking_back=False),
+        world.store.placement_of(plan.id),
+        nodes=world.nodes,
+        zones=world.settings.dns.every_zone,
+        target=world.target,
+        store=world.store,
+    )
+    world.store.new_journal(plan.id)
+    rerouting.reroute(world)
+
+
+def refuse_late(world: World, plan: Plan) -> None:
+    """The name servers refuse what an earlier run sent, or sends late because it slept."""
+    # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
+    if world.settings.cluster.mode != "shadow":
+        with suppress(Refused):
+            world.target.refuse_late(
+                *(one.zone for one in plan.zone_plans if one.changes)
+            )

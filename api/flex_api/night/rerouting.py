@@ -1,0 +1,41 @@
+"""Requests are routed by a plan that is about to be in DNS, or by the partition in force.
+
+Takes the id of the plan that is coming, if any. Returns nothing; it says which nodes were changed
+and which were not. Does not stop DNS: a node without a site's pool answers its visitors itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flex.errors import FlexError
+from flex_api.night import delivering
+from flex_api.told import words
+from flex_api.wiring import World
+
+
+def reroute(
+    world: World, coming: str = "", say: Callable[[str], None] | None = None
+) -> None:
+    """Have requests routed by a plan that is about to be in DNS, or by the placement in force.
+
+    What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
+    """
+    # Most clusters deliver nothing, and what delivers takes a while to load.
+    if not world.settings.routing.delivers:
+        return
+    say = say or world.say
+    try:
+        done = delivering.deliver(world.settings, world.store, coming)
+    except FlexError as error:
+        say(f"Routing is as before: {error.asked}: {error.answer}.")
+        return
+    for each in done:
+        if each.error:
+            say(f"The routing of {each.node} is as before: {each.error}.")
+    changed = sum(each.changed for each in done)
+    if changed or coming:
+        say(
+            f"Routing was changed{' ahead of DNS' if coming else ''} on "
+            f"{words.count(changed, 'node')}."
+        )
