@@ -10,13 +10,13 @@ from typing import Protocol, Self
 import pandas as pd
 
 from flex.model.access import Token
-from flex.model.audit import Author, Entry, Head
+from flex.model.audit_chain import Author, Entry, Head
 from flex.model.jobs import Job, Once
 from flex.model.journal import Journal
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import Run, Stage
 from flex.model.nodes import Node
-from flex.model.orders import Freeze, NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import NamedTuple, cast
 
 from flex.model.access import Token, digest_of
-from flex.model.audit import BEGIN, Entry, as_text, plain
+from flex.model.audit_chain import BEGIN, Entry, as_text, plain
 from flex.model.nodes import Node
-from flex.model.orders import Freeze, NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline, headline

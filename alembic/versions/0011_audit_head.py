@@ -9,7 +9,7 @@ import dataclasses
 import sqlalchemy as sa
 from alembic import op
 
-from flex.model.audit import BEGIN, Author, Head, entry
+from flex.model.audit_chain import BEGIN, Author, Head, entry
 from flex.store import guards
 
 revision = "0011"

@@ -11,8 +11,8 @@ from itertools import chain as joined
 
 from flex import recorded
 from flex.errors import NotWhole
-from flex.model import audit as chain
-from flex.model.audit import Entry, Head
+from flex.model import audit_chain as chain
+from flex.model.audit_chain import Entry, Head
 from flex.ports import Store
 from flex.recorded import Parts, Record, Thing
 

@@ -11,7 +11,7 @@ import flex_solver
 from flex.errors import BadSetting
 from flex.loop.facts import Rules
 from flex.machine import machine
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from flex.model.audit import Entry, Head, entry
+from flex.model.audit_chain import Entry, Head, entry
 from flex.store.database import Part
 from flex.store.schema import audit, audit_head
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex.store import postgresql, sqlite
 
 Answer = TypeVar("Answer")

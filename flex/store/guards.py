@@ -3,7 +3,7 @@ take out an entry.
 
 The head may only go on by one. Who owns the database can take the triggers away; what is done then
 still shows, by the hashes of the entries, by the head, and by what is there without an entry
-(flex/model/audit.py).
+(flex/model/audit_chain.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The store in memory: for tests, trials and simulations. The same contract as the database, and no
-wishes about files.
+"""The store in memory: for tests, trials and simulations.
 
-Frames are copied on the way in and out, so that nobody changes what is stored by changing what he
-holds.
+Takes and returns what flex.ports.Store says, by the same contract as the database. Copies frames on
+the way in and on the way out: who changes a frame does not change what is stored. Does not write
+files.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
+from flex.model.access import Token
+from flex.model.audit_chain import Entry, Head, entry
+from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import Run, Stage
 from flex.model.nodes import Node
-from flex.model.orders import Freeze, NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.model.retries import Attempt
 from flex.store import refusals
+from flex.store.all_or_nothing import AllOrNothing
 from flex.store.journals import MemoryJournal
 from flex.store.lease import Lease, interrupted_run
-from flex.store.memory_desk import MemoryDesk
 from flex.store.noting import noting
 from flex.store.profiles import column, earlier, side_by_side
 from flex.tables import PLACEMENT, PROFILES, SPREADS
@@ -36,7 +39,7 @@ from flex.zones.last_look import Check
 
 
 @noting
-class MemoryStore(MemoryDesk):
+class MemoryStore(AllOrNothing):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -58,6 +61,10 @@ class MemoryStore(MemoryDesk):
         self._settled: dict[str, str] = {}
         self._runs: dict[str, Run] = {}
         self._leases: dict[str, Lease] = {}
+        self._entries: dict[int, Entry] = {}
+        self._tokens: dict[str, Token] = {}
+        self._jobs: dict[str, Job] = {}
+        self._answers: dict[str, Once] = {}
         self._name = secrets.token_hex(8)
 
     @property
@@ -472,6 +479,121 @@ class MemoryStore(MemoryDesk):
         if run_id not in self._runs:
             raise refusals.unknown_run(run_id)
         return self._runs[run_id]
+
+    def note(self, action: str, subject: str, before: object, after: object) -> Entry:
+        with self._lock:
+            made = entry(
+                self.audit_head(), self._author, action, subject, before, after
+            )
+            self._entries[made.number] = made
+            return made
+
+    def audit_head(self) -> Head:
+        last = self._entries.get(self.last_number())
+        return Head(last.number, last.hash) if last else Head()
+
+    def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        return tuple(one for one in self._entries.values() if one.number > after)[
+            :limit
+        ]
+
+    def found_entries(
+        self,
+        limit: int,
+        behind: int | None = None,
+        *,
+        down: bool = True,
+        actor: str = "",
+        action: str = "",
+        subject: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[Entry, ...]:
+        found = (
+            one
+            for one in sorted(
+                self._entries.values(), key=lambda one: one.number, reverse=down
+            )
+            if (
+                behind is None or (one.number < behind if down else one.number > behind)
+            )
+            and actor in ("", one.actor)
+            and (not action or f"{one.action}.".startswith(f"{action}."))
+            and subject in ("", one.subject)
+            and (since is None or one.time >= since)
+            and (until is None or one.time < until)
+        )
+        return tuple(one for one, _ in zip(found, range(limit), strict=False))
+
+    def last_number(self, *actions: str) -> int:
+        found = (
+            one.number
+            for one in reversed(self._entries.values())
+            if not actions or one.action in actions
+        )
+        return next(found, 0)
+
+    def stamp(self) -> int | None:
+        return None
+
+    def tokens(self) -> tuple[Token, ...]:
+        return tuple(self._tokens[key] for key in sorted(self._tokens))
+
+    def token(self, token_id: str) -> Token | None:
+        return self._tokens.get(token_id)
+
+    def token_of(self, digest: str) -> Token | None:
+        return next((token for token in self.tokens() if token.digest == digest), None)
+
+    def put_token(self, token: Token) -> None:
+        self._tokens[token.id] = token
+
+    def revoke_token(self, token_id: str, now: datetime) -> bool:
+        with self._lock:
+            known = self._tokens.get(token_id)
+            for token in self.tokens():
+                if token_id in (token.id, token.parent) and token.revoked is None:
+                    self._tokens[token.id] = replace(token, revoked=now)
+            return known is not None and known.revoked is None
+
+    def use_token(self, token_id: str, now: datetime) -> None:
+        with self._lock:
+            if token_id in self._tokens:
+                self._tokens[token_id] = replace(self._tokens[token_id], last_used=now)
+
+    def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
+        ordered = sorted(
+            self._jobs.values(),
+            key=lambda job: (job.created, job.id),
+            reverse=True,
+        )
+        return tuple(ordered[:limit])
+
+    def job(self, job_id: str) -> Job | None:
+        return self._jobs.get(job_id)
+
+    def put_job(self, job: Job) -> None:
+        self._jobs[job.id] = job
+
+    def answer(self, once: Once) -> Once | None:
+        with self._lock:
+            if once.key in self._answers:
+                return self._answers[once.key]
+            self._answers[once.key] = once
+            return None
+
+    def keep_answer(self, once: Once) -> None:
+        self._answers[once.key] = once
+
+    def drop_answer(self, key: str) -> None:
+        self._answers.pop(key, None)
+
+    def drop_answers(self, before: datetime) -> None:
+        with self._lock:
+            for key in [
+                key for key, once in self._answers.items() if once.created < before
+            ]:
+                del self._answers[key]
 
 
 def _content(stream: Stream) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from flex import recorded
-from flex.model.audit import plain
+from flex.model.audit_chain import plain
 from flex.model.nightly_run import Run
 from flex.ports import Store
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from sqlalchemy import delete, insert, select
 
 from flex.model.nodes import Node
-from flex.model.orders import Freeze, NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
 from flex.store import schema
 from flex.store.codec import check_from_text, check_to_text
 from flex.store.database import Part

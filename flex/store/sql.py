@@ -8,12 +8,11 @@ from types import TracebackType
 from typing import Self
 
 from flex.errors import BadInput
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex.store import migrate
 from flex.store.attempts import SqlAttempts
 from flex.store.audit import SqlAudit
 from flex.store.database import Database
-from flex.store.desk import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.journals import SqlJournals
 from flex.store.noting import noting
 from flex.store.orders import SqlOrders
@@ -21,6 +20,7 @@ from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
+from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.wishes import SqlWishes
 
 

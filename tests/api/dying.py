@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from flex.model.journal import RowState
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
 from flex_api.night import failover
 from flex_api.night.leases import lease

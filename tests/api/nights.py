@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import NoData
-from flex.model.audit import fault_of_chain
+from flex.model.audit_chain import fault_of_chain
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.store import MemoryStore

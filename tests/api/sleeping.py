@@ -21,7 +21,7 @@ from typing import Any
 from flex.errors import FlexError
 from flex.model.journal import RowState
 from flex.model.nightly_run import Run
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.ports import DnsTarget
 from flex_api import wiring
 from flex_api.night import applying, failover, finishing, giving_up, undoing

@@ -16,7 +16,7 @@ from flex.model.balance import Balance, NodeLoad
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import Run, Stage
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, PlanState, Proven

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.errors import Held
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex.model.consent import Approval
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex_api import wiring

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import Busy, DnsError
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.store import migrate
 from flex_api import wiring
 from flex_api.night import failover, finishing

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.store import open_store
 
 if TYPE_CHECKING:

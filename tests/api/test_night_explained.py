@@ -16,7 +16,7 @@ from flex.errors import Held
 from flex.loop import decide
 from flex.loop.decide import COOLDOWN
 from flex.model.forecast import Forecast, NodeForecast
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
 from flex_api.known import present
 from flex_api.night import applying, bulletin, nightly

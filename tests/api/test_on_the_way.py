@@ -15,7 +15,7 @@ from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
 from flex.model.balance import Balance
 from flex.model.journal import Journal, JournalRow
 from flex.model.nightly_run import Run
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.verdict import Verdict

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import LostLease
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex.model.retries import MOST
 from flex_api import wiring
 from flex_api.night import delivering

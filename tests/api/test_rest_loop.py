@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.testclient import TestClient
 
-from flex.model.audit import fault_of_chain
+from flex.model.audit_chain import fault_of_chain
 from flex.store import open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config

@@ -14,7 +14,7 @@ import dns.update
 import pytest
 
 from flex.errors import DnsError, FlexError, PartlyApplied, Refused, Unreachable
-from flex.model.orders import Freeze, NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.retries import MOST
 from flex.zones.marker import marker_name
 from flex_api import wiring

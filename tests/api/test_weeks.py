@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flex.loop.decide import COOLDOWN
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
 from flex_api.night import failover, nightly
 from flex_api.wishes import explaining, pinning

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.model.access import digest_of
-from flex.model.audit import fault_of_chain
+from flex.model.audit_chain import fault_of_chain
 from flex.model.jobs import Once
 from flex.model.pin import Pin
 from flex.store import holder, migrate, open_store

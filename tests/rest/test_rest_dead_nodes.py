@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.retries import Attempt, failed
 from flex_api.night import bulletin
 from flex_api.night.watch_process import Watched

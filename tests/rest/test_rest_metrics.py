@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.model.consent import Breach, Stop
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex_api.night import routed
 from flex_api.night.metrics import of_watch
 from flex_api.night.watch_process import Watched

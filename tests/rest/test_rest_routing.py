@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.routing import haproxy
 from flex.routing.live import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import routed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, update
 
-from flex.model.audit import NOTHING
+from flex.model.audit_chain import NOTHING
 from flex.ports import Store
 from flex.store import MemoryStore, migrate, open_store, schema
 from flex.store.database import KINDS, Database

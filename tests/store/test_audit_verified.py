@@ -15,11 +15,11 @@ from sqlalchemy import Delete, Insert, Update, delete, insert, update
 
 from flex.errors import StoreError
 from flex.model.access import Token, digest_of
-from flex.model.audit import NOTHING, Entry, Head, as_text
+from flex.model.audit_chain import NOTHING, Entry, Head, as_text
 from flex.model.balance import Balance
 from flex.model.consent import Approval
 from flex.model.nodes import Node
-from flex.model.orders import Freeze, NodeOrder, OrderState
+from flex.model.operator_orders import Freeze, NodeOrder, OrderState
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState, Proven

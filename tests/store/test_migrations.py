@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect, text
 
 from flex.errors import BadInput, FlexError, StoreError
-from flex.model.audit import BEGIN, Head
+from flex.model.audit_chain import BEGIN, Head
 from flex.model.log_reading import BadLine, Stream
 from flex.model.pin import Pin
 from flex.store import migrate, open_store, schema

@@ -12,7 +12,7 @@ import pytest
 from flex.errors import BadInput, Busy
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
-from flex.model.orders import Freeze, NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.retries import Attempt

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flex.errors import StoreError
 from flex.model.access import Token, digest_of
-from flex.model.audit import Author, Entry, Head, fault_of_chain
+from flex.model.audit_chain import Author, Entry, Head, fault_of_chain
 from flex.model.jobs import Job, Once
 from flex.model.nightly_run import Run
 from flex.model.period import Period
@@ -145,12 +145,14 @@ BOOKS = {
 }  # fmt: skip
 READ = {
     "stamp",
-    "node_orders", "own_nodes", "freeze", "last_check", "sent", "slots", "attempts",
+    "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
     "readings", "in_force", "history", "opened", "behind", "streams_of",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
-    "placement_of", "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries", "noted",
+    "placement_of", "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
+    "last_number",
     "audit_head", "installation", "holds",
-    "tokens", "token", "token_of", "jobs", "job", "ended", "recorded", "signed", "together", "holding",
+    "tokens", "token", "token_of", "jobs", "job", "places_where_readings_ended", "known_segments",
+    "in_the_name_of", "together", "holding",
 }  # fmt: skip
 
 

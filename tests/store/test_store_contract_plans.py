@@ -17,7 +17,7 @@ from flex.model.consent import Breach
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.journal import JournalRow
 from flex.model.nightly_run import Run, Stage
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.retries import Attempt

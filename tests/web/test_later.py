@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from flex.errors import BadInput
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.store import MemoryStore
 from flex_api.web.background import AT_ONCE, FORGOTTEN, LASTING, Later
 

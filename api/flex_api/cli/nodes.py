@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from flex.errors import BadInput
 from flex.loop import verify
 from flex.model.nodes import Node
-from flex.model.orders import NodeOrder, OrderState
+from flex.model.operator_orders import NodeOrder, OrderState
 from flex.model.plan import Plan
 from flex_api.cli.common import (
     Context,

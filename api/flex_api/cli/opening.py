@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex_api.cli.common import Context, author, moment_in_range, now
 from flex_api.wiring import World, silent, world
 

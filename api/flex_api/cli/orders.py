@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex.model.consent import Approval
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
 from flex_api.cli.night import AsOf, show
 from flex_api.cli.opening import open_world

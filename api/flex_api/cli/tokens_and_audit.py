@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex_api import access, auditing
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now

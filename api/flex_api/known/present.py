@@ -20,7 +20,7 @@ from flex.model.dns_edits import Edit
 from flex.model.log_reading import BadLine
 from flex.model.nightly_run import Run
 from flex.model.nodes import Node
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
 from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline

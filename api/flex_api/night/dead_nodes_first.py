@@ -10,7 +10,7 @@ from collections.abc import Collection
 from functools import partial
 
 from flex.errors import BadInput, DnsError, Infeasible, PartlyApplied, Unverified
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex_api.night import failover, retrying
 from flex_api.night.failover import Taken
 from flex_api.night.steps import Steps

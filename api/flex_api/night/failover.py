@@ -15,7 +15,7 @@ from flex.errors import DnsError, Held, NoData
 from flex.loop import pending, planning
 from flex.loop.facts import Facts
 from flex.loop.planning import Proposal
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
 from flex.prediction.replay import NO_SAMPLE

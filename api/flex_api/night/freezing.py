@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from flex.errors import BadInput, Frozen, Held
 from flex.model import change_windows
 from flex.model.consent import Stop
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex_api.told import words
 from flex_api.wiring import World
 

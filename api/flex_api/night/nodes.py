@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from flex.errors import BadInput, Held
 from flex.model.nodes import Node, NodeState
-from flex.model.orders import NodeOrder, OrderState
+from flex.model.operator_orders import NodeOrder, OrderState
 from flex.wishes import possible
 from flex.wishes.pins import unknown_node
 from flex_api.settings.sections import NodeSection

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from flex.errors import FlexError, Unverified
 from flex.loop.remarks import some
 from flex.model import retries
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex.model.retries import Attempt
 from flex.placing import failover
 from flex_api.night import freezing

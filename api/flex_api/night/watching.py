@@ -23,7 +23,7 @@ from flex.errors import Away, Busy, FlexError, Unverified
 from flex.health import Pulse
 from flex.model import retries
 from flex.model.nodes import Node
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
 from flex_api.night import (
     failover,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Set
 import pandas as pd
 
 from flex.loop.planning import Proposal
-from flex.model.audit import Author, Entry
+from flex.model.audit_chain import Author, Entry
 from flex_api.wiring import World
 
 # More wishes than people make between two plans.

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from flex.errors import FlexError, StoreError
 from flex.loop import verify
 from flex.model.nightly_run import Run
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan_summary import Headline
 from flex.traffic.quality import Judged

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.orders import Freeze
+from flex.model.operator_orders import Freeze
 from flex_api.night import freezing
 from flex_api.schemas.rest import CLEAN, FreezeGiven, FreezeShown
 from flex_api.web.answers import TheCondition, nothing, reply

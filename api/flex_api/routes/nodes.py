@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from flex.errors import BadInput, Unverified
 from flex.loop.remarks import some
 from flex.model.nodes import Node
-from flex.model.orders import NodeOrder
+from flex.model.operator_orders import NodeOrder
 from flex_api.jobs import Follow
 from flex_api.known import dead, present
 from flex_api.known.dead import Dead

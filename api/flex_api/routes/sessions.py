@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from flex.errors import FlexError
 from flex.model.access import Token, digest_of
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex_api import access
 from flex_api.access import SESSION, Caller
 from flex_api.report.page import page

@@ -8,7 +8,7 @@ import json
 from datetime import datetime
 
 from flex.model.access import Role, Token
-from flex.model.audit import Entry
+from flex.model.audit_chain import Entry
 from flex_api.schemas.output import Output, Part
 
 

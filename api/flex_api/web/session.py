@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from flex.model.access import Role
-from flex.model.audit import Author
+from flex.model.audit_chain import Author
 from flex.ports import DnsTarget, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below
