@@ -18,7 +18,7 @@ from flex.sim import cluster as clusters
 from flex.sim import traces
 from flex.sim.cluster import MILLISECOND, SECOND, T_LOW, Cluster
 from flex.sim.job import HIT, READ, Job, Run
-from flex.sim.policies import POLICIES
+from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.reference import reference_simulate
 from flex.sim.routing import Place, Routing
 from flex.sim.rules import NUMBER
@@ -70,6 +70,7 @@ def simulate(
     trace: Trace, cluster: Cluster, policy: str, place: Place | None = None
 ) -> Result:
     """`place` is asked for the nodes of each site by the policies that need it."""
+    policy = FORMER_NAMES.get(policy, policy)
     if policy not in POLICIES:
         raise _unknown(policy)
     traces.check(trace)

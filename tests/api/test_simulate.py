@@ -79,7 +79,7 @@ def test_policies_stand_side_by_side(
         said, json.loads((ROOT / "docs/schemas/simulate.json").read_text())
     )
     policies = {row["policy"] for row in said["items"]}
-    assert {"flex", "lard_r", "wrr", "optimal", "hacc"} <= policies
+    assert {"flex", "lardr", "wrr", "optimal", "hacc"} <= policies
     assert len(said["items"]) == 2 * len(policies)
     for picture in said["pictures"]:
         ElementTree.parse(picture)

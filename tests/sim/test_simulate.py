@@ -267,7 +267,7 @@ def test_lard_keeps_a_target_on_its_node_while_that_is_not_overloaded(
 
 def test_lard_with_replication_gives_a_hot_target_more_nodes(engine_name: str) -> None:
     hot = _trace([0] * 4000, [30_000])
-    assert set(_run(engine_name, hot, clusters.lard(3), "lard_r").node.tolist()) == {
+    assert set(_run(engine_name, hot, clusters.lard(3), "lardr").node.tolist()) == {
         0,
         1,
         2,
@@ -377,7 +377,7 @@ def test_a_cluster_that_cannot_be_is_refused(change: dict[str, object]) -> None:
         simulate(_trace([0], [1]), replace(clusters.lard(1), **change), "wrr")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("policy_", ["bounded_hashing", "lard", "lard_r"])
+@pytest.mark.parametrize("policy_", ["bounded_hashing", "lard", "lardr"])
 def test_more_pairs_of_targets_and_nodes_than_fit_into_memory_are_refused(
     policy_: str,
 ) -> None:
@@ -389,4 +389,11 @@ def test_more_pairs_of_targets_and_nodes_than_fit_into_memory_are_refused(
 def test_an_unknown_policy_is_answered_with_those_there_are() -> None:
     with pytest.raises(FlexError) as caught:
         simulate(_trace([0], [1]), clusters.lard(1), "magic")
-    assert "lard_r" in caught.value.advice
+    assert "lardr" in caught.value.advice
+
+
+def test_a_policy_is_understood_by_the_name_that_it_had_once() -> None:
+    trace = _trace([0, 1, 0, 1], [1000, 2000])
+    assert simulate(trace, clusters.lard(2), "lard_r") == simulate(
+        trace, clusters.lard(2), "lardr"
+    )

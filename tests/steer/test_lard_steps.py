@@ -22,7 +22,7 @@ from flex.routing.pool import members as members_of
 from flex.routing.program import Program, running
 from flex.sim.job import Job
 from flex.sim.rules.lard import Lard
-from flex.sim.rules.lard_r import LardR
+from flex.sim.rules.lardr import LardR
 from flex.sim.rules.rule import Asked, Contents, Rule, View
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 from tests.thorough import THOROUGH

@@ -41,7 +41,7 @@ ABOUT = {
     "lb": "a hash of the file says the node",
     "lb_gc": "the node that has the file in memory",
     "wrr_gms": "as wrr, and nodes fetch from each other's memory",
-    "lard_r": "as lard, with several nodes for busy files",
+    "lardr": "as lard, with several nodes for busy files",
     "bounded_hashing": "as lb, past nodes that are full",
     "ward": "the busiest files everywhere, each other on one node",
     "cward_cr": "as ward, the busiest files read beforehand",

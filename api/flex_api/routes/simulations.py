@@ -14,7 +14,7 @@ from flex.caches import CACHES
 from flex.model.period import Period
 from flex.sim import traces
 from flex.sim.cluster import MODELS
-from flex.sim.policies import POLICIES
+from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.published import PUBLISHED
 from flex_api.schemas.rest import Given
 from flex_api.schemas.sim import SimulateOutput
@@ -31,7 +31,9 @@ def _one_of(names: tuple[str, ...]) -> str:
     return f"^({'|'.join(names)})?$"
 
 
-Policy = Annotated[str, Field(pattern=_one_of(tuple(POLICIES)), min_length=1)]
+Policy = Annotated[
+    str, Field(pattern=_one_of((*POLICIES, *FORMER_NAMES)), min_length=1)
+]
 
 
 class Simulation(Given):

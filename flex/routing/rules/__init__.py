@@ -1,7 +1,7 @@
-"""How the requests for a site are spread over its members: a rule is one file and one line here.
+"""The rules of routing: how the requests for a site are spread over its members.
 
-A rule gives the lines of a HAProxy backend, from a Pool and an expression that tells the time in
-seconds.
+Takes a pool of members and an expression that gives the time in seconds. Returns the lines of a
+HAProxy backend. Does not choose the members: the plan does. A rule is a function and one line here.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flex.routing.pool import Pool
-from flex.routing.rules.bounded_hash import bounded_hash
-from flex.routing.rules.lard import lard
-from flex.routing.rules.lardr import lardr
-from flex.routing.rules.least_connections import least_connections
+from flex.routing.rules.haproxy_balance import bounded_hash, least_connections
+from flex.routing.rules.haproxy_lard import lard, lardr
 
 Rule = Callable[[Pool, str], list[str]]
 
@@ -23,5 +21,5 @@ RULES: dict[str, Rule] = {
     "least_connections": least_connections,
 }
 
-# Their members share a site's working set; those of others have all of it, each.
+# With these rules the members share a site's working set. With others each member has all of it.
 BY_CONTENT = frozenset(RULES) - {"least_connections"}

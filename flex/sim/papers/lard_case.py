@@ -57,7 +57,7 @@ _FLAT = 0.005
 # is asked for.
 _SECOND, _SPREAD, _WHILE = 0.0015, 0.6, 0.3
 NODES = (1, 2, 4, 8, 12, 16)
-POLICIES = ("wrr", "wrr_gms", "lb", "lb_gc", "lard", "lard_r")
+POLICIES = ("wrr", "wrr_gms", "lb", "lb_gc", "lard", "lardr")
 
 Runs = dict[tuple[str, int], Result]
 
@@ -67,25 +67,25 @@ def rice(lab: Lab) -> list[Claim]:
     gain = {nodes: _ratio(runs, nodes) for nodes in NODES}
     missed = [runs["lard", nodes].miss_ratio for nodes in (8, 12, 16)]
     idle = [
-        runs[policy, nodes].idle for policy in ("lard", "lard_r") for nodes in (8, 16)
+        runs[policy, nodes].idle for policy in ("lard", "lardr") for nodes in (8, 16)
     ]
     gms = [
-        ratio(runs["wrr_gms", nodes].throughput, runs["lard_r", nodes].throughput)
+        ratio(runs["wrr_gms", nodes].throughput, runs["lardr", nodes].throughput)
         for nodes in NODES[1:]
     ]
     flat = [
         ratio(runs["wrr", nodes].miss_ratio, runs["wrr", 1].miss_ratio) - 1
         for nodes in NODES
     ]
-    delay = ratio(runs["lard_r", 8].delay[0], runs["wrr", 8].delay[0])
+    delay = ratio(runs["lardr", 8].delay[0], runs["wrr", 8].delay[0])
     return lab.because(
         [
         _times("Rice: LARD/R over WRR at 8 nodes", gain[8], 3.9),
         _times("Rice: LARD/R over WRR at 16 nodes", gain[16], 4.5),
         Claim(PAPER, "Rice: LARD's miss ratio from 8 nodes", "under 4 %", percent(*span(missed)),
               verdict(max(missed) < 0.04)),
-        Claim(PAPER, "Rice: LARD/R's miss ratio at 16 nodes", "2 %", f"{runs['lard_r', 16].miss_ratio:.1%}",
-              verdict(0.015 <= runs["lard_r", 16].miss_ratio < 0.025)),
+        Claim(PAPER, "Rice: LARD/R's miss ratio at 16 nodes", "2 %", f"{runs['lardr', 16].miss_ratio:.1%}",
+              verdict(0.015 <= runs["lardr", 16].miss_ratio < 0.025)),
         Claim(PAPER, "Rice: idle time of LARD and LARD/R at 8 and 16 nodes", "around 1 %",
               f"{min(idle):.1%} to {max(idle):.1%}", verdict(min(idle) >= 0.005 and max(idle) < 0.02)),
         Claim(PAPER, "Rice: WRR's miss ratio does not change with the nodes", "flat", percent(*span(flat)),
@@ -104,8 +104,8 @@ def rice(lab: Lab) -> list[Claim]:
 def ibm(lab: Lab) -> list[Claim]:
     runs = _over_nodes(lab, "ibm")
     gain = [_ratio(runs, nodes) for nodes in NODES[2:]]
-    gms = 1 - runs["wrr_gms", 16].throughput / runs["lard_r", 16].throughput
-    delay = ratio(runs["lard_r", 8].delay[0], runs["wrr", 8].delay[0])
+    gms = 1 - runs["wrr_gms", 16].throughput / runs["lardr", 16].throughput
+    delay = ratio(runs["lardr", 8].delay[0], runs["wrr", 8].delay[0])
     return lab.because(
         [
         Claim(PAPER, "IBM: LARD/R over WRR from 4 nodes", "slightly more than 2 times",
@@ -126,7 +126,7 @@ def speeds(lab: Lab) -> list[Claim]:
         cluster = replace(
             clusters.lard(16, int(32 * MIB * more)), speed=(100 * times,) * 16
         )
-        for policy in ("wrr", "lard", "lard_r"):
+        for policy in ("wrr", "lard", "lardr"):
             picture = "rice, 16 nodes, speed of the processors"
             runs[policy, times] = lab.run(
                 lab.twin("rice"), cluster, policy, picture=picture, x=times
@@ -148,14 +148,14 @@ def disks(lab: Lab) -> list[Claim]:
     runs = {}
     for count in (1, 2, 3, 4):
         cluster = replace(clusters.lard(16), disks=count)
-        for policy in ("wrr", "lard_r"):
+        for policy in ("wrr", "lardr"):
             picture = "rice, 16 nodes, disks a node"
             runs[policy, count] = lab.run(
                 lab.twin("rice"), cluster, policy, picture=picture, x=count
             )
-    second = runs["lard_r", 2].throughput / runs["lard_r", 1].throughput - 1
-    further = runs["lard_r", 4].throughput / runs["lard_r", 2].throughput - 1
-    behind = 1 - runs["wrr", 4].throughput / runs["lard_r", 4].throughput
+    second = runs["lardr", 2].throughput / runs["lardr", 1].throughput - 1
+    further = runs["lardr", 4].throughput / runs["lardr", 2].throughput - 1
+    behind = 1 - runs["wrr", 4].throughput / runs["lardr", 4].throughput
     return lab.because(
         [
         Claim(PAPER, "a second disk a node speeds LARD/R up mildly, further ones do "
@@ -183,7 +183,7 @@ def hot(lab: Lab) -> list[Claim]:
                 picture="rice with hot targets, 8 nodes, % of requests",
                 x=share,
             )
-            for policy in ("lard", "lard_r")
+            for policy in ("lard", "lardr")
         ]
         gains.append(ratio(both[1].throughput, both[0].throughput) - 1)
     return lab.because(
@@ -221,8 +221,8 @@ def _other(lab: Lab) -> str:
     trace = lab.rarer_in_bursts(
         lab.other("rice", second=_SECOND, spread=_SPREAD), _WHILE
     )
-    lard, lard_r, wrr = (
-        lab.aside(trace, _cluster(8), policy) for policy in ("lard", "lard_r", "wrr")
+    lard, lardr, wrr = (
+        lab.aside(trace, _cluster(8), policy) for policy in ("lard", "lardr", "wrr")
     )
     return (
         "another trace with the same published figures, whose second file has "
@@ -231,21 +231,21 @@ def _other(lab: Lab) -> str:
         f"{_WHILE:.0%} of the time: "
         f"{_over_wrr(lab, trace, (8, 16))}, LARD misses {lard.miss_ratio:.1%} on 8 "
         "nodes, mean delay of LARD/R "
-        f"{ratio(lard_r.delay[0], wrr.delay[0]):.0%} of WRR's"
+        f"{ratio(lardr.delay[0], wrr.delay[0]):.0%} of WRR's"
     )
 
 
 def _over_wrr(lab: Lab, trace: Trace, nodes: Sequence[int]) -> str:
     found = []
     for n in nodes:
-        wrr, lard_r = (
-            lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lard_r")
+        wrr, lardr = (
+            lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lardr")
         )
-        gain = ratio(lard_r.throughput, wrr.throughput)
-        busy = np.mean([node.busy for node in lard_r.nodes])
+        gain = ratio(lardr.throughput, wrr.throughput)
+        busy = np.mean([node.busy for node in lardr.nodes])
         found.append(
             f"{gain:.1f} times on {n} nodes (misses {wrr.miss_ratio:.1%} and "
-            f"{lard_r.miss_ratio:.1%}, "
+            f"{lardr.miss_ratio:.1%}, "
             f"LARD/R's processors at work {busy:.0%}, at most "
             f"{_bound_of_speed_up(wrr):.1f} times possible)"
         )
@@ -262,14 +262,14 @@ def _counter_hot(lab: Lab) -> str:
     found = []
     for targets in (1, 5, 20, 100):
         trace = _with_hot(lab.twin("rice"), 60, targets)
-        lard, lard_r = (
-            lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lard_r")
+        lard, lardr = (
+            lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lardr")
         )
         busy, gain = (
             min(node.busy for node in lard.nodes),
-            ratio(lard_r.throughput, lard.throughput) - 1,
+            ratio(lardr.throughput, lard.throughput) - 1,
         )
-        disks = percent(*span([node.reading for node in lard_r.nodes]))
+        disks = percent(*span([node.reading for node in lardr.nodes]))
         found.append(
             f"{targets}: {gain:.1%}, LARD's processors at work {busy:.0%} or more, "
             f"LARD/R's disks {disks}"
@@ -294,7 +294,7 @@ def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
     """
     part = [
         ratio(
-            runs[policy, nodes].throughput - wrr, runs["lard_r", nodes].throughput - wrr
+            runs[policy, nodes].throughput - wrr, runs["lardr", nodes].throughput - wrr
         )
         for policy in ("lb", "lb_gc")
         for nodes in NODES[2:]
@@ -321,15 +321,15 @@ def _counter_hash(lab: Lab) -> str:
         "as it is": lab.twin("rice"),
         "rarer files in bursts": lab.rarer_in_bursts(lab.twin("rice")),
     }.items():
-        lb, lard_r = (
-            lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lard_r")
+        lb, lardr = (
+            lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lardr")
         )
         loads = [(node.reading, node.busy) for node in lb.nodes]
         disks, processors = (
             percent(*span(shares)) for shares in zip(*loads, strict=True)
         )
         found.append(
-            f"{what}: LB serves {ratio(lb.throughput, lard_r.throughput):.0%} of what "
+            f"{what}: LB serves {ratio(lb.throughput, lardr.throughput):.0%} of what "
             "LARD/R does on 8 nodes, its "
             f"disks at work {disks}, its processors {processors}, idle {lb.idle:.1%}"
         )
@@ -344,7 +344,7 @@ def _large_cache(lab: Lab, runs: Runs) -> list[Claim]:
         picture="rice, ten times the cache",
         x=8,
     )
-    against = large.throughput / runs["lard_r", 8].throughput
+    against = large.throughput / runs["lardr", 8].throughput
     return [
         Claim(PAPER, "Rice: WRR with ten times the cache against LARD at 8 nodes", "matches",
               f"{against:.0%} of LARD/R", verdict(0.9 <= against <= 1.1)),
@@ -354,7 +354,7 @@ def _large_cache(lab: Lab, runs: Runs) -> list[Claim]:
 def _lru(lab: Lab, runs: Runs) -> Claim:
     """Of files of any size: the paper's caches none of more than 500 KB."""
     less = []
-    for policy in ("wrr", "lard_r"):
+    for policy in ("wrr", "lardr"):
         result = lab.aside(lab.twin("rice"), replace(_cluster(8), cache="lru"), policy)
         less.append(1 - ratio(result.throughput, runs[policy, 8].throughput))
     return Claim(PAPER, "Rice: LRU in place of GDS, throughput lower by", "up to 30 %", percent(*span(less)),
@@ -397,7 +397,7 @@ def _cluster(nodes: int) -> Cluster:
 
 
 def _ratio(runs: Runs, x: int) -> float:
-    return ratio(runs["lard_r", x].throughput, runs["wrr", x].throughput)
+    return ratio(runs["lardr", x].throughput, runs["wrr", x].throughput)
 
 
 def _times(claim: str, measured: float, published: float) -> Claim:

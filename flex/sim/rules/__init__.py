@@ -12,7 +12,7 @@ from flex.sim.rules.cached import Cached
 from flex.sim.rules.dice import Dice
 from flex.sim.rules.hacc import Hacc
 from flex.sim.rules.lard import Lard
-from flex.sim.rules.lard_r import LardR
+from flex.sim.rules.lardr import LardR
 from flex.sim.rules.least import Least
 from flex.sim.rules.rule import Rule
 from flex.sim.rules.turn import Turn
@@ -25,7 +25,7 @@ RULES: dict[str, type[Rule]] = {
     "least": Least,
     "dice": Dice,
     "lard": Lard,
-    "lard_r": LardR,
+    "lardr": LardR,
     "bounded": Bounded,
     "cached": Cached,
     "hacc": Hacc,

@@ -7,7 +7,7 @@ mod cached;
 mod dice;
 mod hacc;
 mod lard;
-mod lard_r;
+mod lardr;
 mod least;
 mod turn;
 mod weighted;
@@ -45,7 +45,7 @@ impl Rules {
             Box::new(least::Least),
             Box::new(dice::Dice),
             Box::new(lard::Lard::new(job)),
-            Box::new(lard_r::LardR::new(job)),
+            Box::new(lardr::LardR::new(job)),
             Box::new(bounded::Bounded),
             Box::new(cached::Cached::new(job)),
             Box::new(hacc::Hacc::new(job)),

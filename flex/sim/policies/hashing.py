@@ -1,5 +1,7 @@
-"""Consistent hashing with bounded loads: each target has its own order of the nodes; the first with
-room serves it.
+"""Policies that find the node of a target by a hash of it.
+
+Takes a trace and a cluster. Returns for each target one node, or all nodes in an order of its own.
+Does not look at what the nodes have in memory.
 """
 
 from __future__ import annotations
@@ -8,14 +10,21 @@ import numpy as np
 
 from flex.prediction.replay import Ints
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, everywhere, hash_numbers, rules_of
+from flex.sim.routing import Place, Routing, among, everywhere, hash_numbers, rules_of
 from flex.sim.traces import Trace
 
-# Pairs of a target and a node that are put in order at a time.
+# Pairs of a target and a node that are sorted at a time; sixteen bytes each, so 32 MB. A guess.
 _AT_ONCE = 2_000_000
 
 
+def hash_of_target(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    """One node for each target, whatever its load (LB in the LARD paper)."""
+    node = hash_numbers(np.arange(len(trace.size))) % cluster.nodes
+    return among(trace.target, "turn", [[n] for n in node.tolist()])
+
+
 def bounded_hashing(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    """Consistent hashing with bounded loads: the first node in the target's order that has room."""
     # The order by a hash of target and node: a node that comes or goes changes nobody else's order.
     targets = len(trace.size)
     first, option = everywhere(targets, cluster.nodes)

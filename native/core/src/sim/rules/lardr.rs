@@ -1,4 +1,4 @@
-//! Locality-aware request distribution with replication: see flex/sim/rules/lard_r.py.
+//! Locality-aware request distribution with replication: see flex/sim/rules/lardr.py.
 
 use super::super::job::Job;
 use super::super::memory::Contents;

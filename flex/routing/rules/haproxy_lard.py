@@ -1,6 +1,8 @@
-"""LARD with replication (Pai and others, ASPLOS 1998, figure 3): each target has a set of members,
-which grows when its least loaded is overloaded, and loses its most loaded when it has not changed
-for a while.
+"""LARD as lines of HAProxy: each target has a member, or a set of members, that keeps it in memory.
+
+Takes a pool of members and an expression that gives the time in seconds. Returns the lines of a
+backend, for LARD without and with replication (Pai and others, ASPLOS 1998, figures 2 and 3). Does
+not weigh the members: that is in sets.py.
 """
 
 from __future__ import annotations
@@ -9,7 +11,20 @@ from flex.routing.pool import Pool
 from flex.routing.rules.sets import choose_lines, keep_lines, looked_up
 
 
+def lard(pool: Pool, clock: str) -> list[str]:
+    """A target has one member until that is overloaded; then it has the least loaded."""
+    return [
+        *looked_up(pool),
+        "http-request set-var(txn.set) var(txn.free) if { var(txn.grow) -m bool }",
+        *keep_lines(clock),
+        *choose_lines(),
+    ]
+
+
 def lardr(pool: Pool, clock: str) -> list[str]:
+    """A target has a set of members. The set grows when its least loaded is overloaded, and loses its
+    most loaded when it has not changed for a while.
+    """
     limits = pool.limits
     return [
         *looked_up(

@@ -1,12 +1,15 @@
-"""The more a target is asked for, the more nodes serve it: what the CWARD policies share.
+"""The more a target is asked for, the more nodes serve it: the CWARD policies.
+
+Takes a trace and a cluster. Returns the nodes that serve each target. Does not follow a target that
+becomes frequent while the trace is served.
 
 The paper's equations, with its normalisation by logarithms: a target that is worth w is served by
 log(w) / log(largest w) of the nodes, rounded up. Sets of nodes are handed out around the cluster.
 
-Of LARD-Threshold the paper says that a threshold decides which large targets are kept at one node
-beforehand, not which threshold. Here it is what fits: the most frequent, as far as there is memory
-set apart. LARD finds them at that node, and hands them on when it is overloaded; large targets that
-are asked for less often begin anywhere, as with LARD.
+The paper says that LARD-Threshold keeps large targets above a threshold at one node beforehand. It
+does not say which threshold. Here it is what fits: the most frequent, as far as memory is set
+apart. LARD finds them at that node, and hands them on when the node is overloaded. Large targets
+that are asked for less often begin anywhere, as with LARD.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy.typing as npt
 from flex.placing.problem import Floats
 from flex.prediction.replay import Ints
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Routing, rules_of, runs
+from flex.sim.routing import Place, Routing, rules_of, runs
 from flex.sim.traces import Trace
 
 
@@ -31,7 +34,7 @@ def by_worth(trace: Trace, cluster: Cluster, worth: Floats, *, large: bool) -> R
         if large
         else np.zeros(len(worth), dtype=np.bool_)
     )
-    # Of large ones the first node is where they are kept beforehand.
+    # A large target's first node is where it is kept beforehand.
     kept = np.where(lard, 1, count)
     start = (np.cumsum(kept) - kept) % cluster.nodes
     first, option = runs(start, np.where(lard, cluster.nodes, count), cluster.nodes)
@@ -57,3 +60,19 @@ def _copies(worth: Floats, asked: npt.NDArray[np.bool_], nodes: int) -> Ints:
     share = scaled / top if top > 0 else scaled
     copies: Ints = np.clip(np.ceil(share * nodes), 1, nodes).astype(np.int64)
     return copies
+
+
+def cward_fr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    return by_worth(trace, cluster, frequency(trace), large=False)
+
+
+def cward_fsr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    return by_worth(trace, cluster, frequency_by_size(trace), large=False)
+
+
+def cward_pfr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    return by_worth(trace, cluster, frequency(trace), large=True)
+
+
+def cward_pfsr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+    return by_worth(trace, cluster, frequency_by_size(trace), large=True)
