@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex_api import cli
-from flex_api.cli import everywhere, remote
+from flex_api.cli import everywhere, remote, verb_groups
 
 if TYPE_CHECKING:
     import typer
@@ -35,6 +35,11 @@ def test_each_verb_is_brought_by_the_modules_that_are_named_for_it() -> None:
     assert set(getattr(everywhere.command(cli.application()), "commands", {})) == set(
         cli.VERBS
     )
+
+
+def test_every_verb_stands_in_one_group() -> None:
+    grouped = [verb for verbs in verb_groups.GROUPS.values() for verb in verbs]
+    assert sorted(grouped) == sorted(cli.VERBS)
 
 
 def test_help_lists_every_verb_and_a_verb_that_there_is_not_is_told(

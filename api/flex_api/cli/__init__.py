@@ -24,31 +24,32 @@ from typer.completion import completion_init  # type: ignore[attr-defined]  # it
 from flex.errors import FlexError, Misused
 from flex_api.cli import everywhere, piped
 from flex_api.cli.common import Context, Format, crash, fail
+from flex_api.cli.verb_groups import VerbGroups
 
 HELP = """
-Decide which node of a web-hosting cluster serves which site, and say so in DNS.
+Decide which node of a web-hosting cluster serves which site, and publish that in DNS.
 
-Every night: read the access logs, learn what each site asks of a node, find a balanced partition that moves as few
-sites as possible, push the changed addresses to the name server, check what it answers, and report.
+Every night FLEX reads the access logs and measures the load of each site. It looks for a partition that balances the
+nodes and moves few sites. It sends the changed addresses to the name server, checks the answers and writes a report.
 """
 
 EXIT_CODES = """
 Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that cannot be used.
 10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing, or no plan or partition yet.
 21 wishes that cannot be met.
-22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder takes no more.
-25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
+22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder cannot be
+written. 25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
 30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
-disagree. 33 a dead node is out of DNS but for names that are not FLEX's. 130, 143 interrupted;
-137, in the history alone, of a run that ended without a word, as one that is killed.
+disagree. 33 a dead node is out of DNS, except for names that FLEX may not change. 130, 143 interrupted.
+137 stands only in the history: the run was killed.
 
-Results go to standard output, what failed to standard error: with -o json as one object (docs/schemas/error.json), and
-then standard output has nothing, or the whole result that the exit code is about.
+Results go to standard output, errors to standard error. With -o json an error is one object
+(docs/schemas/error.json); standard output is then empty, or holds the whole result that the exit code is about.
 
 Words such as fair share, cold, at rest and given up are explained in docs/glossary.md, and on the page /glossary.
 """
 
-# The verbs as `flex --help` lists them, and the modules of this package that bring each.
+# Every verb, and the modules of this package that bring it. verb_groups.py says how they are listed.
 VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("ingest", "import", "data"), ("logs",)),
     **dict.fromkeys(
@@ -84,6 +85,7 @@ def application(named: Collection[str] = ()) -> typer.Typer:
     """
     made = typer.Typer(
         name="flex",
+        cls=VerbGroups,
         help=HELP,
         epilog=EXIT_CODES,
         no_args_is_help=True,
@@ -123,7 +125,7 @@ def options(
     server: Annotated[  # noqa: ARG001  `run` has looked for it: its verbs are others
         str,
         typer.Option(
-            help="ask a FLEX server; `flex --server URL --help` says what it does for us"
+            help="send the verb to a FLEX server; `flex --server URL --help` lists its verbs"
         ),
     ] = "",
     token_file: Annotated[  # noqa: ARG001  as above

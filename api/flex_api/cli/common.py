@@ -52,14 +52,14 @@ def _clean(given: str) -> str:
 # Options and arguments that mean the same everywhere.
 Reason = Annotated[
     str,
-    typer.Option(callback=_clean, help="for the record, and for whoever wonders later"),
+    typer.Option(callback=_clean, help="the reason, which is kept in the audit log"),
 ]
 Campaign = Annotated[
     str,
     typer.Option(
         callback=_clean,
         metavar="NAME",
-        help="on top of the standing wish, and gone when it ends",
+        help="the name of a campaign: a wish on top of the permanent one",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="check it, change nothing")]

@@ -26,7 +26,10 @@ def export(
     ctx: typer.Context,
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTS))],
     plan_id: Annotated[
-        str, typer.Argument(metavar="[PLAN]", help="none for the latest")
+        str,
+        typer.Argument(
+            metavar="[PLAN]", help="the id of a plan; the latest when left out"
+        ),
     ] = "",
     zone: Annotated[
         list[str] | None, typer.Option(help="this zone only; may be repeated")

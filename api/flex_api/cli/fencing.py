@@ -17,7 +17,9 @@ from flex_api.schemas.night import HoldersOutput, HoldRow
 from flex_api.told import text
 
 dns_app = typer.Typer(
-    help="Who may change our zones.", no_args_is_help=True, rich_markup_mode=None
+    help="Show and change which controller writes the zones.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 

@@ -38,28 +38,29 @@ def files(
         typer.Argument(metavar="[SITE]", help="all sites together when none is given"),
     ] = "",
     sort: Annotated[
-        Order, typer.Option(help="what comes first: the largest of this")
+        Order, typer.Option(help="sort by this, the largest first")
     ] = Order.REQUESTS,
     limit: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="how many files")
     ] = 20,
     match: Annotated[
-        str, typer.Option(metavar="PATTERN", help="only such targets: '/img/*.jpg'")
+        str, typer.Option(metavar="PATTERN", help="only paths like this: '/img/*.jpg'")
     ] = "",
     days: Annotated[
         int,
         typer.Option(
             min=0,
             max=366,
-            help="of so many last days; else of the latest profiles' period",
+            help="the last days, this many; the period of the latest profiles when left out",
         ),
     ] = 0,
     as_csv: Annotated[
-        bool, typer.Option("--csv", help="comma-separated values, a file a line")
+        bool,
+        typer.Option("--csv", help="print comma-separated values, one line per file"),
     ] = False,
 ) -> None:
-    """The files of a site: the most requested, the largest, and how few of them make nearly all of
-    the traffic.
+    """Show the files of a site: the most requested and the largest. It also says how few files make
+    nearly all of its traffic.
     """
     found = context(ctx)
     with open_world(found) as here:

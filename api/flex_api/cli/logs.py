@@ -39,7 +39,7 @@ UNREAD = ("unreadable", "unknown format", "unknown site")
 Detailed = Annotated[
     bool,
     typer.Option(
-        "--detailed-exitcode", help="exit 20 when nothing would be planned from them"
+        "--detailed-exitcode", help="exit 20 when the logs are too bad to make a plan"
     ),
 ]
 
@@ -56,7 +56,7 @@ def ingest(
         list[str] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="read these; - is standard input. None: what is new in every source",
+            help="read these files; - is standard input; all that is new in every source when left out",
         ),
     ] = None,
     source: Annotated[
@@ -75,7 +75,7 @@ def ingest(
         typer.Option(metavar="FILE", help="write every malformed line to this file"),
     ] = None,
     invalid_limit: Annotated[
-        int, typer.Option(metavar="MB", min=1, help="how large that file may become")
+        int, typer.Option(metavar="MB", min=1, help="the largest size of that file")
     ] = 100,
     partials_only: Annotated[
         Path | None,
@@ -206,19 +206,16 @@ def import_(
             metavar="PATH...", help="parcels, or directories they arrive in"
         ),
     ],
-    node: Annotated[
-        str, typer.Option(help="refuse what says it is of another node")
-    ] = "",
+    node: Annotated[str, typer.Option(help="refuse parcels of another node")] = "",
     delete: Annotated[
         bool,
         typer.Option("--delete", help="remove each parcel that is in the database"),
     ] = False,
 ) -> None:
-    """Take in what `flex ingest --partials-only` counted beside the logs. A parcel counts once, as
-    often as it comes.
+    """Take in the counts of `flex ingest --partials-only`. A parcel counts once, however often it
+    comes.
 
-    Each is checked whole before any of it is used; a damaged one is refused and the others are
-    taken.
+    Each parcel is checked whole before it is used. A damaged one is refused, the others are taken.
     """
     found = context(ctx)
     with open_world(found) as here, lease(here, "import"):
@@ -272,12 +269,12 @@ def data(
         typer.Option(
             "--set-aside",
             metavar="FILE",
-            help="go on without counts that cannot be read",
+            help="set counts aside that cannot be read, and go on without them",
         ),
     ] = None,
 ) -> None:
-    """Show how far the logs can be trusted: per source and node, what is missing, malformed, late
-    or misdated.
+    """Show how far the logs can be trusted. For each source and node: what is missing, malformed,
+    late or misdated.
     """
     found = context(ctx)
     with open_world(found, as_of) as here:

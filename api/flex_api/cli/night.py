@@ -66,7 +66,7 @@ AsOf = Annotated[
             "%Y-%m-%dT%H:%MZ",
             "%Y-%m-%d",
         ],
-        help="take this for the present, in UTC, with or without a Z; to try old logs",
+        help="act as if it were this time (UTC, with or without a Z), to try old logs",
     ),
 ]
 Forced = Annotated[
@@ -74,7 +74,7 @@ Forced = Annotated[
     typer.Option(
         "--force",
         metavar="RULE",
-        help="plan though this rule of [profile] or [safety] says no; may be repeated",
+        help="make the plan although this rule of [profile] or [safety] forbids it; may be repeated",
     ),
 ]
 NOT_KEPT = "a dry run: this plan was shown and not kept"
@@ -95,7 +95,7 @@ class ReportFormat(StrEnum):
 ReportForm = Annotated[ReportFormat, typer.Option("--format", help="html, json or md")]
 
 plan_app = typer.Typer(
-    help="Make a plan and show it. Nothing but the journal changes.",
+    help="Make a plan and show it. Nothing changes in DNS.",
     rich_markup_mode=None,
 )
 
@@ -147,7 +147,7 @@ def plan_list(
 def plan_show(
     ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]
 ) -> None:
-    """One plan whole, with the changes in DNS."""
+    """Show one plan with its changes in DNS."""
     found = context(ctx)
     with open_world(found) as here:
         plan = here.store.plan(plan_id)
@@ -161,7 +161,7 @@ def plan_discard(
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Put a plan aside; it can not be applied any more."""
+    """Put a plan aside. It cannot be applied any more."""
     found = context(ctx)
     with (
         open_world(found, reason=reason) as here,
@@ -176,7 +176,8 @@ def apply(
     plan_id: Annotated[
         str,
         typer.Argument(
-            metavar="PLAN", help="its id or the beginning of it; none for the latest"
+            metavar="PLAN",
+            help="the id of a plan or the beginning of it; the latest when left out",
         ),
     ] = "",
     checksum: Annotated[
@@ -184,7 +185,10 @@ def apply(
     ] = "",
     force: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="go over this limit; may be repeated"),
+        typer.Option(
+            metavar="RULE",
+            help="apply the plan although this rule forbids it; may be repeated",
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="finish what an interrupted run began")
@@ -193,7 +197,7 @@ def apply(
         bool,
         typer.Option(
             "--abandon",
-            help="give up what an interrupted run began: what DNS says is in force",
+            help="give up what an interrupted run began; what DNS says becomes the partition in force",
         ),
     ] = False,
     undo: Annotated[
@@ -203,7 +207,7 @@ def apply(
         bool,
         typer.Option(
             "--by-hand",
-            help="somebody put it into DNS already: send nothing, ask every name server",
+            help="the plan is in DNS already: send nothing, and check every name server",
         ),
     ] = False,
     dry_run: Annotated[
@@ -212,13 +216,13 @@ def apply(
     wait: Annotated[
         bool,
         typer.Option(
-            "--wait", help="return when no resolver has an old answer any more"
+            "--wait", help="wait until no resolver has an old answer any more"
         ),
     ] = False,
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Push a plan to the name server and check the answers. It is applied as it was shown, or
+    """Send a plan to the name server and check the answers. It is applied as it was shown, or
     refused.
     """
     found = context(ctx)
@@ -334,7 +338,8 @@ def rollback(
     to: Annotated[
         str,
         typer.Option(
-            metavar="PLAN", help="the partition of this plan; none for the one before"
+            metavar="PLAN",
+            help="go back to the partition of this plan; the one before when left out",
         ),
     ] = "",
     dry_run: Annotated[
@@ -344,9 +349,7 @@ def rollback(
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Go back to a partition that was in force earlier. That is an ordinary plan under the same
-    guards.
-    """
+    """Go back to an earlier partition. This makes an ordinary plan, under the same rules."""
     found = context(ctx)
     rules.refuse_unknown(force or (), "going back")
     if dry_run:
@@ -403,7 +406,7 @@ def exit_as(output: VerifyOutput, *, detailed: bool) -> None:
 
 
 def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
-    """The nightly run: all steps, one after the other.
+    """Run the whole night: all steps, one after the other.
 
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
     """
@@ -429,7 +432,10 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
 def report(
     ctx: typer.Context,
     plan_id: Annotated[
-        str, typer.Argument(metavar="PLAN", help="none for the latest")
+        str,
+        typer.Argument(
+            metavar="PLAN", help="the id of a plan; the latest when left out"
+        ),
     ] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
     pdf: Annotated[
@@ -437,7 +443,7 @@ def report(
     ] = False,
     form: ReportForm = ReportFormat.HTML,
 ) -> None:
-    """Write the report of a plan: one HTML file that opens anywhere, or JSON or Markdown to
+    """Write the report of a plan. HTML is one file that opens anywhere; JSON and Markdown go to
     standard output.
     """
     found = context(ctx)
@@ -477,7 +483,7 @@ def _text(told: str | bytes) -> str:
 def history(
     ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20
 ) -> None:
-    """The latest runs, newest first: how they ended, what moved, how good the predictions were."""
+    """List the latest runs. Each says how it ended, what moved, how good the predictions were."""
     found = context(ctx)
     with open_world(found) as here:
         runs = here.store.runs(limit)

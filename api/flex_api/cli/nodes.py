@@ -45,7 +45,9 @@ Capacity = Annotated[
 Noted = tuple[list[str], Node]
 
 nodes_app = typer.Typer(
-    help="Nodes: their load and state.", no_args_is_help=True, rich_markup_mode=None
+    help="List nodes; add, drain and remove them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -124,13 +126,13 @@ def nodes_drain(
         str,
         typer.Option(
             metavar="TIME",
-            help="empty by then, also at the cost of more moves in one night",
+            help="empty by this time, even if that takes more moves in one night",
         ),
     ] = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Move everything off a node with the next plans; it goes on serving until then. Pins to it are
+    """Move all sites off a node with the next plans. It serves until then; wishes for it are
     suspended.
     """
     _send_order(
@@ -174,7 +176,7 @@ def nodes_up(
 def nodes_remove(
     ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
-    """Forget a node that no site is on any more."""
+    """Remove a node that has no sites any more."""
 
     def remove(here: World) -> Noted:
         old = nodes.find(here, node)

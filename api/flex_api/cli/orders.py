@@ -42,7 +42,7 @@ def approve(
     reason: Reason = "",
     as_of: AsOf = None,
 ) -> None:
-    """Say yes to a plan as it is. It is refused when another partition came into force since it was
+    """Say yes to a plan. The plan is refused when another partition came into force after it was
     made.
     """
     found = context(ctx)
@@ -61,7 +61,7 @@ def reject(
     reason: Reason = "",
     as_of: AsOf = None,
 ) -> None:
-    """Say no to a plan: it can not be applied any more."""
+    """Say no to a plan. It cannot be applied any more."""
     found = context(ctx)
     with open_world(found, as_of, reason=reason) as here, lease(here, "reject"):
         said = Approval("reject", author(), here.time_of_day(), reason)
@@ -74,13 +74,14 @@ def freeze(
     until: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="ends by itself; else it lasts until `flex thaw`"
+            metavar="TIME",
+            help="ends at this time; when left out it lasts until `flex thaw`",
         ),
     ] = "",
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Stop all changes in DNS. Nights go on to read logs and to make plans; nothing is applied."""
+    """Stop all changes in DNS. Each night still reads logs and makes a plan; nothing is applied."""
     found = context(ctx)
     with open_world(found, reason=reason) as here:
         wanted = Freeze(here.time_of_day(), moment("--until", until), reason, author())

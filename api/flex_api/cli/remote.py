@@ -16,14 +16,16 @@ from flex.errors import BadInput
 from flex_api import client as clients
 from flex_api.cli import remote_desk, remote_plans, remote_things
 from flex_api.cli.common import Format, context
+from flex_api.cli.verb_groups import VerbGroups
 
 HELP = (
-    "What a FLEX server does for us: --server URL --token-file FILE before the "
-    "verb. The token says what we may do."
+    "Verbs that a FLEX server carries out. Put --server URL --token-file FILE before "
+    "the verb. The token says what you may do."
 )
 
 app = typer.Typer(
     name="flex",
+    cls=VerbGroups,
     help=HELP,
     no_args_is_help=True,
     add_completion=False,

@@ -37,11 +37,13 @@ from flex_api.schemas.verbs import RunsOutput, VerifyOutput
 from flex_api.told import desk_text, text, words
 
 token_app = typer.Typer(
-    help="Tokens for the API and the pages.",
+    help="Create, list and revoke tokens for the API and the pages.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-audit_app = typer.Typer(help="Who changed what, when and why.", rich_markup_mode=None)
+audit_app = typer.Typer(
+    help="Show who changed what, when and why.", rich_markup_mode=None
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -128,7 +130,10 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
 def report(
     ctx: typer.Context,
     plan_id: Annotated[
-        str, typer.Argument(metavar="PLAN", help="none for the latest")
+        str,
+        typer.Argument(
+            metavar="PLAN", help="the id of a plan; the latest when left out"
+        ),
     ] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
     pdf: Annotated[

@@ -81,14 +81,14 @@ def plan_list(
 
 @plan_app.command("show")
 def plan_show(ctx: typer.Context, plan_id: PlanId) -> None:
-    """One plan whole, with the changes in DNS."""
+    """Show one plan with its changes in DNS."""
     asked = asked_of(ctx)
     show_plan(asked, asked.client.plan(plan_id)[0], diff=True)
 
 
 @plan_app.command("discard")
 def plan_discard(ctx: typer.Context, plan_id: PlanId, reason: Reason = "") -> None:
-    """Put a plan aside; it can not be applied any more."""
+    """Put a plan aside. It cannot be applied any more."""
     asked = asked_of(ctx)
     found, tag = asked.client.plan(plan_id)
     asked.client.discard(found.id, tag, reason)
@@ -114,7 +114,7 @@ def approve(
 def reject(
     ctx: typer.Context, plan_id: PlanId, checksum: Checksum = "", reason: Reason = ""
 ) -> None:
-    """Say no to a plan: it can not be applied any more."""
+    """Say no to a plan. It cannot be applied any more."""
     _decide(ctx, plan_id, checksum, ApprovalGiven(decision="reject", reason=reason))
 
 
@@ -142,7 +142,7 @@ def apply(
     ] = None,
     reason: Reason = "",
 ) -> None:
-    """Push a plan to the name server and check the answers. It is applied as it was shown, or
+    """Send a plan to the name server and check the answers. It is applied as it was shown, or
     refused.
     """
     asked = asked_of(ctx)
@@ -156,7 +156,8 @@ def rollback(
     to: Annotated[
         str,
         typer.Option(
-            metavar="PLAN", help="the partition of this plan; none for the one before"
+            metavar="PLAN",
+            help="go back to the partition of this plan; the one before when left out",
         ),
     ] = "",
     reason: Reason = "",
@@ -177,8 +178,8 @@ def whatif(
     max_moves: MaxMoves = None,
     frontier: Frontier = False,
 ) -> None:
-    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name
-    server.
+    """Show what FLEX would do with other nodes, memory or visitors. It stores nothing and asks no
+    name server.
     """
     asked = asked_of(ctx)
     given = given_as(
@@ -217,7 +218,7 @@ def plan_diff(
 
 
 def explain(ctx: typer.Context, site: SiteName) -> None:
-    """Why a site moves or stays, and where else it could be."""
+    """Explain why a site moves or stays, and where else it could be."""
     asked = asked_of(ctx)
     output = asked.client.explanation(site)
     asked.context.show(output, lambda console: show(console, output))

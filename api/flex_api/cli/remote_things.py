@@ -69,10 +69,11 @@ def sites_pin(
         str, typer.Option(help="on the same nodes as these sites")
     ] = "",
     apart: Annotated[
-        str, typer.Option(help="no two of it and these sites share a node")
+        str,
+        typer.Option(help="of this site and these sites, no two share a node"),
     ] = "",
     weight: Annotated[
-        float, typer.Option(help="count it as so many times as large as it is")
+        float, typer.Option(help="multiply the load of the site by this number")
     ] = 1.0,
     sla: Annotated[
         str, typer.Option("--class", help="count it as one of this class")
@@ -151,7 +152,7 @@ def sites_unpin(
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Take a pin back."""
+    """Take a wish back."""
     asked = asked_of(ctx)
     if (
         not campaign
@@ -258,7 +259,7 @@ def nodes_set(
 def nodes_remove(
     ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
-    """Forget a node that no site is on any more."""
+    """Remove a node that has no sites any more."""
     asked = asked_of(ctx)
     tag = asked.client.node(node)[1]
     if dry_run:

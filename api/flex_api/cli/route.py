@@ -34,7 +34,7 @@ from flex_api.told.grids import grid
 from flex_api.wiring import World
 
 route_app = typer.Typer(
-    help="How requests for replicated sites find the replica that has them in memory.",
+    help="Route requests to the replica that has them in memory.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -54,7 +54,7 @@ def route_show(
         ),
     ] = False,
     plan: Annotated[
-        str, typer.Option(metavar="PLAN", help="as this plan will have it")
+        str, typer.Option(metavar="PLAN", help="show it as it will be under this plan")
     ] = "",
 ) -> None:
     """The sites on several nodes, their members, by what requests are spread; the version of each
@@ -84,7 +84,7 @@ def route_config(
         ),
     ] = False,
     plan: Annotated[
-        str, typer.Option(metavar="PLAN", help="as this plan will have it")
+        str, typer.Option(metavar="PLAN", help="show it as it will be under this plan")
     ] = "",
     back: Annotated[
         bool, typer.Option(help="the version before the one in DIR again")

@@ -36,10 +36,12 @@ from flex_api.told import text
 from flex_dns.private.private_named import find_named
 
 config_app = typer.Typer(
-    help="Look the settings over.", no_args_is_help=True, rich_markup_mode=None
+    help="Check and show the settings.", no_args_is_help=True, rich_markup_mode=None
 )
 db_app = typer.Typer(
-    help="The database FLEX remembers in.", no_args_is_help=True, rich_markup_mode=None
+    help="Create, upgrade and back up the database.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 # How a comment begins.
@@ -58,11 +60,18 @@ def demo(
     ctx: typer.Context,
     directory: Annotated[
         Path | None,
-        typer.Option("--dir", help="work in this new folder; else a fresh one"),
+        typer.Option(
+            "--dir", help="work in this new folder; in a temporary one when left out"
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="of the made-up cluster")] = 14,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="the seed of the made-up cluster: the same seed makes the same cluster"
+        ),
+    ] = 14,
 ) -> None:
-    """Two nights of a made-up cluster on a private BIND. The whole loop, in under a minute."""
+    """Try FLEX on a made-up cluster. Two nights on a private BIND, in under a minute."""
     from flex_api import demo as story
 
     found = context(ctx)
@@ -122,7 +131,7 @@ def doctor(ctx: typer.Context) -> None:
 
 @config_app.command("check")
 def config_check(ctx: typer.Context) -> None:
-    """Name everything that is wrong with the settings file."""
+    """Show everything that is wrong with the settings file."""
     found = context(ctx)
     output = _looked_over(found)
     found.show(output, lambda _: _say_problems(found, output))
@@ -152,7 +161,7 @@ def _say_problems(found: Context, output: ConfigCheckOutput) -> None:
 
 @config_app.command("show")
 def config_show(ctx: typer.Context) -> None:
-    """Every setting in force, and whether it is the file's or the default."""
+    """Show every setting in force, and whether the file or the default sets it."""
     found = context(ctx)
     given = config.keys_in_file(found.path)
     output = ConfigShowOutput(
@@ -175,7 +184,11 @@ def _say_settings(found: Context, output: ConfigShowOutput) -> None:
 
 Zones = Annotated[
     list[str] | None,
-    typer.Option("--zone", metavar="ZONE", help="only these; else all of dns.zones"),
+    typer.Option(
+        "--zone",
+        metavar="ZONE",
+        help="only these zones; all of dns.zones when left out",
+    ),
 ]
 
 
@@ -229,7 +242,7 @@ def config_schema() -> None:
 
 @db_app.command("upgrade")
 def db_upgrade(ctx: typer.Context) -> None:
-    """Make the database, or bring it to this version. Safe to run again."""
+    """Create the database, or upgrade it to this version. It is safe to run again."""
     found = context(ctx)
     migrate.upgrade(found.settings.database.url)
     _show_database(found)
@@ -297,7 +310,7 @@ def version(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False,
 ) -> None:
-    """Versions of FLEX and of what it stands on."""
+    """Show the versions of FLEX and of its libraries."""
     found = context(ctx)
     found.output = Format.JSON if json else found.output
     output = VersionOutput(

@@ -29,7 +29,7 @@ from flex_api.told.grids import grid
 from flex_api.trials import comparing, papers, simulating
 
 simulate_app = typer.Typer(
-    help="A trace through a model of a cluster under routing policies: requests a "
+    help="Simulate routing policies on a model of a cluster. It shows requests a "
     "second, misses, idle time, delays.",
     invoke_without_command=True,
     rich_markup_mode=None,

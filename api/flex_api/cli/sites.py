@@ -33,14 +33,15 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="check it, say what the next plan would do")
 ]
 Until = Annotated[
-    str, typer.Option(metavar="TIME", help="ends by itself, such as 2026-12-01T06:00Z")
+    str,
+    typer.Option(metavar="TIME", help="ends at this time, such as 2026-12-01T06:00Z"),
 ]
 Since = Annotated[
-    str, typer.Option(metavar="TIME", help="begins by itself; now when it is left out")
+    str, typer.Option(metavar="TIME", help="begins at this time; now when left out")
 ]
 
 sites_app = typer.Typer(
-    help="Sites: what they ask for, where they are, and pins.",
+    help="List sites, and say where they may be.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -75,11 +76,11 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
 @sites_app.command("unknown")
 def sites_unknown(
     ctx: typer.Context,
-    most: Annotated[int, typer.Option(min=1, max=1000, help="so many names")] = 20,
+    most: Annotated[
+        int, typer.Option(min=1, max=1000, help="show at most this many names")
+    ] = 20,
 ) -> None:
-    """What visitors asked of names that are no sites of ours, in the time that profiles are made of
-    and since.
-    """
+    """Show what visitors asked of names that are no known sites, since the profiles begin."""
     found = context(ctx)
     with open_world(found) as here:
         since = Period.days_before(
@@ -116,26 +117,28 @@ def sites_pin(
     site: SiteName,
     nodes: Annotated[str, typer.Option(help="must be on all of these: n1,n2")] = "",
     min_replicas: Annotated[
-        int, typer.Option(min=1, help="on at least so many nodes")
+        int, typer.Option(min=1, help="on at least this many nodes")
     ] = 1,
     max_replicas: Annotated[
-        int, typer.Option(min=0, help="on at most so many; 0 is as many as it takes")
+        int,
+        typer.Option(
+            min=0, help="on at most this many nodes; 0 means as many as the load needs"
+        ),
     ] = 0,
     not_on: Annotated[str, typer.Option(help="must be on none of these: n1,n2")] = "",
     together: Annotated[
         str, typer.Option(help="on the same nodes as these sites: a.example,b.example")
     ] = "",
     apart: Annotated[
-        str, typer.Option(help="no two of it and these sites share a node")
+        str,
+        typer.Option(help="of this site and these sites, no two share a node"),
     ] = "",
     weight: Annotated[
-        float, typer.Option(help="count it as so many times as large as it is")
+        float, typer.Option(help="multiply the load of the site by this number")
     ] = 1.0,
     sla: Annotated[
         str,
-        typer.Option(
-            "--class", help="count it as one of this class of [solver.classes]"
-        ),
+        typer.Option("--class", help="the class of the site in [solver.classes]"),
     ] = "",
     since: Since = "",
     until: Until = "",
@@ -146,8 +149,8 @@ def sites_pin(
     """Say where a site is to be, where not, on how many nodes and with which others, from the next
     plan on.
 
-    A wish with an end is put on top of one without, which comes back by itself when it is over. One
-    that cannot be kept beside others is refused. Where nodes leave, wishes give way in this order:
+    A wish with an end stands on top of the permanent one, which comes back when it is over. A wish
+    that cannot be kept beside the others is refused. When nodes leave, wishes give way in this order:
     apart, together, at least so many, at most so many, not on nodes, on nodes.
     """
     found = context(ctx)
@@ -186,7 +189,7 @@ def sites_unpin(
     reason: Reason = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Take a pin back."""
+    """Take a wish back."""
     found = context(ctx)
     with open_world(found, reason=reason) as here:
         pin = pinning.unpin(here, hosted.site_name(site), campaign, dry_run=dry_run)

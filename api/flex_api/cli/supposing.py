@@ -26,7 +26,8 @@ MOST = 20
 
 # What is supposed, here and of a FLEX server alike.
 More = Annotated[
-    int, typer.Option(min=0, max=1000, help="so many nodes more, each like the others")
+    int,
+    typer.Option(min=0, max=1000, help="this many more nodes, each like the others"),
 ]
 Without = Annotated[str, typer.Option(help="without these nodes: n1,n2")]
 Ram = Annotated[float, typer.Option(help="memory of every node, times this")]
@@ -36,13 +37,13 @@ Growth = Annotated[
 Times = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="SITE=K", help="a site with K times its visitors; may be repeated"
+        metavar="SITE=K", help="a site with K times as many visitors; may be repeated"
     ),
 ]
 Tolerance = Annotated[float | None, typer.Option(help="another aim, such as 0.05")]
-MaxMoves = Annotated[int | None, typer.Option(min=0, help="at most so many moves")]
+MaxMoves = Annotated[int | None, typer.Option(min=0, help="at most this many moves")]
 Frontier = Annotated[
-    bool, typer.Option("--frontier", help="and what more moves would buy then")
+    bool, typer.Option("--frontier", help="also show what more moves would improve")
 ]
 Other = Annotated[
     str, typer.Argument(metavar="PLAN", help="the partition in force when left out")
@@ -66,8 +67,8 @@ def whatif(
     max_moves: MaxMoves = None,
     frontier: Frontier = False,
 ) -> None:
-    """What FLEX would do if nodes, memory or visitors were others. Stores nothing, asks no name
-    server.
+    """Show what FLEX would do with other nodes, memory or visitors. It stores nothing and asks no
+    name server.
     """
     found = context(ctx)
     lost = split_names(without)

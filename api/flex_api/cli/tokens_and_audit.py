@@ -22,12 +22,12 @@ from flex_api.schemas.desk import (
 from flex_api.told import desk_text
 
 token_app = typer.Typer(
-    help="Tokens for the API and the pages.",
+    help="Create, list and revoke tokens for the API and the pages.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 audit_app = typer.Typer(
-    help="Who changed what, when and why: a log that is only added to, each entry "
+    help="Show who changed what, when and why. Entries are only added, each entry "
     "with the hash of the one before.",
     rich_markup_mode=None,
 )
@@ -35,16 +35,16 @@ audit_app = typer.Typer(
 
 # What of the record is asked for, here and of a FLEX server alike.
 Newest = Annotated[int, typer.Option(min=1, max=10_000)]
-Actor = Annotated[str, typer.Option(help="only what this one changed")]
+Actor = Annotated[str, typer.Option(help="only changes by this person or token")]
 Action = Annotated[str, typer.Option(help="only this, such as pin or plan.settle")]
 Since = Annotated[
-    str, typer.Option(metavar="TIME", help="only what was changed since then")
+    str, typer.Option(metavar="TIME", help="only changes since this time")
 ]
 Last = Annotated[
     str,
     typer.Option(
         metavar="HASH",
-        help="as it was printed before: a record that was made anew shows, too",
+        help="the hash that was printed before; it shows whether the whole log was written anew",
     ),
 ]
 TokenName = Annotated[
@@ -52,7 +52,10 @@ TokenName = Annotated[
 ]
 TokenRole = Annotated[str, typer.Option(help="viewer, operator, approver or admin")]
 Expires = Annotated[
-    str, typer.Option(metavar="TIME", help="such as 2027-12-01; else in a year")
+    str,
+    typer.Option(
+        metavar="TIME", help="the last day, such as 2027-12-01; in a year when left out"
+    ),
 ]
 
 

@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 def explain(
     ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SITE")]
 ) -> None:
-    """Why a site moves or stays, and where else it could be."""
+    """Explain why a site moves or stays, and where else it could be."""
     found = context(ctx)
     with open_world(found) as here:
         output = explain_site(here, hosted.site_name(site))
