@@ -1,10 +1,9 @@
-"""The clusters the solvers are measured on: few large sites, many small ones, balanced yesterday
-and asked today.
+"""The clusters that the solvers are measured on: balanced yesterday, placed again today.
 
-In go a size and a seed; out comes a Problem. Access rates follow Zipf's law, working sets are
-log-normal and go with the rates a little (correlation 0.54 of the logarithms), large sites are
-split into replicas, and yesterday's placement was balanced. Since then every site has drifted
-(log-normal, sigma 0.3), and a few have surged three to ten times.
+Takes a size and a seed. Returns a Problem. Does not read files. Access rates follow Zipf's law.
+Working sets are log-normal and depend a little on the rates (correlation 0.54 of the logarithms).
+Large sites are split into replicas, and yesterday's placement was balanced. Since then every site
+has drifted (log-normal, sigma 0.3), and a few have surged three to ten times.
 """
 
 from __future__ import annotations

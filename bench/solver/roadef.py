@@ -1,9 +1,8 @@
-"""The machine reassignment problem of the ROADEF/EURO challenge 2012: its files, its costs and its
-rules.
+"""The machine reassignment problem of the ROADEF/EURO challenge 2012: its files, costs and rules.
 
-In go a model and an assignment as the challenge wrote them; out come the cost of any assignment,
-which the challenge defines to the last digit, and whether a process may go to a machine. What FLEX
-makes of it is in reassignment.py.
+Takes a model and an assignment in the challenge's format. Returns the cost of any assignment, as
+the challenge defines it, and whether a process may go to a machine. Does not search:
+reassignment.py does.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """Machines m, processes p, services s, resources r, by position, as the challenge names them."""
+    """Machines m, processes p, services s and resources r by position, as in the challenge."""
 
     transient: Bools
     load_weight: Ints
@@ -137,10 +136,10 @@ class Rules:
             of.service,
             of.neighborhood[machine],
         )
-        self._needed_by = [
-            [s for s, needs in enumerate(of.needs) if needed in needs]
-            for needed in range(services)
-        ]
+        self._needed_by: list[list[int]] = [[] for _ in range(services)]
+        for service, needs in enumerate(of.needs):
+            for needed in set(needs):
+                self._needed_by[needed].append(service)
 
     def allow(self, process: int, target: int) -> bool:
         return (

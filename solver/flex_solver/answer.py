@@ -1,5 +1,8 @@
-"""The rows a solver found, as a Solution: in canonical order, with the bound, and what a best
-effort falls short of.
+"""Turns the rows that a solver found into a Solution.
+
+Takes a Problem, rows, and what the solver knows of the least number of moves. Returns a Solution:
+the rows in one fixed order, the bound, whether the moves are proven fewest, and which wishes are
+not kept. Does not change what is on which node, except between sites that nobody can tell apart.
 """
 
 from __future__ import annotations

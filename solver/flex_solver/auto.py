@@ -1,12 +1,15 @@
-"""The proven fewest moves where the cluster is small enough for that, the large search elsewhere.
+"""The solver that FLEX uses: fewest_moves.py for small clusters, large.py for the others.
 
-In goes a Problem; out comes one Solution. Where the exact search ends without a proof, both have
-searched, and the one is taken that is nearer to the band for fewer moves. Where that is still far
-from the band, a partition from scratch is looked at too, and taken if it is balanced: a search
-around the placement in force does not get far where nearly everything must move. A best effort is
-never worth to move everything for, and a search whose time was up is not given up for it: the next
-one goes on from what it found. Where limits of moves are in the way, the answer of a simple rule is
-looked at as well.
+Takes a Problem and a Budget. Returns one Solution. Does not search by itself; it asks other solvers
+and picks the best answer.
+
+Where fewest_moves.py ends without a proof, large.py searches too, and the answer nearer to the band
+is taken; of equally near ones the one with fewer moves. Where that answer is still far from the
+band, a partition from scratch is tried and taken if it is balanced, because a search around the
+placement in force does not get far where nearly everything must move. A partition from scratch is
+not taken if it is a best effort, nor where the search ran out of time: the next search goes on from
+what this one found. Where limits of moves are in the way, the answer of offload.py is tried as
+well.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A partition made from nothing, largest sites first: what it would cost not to look at the
-placement in force.
+"""A partition made from nothing, the largest sites first.
 
-In goes a Problem; out comes a placement that is balanced as well as that simple rule can, with its
-nodes named so that as many rows as possible are in force already. It is shown for comparison, and
-starts nothing else.
+Takes a Problem. Returns a placement that is as well balanced as that simple rule can make it; its
+nodes are named so that as many rows as possible are in force already. Does not look at the
+placement in force otherwise. It shows what that costs, and auto.py takes it where a search does not
+get far.
 """
 
 from __future__ import annotations

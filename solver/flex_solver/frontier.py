@@ -1,9 +1,9 @@
-"""The frontier of a cluster: placements by searches at several tolerances, one from scratch, and
-those known already.
+"""The frontier of a cluster: how much balance each number of moves buys.
 
-In go a Problem, a Budget, which all of the searches share, and placements; out come the points of
-flex.placing.frontier. Of a small cluster the least imbalance for each number of moves is settled by
-the integer program.
+Takes a Problem, a Budget that all searches share, and placements that are known. Returns points of
+flex.placing.frontier, from searches at several tolerances, from a partition from scratch, and from
+the known placements. For a small cluster HiGHS settles the least imbalance for each number of
+moves. Does not choose a point.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _search(asked: Problem, width: float, share: Budget) -> Ints:
 
 
 def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
-    """The least imbalance for each number of moves, up to the number that gives the least of all."""
+    """The least imbalance for each number of moves, up to that with the least of all."""
     if not found or len(asked.sites) * np.count_nonzero(asked.open) > SETTLED:
         return
     until = time.monotonic() + seconds

@@ -1,14 +1,20 @@
-"""Few moves for large clusters, often proven fewest: a search around the placement in force, then
-blocks of nodes.
+"""Few moves for large clusters, often proven to be the fewest.
 
-In go a Problem and a Budget; out comes the answer of some searches like that of local.py, which
-start where relief.py has brought far nodes near, or where dealt_remedies.py has put most nodes
-right. HiGHS makes it better: nodes that some moves connect are taken out and solved anew, again and
-again, until the moves are as few as linear.py, priced.py and move_forest.py say they must be, or
-proof.py of the clusters it can look at, the steps are used up, or no block gets better. Blocks that
-share no node are solved at the same time; what comes out does not depend on how many at a time, nor
-on the clock, as long as the budget's seconds are not used up. Without time for HiGHS the answer is
-that of the searches.
+Takes a Problem and a Budget. Returns a Solution. Does not depend on the number of threads, nor on
+the clock as long as the budget's seconds are not used up. With a budget of no seconds HiGHS is left
+out, and the answer is that of the searches in step 2.
+
+1. A bound is computed: linear.py, and priced.py where something is in force.
+
+2. Some searches like that of local.py start from placements in which relief.py has brought far
+   nodes near, or dealt_remedies.py has put most nodes right. The best one goes on.
+
+3. Blocks of nodes that moves connect are taken out and solved anew by HiGHS, again and again.
+   Blocks that share no node are solved at the same time. Beside steps 2 and 3 rising.py makes the
+   bound higher.
+
+4. This ends when the moves are as few as the bound, when the steps are used up, or when no block
+   gets better.
 """
 
 from __future__ import annotations
@@ -101,7 +107,7 @@ def place(
 def _sought(
     rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int
 ) -> tuple[Placed, str]:
-    """By searches, then by blocks, while the bound goes up beside both; a word where time was up
+    """Steps 2 and 3 of the module, while the bound goes up beside both; a note where time was up
     before an end.
     """
     with rising.beside() as going_up:
@@ -119,7 +125,7 @@ def _sought(
 
 
 def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
-    """With sites that are colder, and within limits, as far as that can be."""
+    """The Solution with colder sites, and within the limits of moves as far as possible."""
     free = colder(problem, found)
     best, instead = (
         limit_moves(problem, free),
@@ -129,20 +135,20 @@ def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
 
 
 def _known_bound(problem: Problem, *, with_highs: bool) -> Relaxed:
-    """Where nothing is in force, every placement has as many moves."""
+    """The bound of step 1. Where nothing is in force all placements have equally many moves, and
+    the second bound adds nothing.
+    """
     known = relax(problem)
-    return (
-        replace(known, least=max(known.least, floor(problem)))
-        if with_highs and len(problem.old)
-        else known
-    )
+    if not with_highs or not len(problem.old):
+        return known
+    return replace(known, least=max(known.least, floor(problem)))
 
 
 def _starts(
     problem: Problem, known: Relaxed, threads: int, until: float | None
 ) -> list[Ints]:
-    """The rows that each search starts from: of many nodes those alone that are all put right, if
-    there are any.
+    """The rows that each search starts from. With many nodes, deals that put every node right are
+    the only starts, if there are any.
     """
     rows, nodes = in_order(repair_all(problem)), int(problem.open.sum())
     near = relieve_nodes(
@@ -151,30 +157,22 @@ def _starts(
     starts = [rows] * (SEARCHES if nodes <= FEW_NODES else 2)
     if until is None or not len(problem.old) or nodes > MOST_NODES_FOR_DEALS:
         return [*starts[1:], near.rows]
-    is_far = (
-        nodes > FEW_NODES
-        and np.count_nonzero(rows[:, 1] != near.open_nodes[near.node]) > nodes * FAR
-    )
-    dealing = (
-        [rows, near.rows]
-        if nodes <= FEW_NODES
-        else [near.rows]
-        if is_far
-        else [near.rows, rows]
-    )
+    if nodes <= FEW_NODES:
+        dealing = [rows, near.rows]
+    else:
+        relieved = np.count_nonzero(rows[:, 1] != near.open_nodes[near.node])
+        dealing = [near.rows] if relieved > nodes * FAR else [near.rows, rows]
     deals = _deals(problem, dealing, threads, until)
     right = [found.rows for found in deals if not found.merit()[0]]
-    return (
-        right
-        if right and nodes > FEW_NODES
-        else [*(found.rows for found in deals), *starts[len(deals) :]]
-    )
+    if right and nodes > FEW_NODES:
+        return right
+    return [*(found.rows for found in deals), *starts[len(deals) :]]
 
 
 def _deals(
     problem: Problem, starts: list[Ints], threads: int, until: float
 ) -> list[Placed]:
-    """What each start leads to, as long as there is time; equal ones are looked at once."""
+    """What deals make of each start, while there is time. Equal starts are dealt once."""
     found = dict[bytes, Placed]()
     for rows in starts:
         if rows.tobytes() not in found and (not found or time.monotonic() < until):
@@ -201,7 +199,7 @@ def _deal(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
 def _best_of_some(
     rising: Rising, known: Relaxed, starts: list[Ints], steps: int, threads: int
 ) -> tuple[Placed, str]:
-    """The best of some searches is better than one that is as long as all of them."""
+    """The best of some searches: better than one search that is as long as all of them."""
 
     def search(seed: int) -> tuple[Placed, str]:
         return search_around(
@@ -221,7 +219,7 @@ def _best_of_some(
 
 
 def _moves_of(found: Placed) -> int:
-    """None to be proven few where the band does not hold."""
+    """The moves of a placement within the band; 0 where the band does not hold."""
     outside, cost = found.merit()
     return 0 if outside else round(cost / MOVE)
 
@@ -229,11 +227,10 @@ def _moves_of(found: Placed) -> int:
 def _improve(
     search: _Blocks, known: Relaxed, threads: int, going_up: Future[None]
 ) -> tuple[Placed, str]:
-    """By blocks solved again and again, while the bound goes up beside them; a word where time was
-    up before an end.
+    """Step 3 of the module; a note where time was up before an end.
 
-    Proven fewest moves are those of the first placement that had so few: when the proof came makes
-    no difference.
+    Where the moves are proven fewest, the first placement with so few is returned, so that it makes
+    no difference when the proof came.
     """
     late, rising = _solved_again(search, threads, going_up), search.rising
     if late:
@@ -253,8 +250,8 @@ def _improve(
 
 
 def _solved_again(search: _Blocks, threads: int, beside: Future[None]) -> str:
-    """Solves blocks until none is wanted; a word where time ran out before. What goes on beside it
-    has its own core.
+    """Solves blocks until none is wanted; a note where time ran out before. What goes on `beside`
+    this has a core of its own until it is done.
     """
     with (
         ThreadPoolExecutor(threads) as every,
@@ -301,7 +298,7 @@ class _Blocks:
         return bool(self.next)
 
     def solve(self, nodes: Ints) -> Placed | None:
-        """None where that is no better, or time is up."""
+        """The block solved anew; None where that is no better, or time is up."""
         self.is_cut |= not self.rising.in_time
         return (
             None if self.is_cut else block.solve_block(self.best, self._totals, nodes)
@@ -339,8 +336,8 @@ class _Blocks:
 
 
 def _moves(placed: Placed) -> tuple[Ints, Ints]:
-    """The nodes that moved items left, and those they are on; an item that left none counts as
-    moved on the spot.
+    """The node that each moved item left, and the node it is on. For an item that left none both
+    are the same.
     """
     items = placed.items
     moved = items.movable[

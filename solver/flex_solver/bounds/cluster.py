@@ -24,7 +24,8 @@ class Cluster:
 
     A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves;
     `giver[r]` is its place among the sites that have rows to spare, each of which gives up `gives`,
-    or -1. Of all `replicas`, `lacking` are k - h; they ask `lacking_load` and cost `forced` moves.
+    or -1. There are `replicas` in all. `lacking` of them are on no node yet; these ask
+    `lacking_load` and cost `forced` moves.
     """
 
     of_site: Floats

@@ -1,7 +1,7 @@
-"""How few rows any balanced placement can move.
+"""The least number of rows that any balanced placement moves, by counting alone.
 
-In goes a Problem; out come numbers that no placement within the band can stay under, by counting
-alone:
+Takes a Problem. Returns numbers of moves that no placement within the band can stay under. Does not
+look at all nodes together: linear.py does, and its bound is never lower. Three things are counted:
 
 - Wishes. A site on k nodes of which only h in force may stay needs k - h new rows; a pin that is
   not held is one too.

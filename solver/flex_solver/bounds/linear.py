@@ -1,9 +1,8 @@
-"""How few rows any balanced placement can move, by a linear program over all nodes together.
+"""The least number of rows that any balanced placement moves, by a linear program over all nodes.
 
-In goes a Problem; out come a number of moves that no balanced placement can stay under, and what it
-would add to that number to move each row in force ("reduced cost"): rows that add much are hardly
-ever moved by good placements. Without HiGHS the number is that of counting.py, and nothing is said
-of the rows.
+Takes a Problem. Returns a number of moves that no balanced placement can stay under, and the
+reduced cost of each row in force: what moving that row adds to the number. Good placements hardly
+ever move a row that adds much. Does not find a placement.
 
 Why it holds. Take any balanced placement. For each row r in force that may stay let y[r] be 1 if
 the placement gives it up and 0 otherwise; for each node n let v[n] be the number of its new rows,
@@ -182,7 +181,7 @@ def _limits(cluster: Cluster, band: Floats, floors: Floats) -> Floats:
 
 
 def _duals(cluster: Cluster, duals: Floats) -> _Duals:
-    """The duals of rows that only have a lower bound are made zero where HiGHS left them negative."""
+    """Duals of rows with only a lower bound become zero where HiGHS left them negative."""
     nodes, dimensions = cluster.load.shape
     starts = _starts(nodes, dimensions)
     band, total, rows, *floors = np.split(duals, starts[1:])

@@ -1,7 +1,7 @@
-"""How few moves a cluster with few nodes can do with: into how many trees of moves can its nodes
-fall?
+"""The least number of moves for a cluster with few nodes, by the trees that its moves form.
 
-In goes a Problem; out comes a number of moves that no balanced placement can stay under.
+Takes a Problem. Returns a number of moves that no balanced placement can stay under. Does not find
+a placement, and is only for clusters for which is_small() is true.
 
 Why it holds. Take the places of move_graph.py, and join two of them for each move of a balanced
 placement. A part of k places that hang together has k - 1 moves at least, and has no more only if
@@ -100,7 +100,7 @@ class _Sets:
         )
 
     def _room(self, least: int) -> Ints:
-        """The most trees that fit into each set, if those not counted yet have at least so many places."""
+        """The most trees that fit into each set, if those not counted yet have `least` places or more."""
         top = np.zeros(int(self.size[-1]) + 1, dtype=np.int64)
         np.maximum.at(top, self.size, self.trees_in)
         top = np.maximum.accumulate(top)

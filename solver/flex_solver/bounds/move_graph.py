@@ -1,10 +1,10 @@
 """What one move can change between two nodes.
 
-In goes a Problem; out come places, its nodes first of all, and for each two of them the moves from
-one to the other. A replica that no node holds yet is a place of its own, which its one row must
-leave; a row that its site no longer needs vanishes to another place, which takes that row and
-nothing else. Bands are wider by what the judge and sums of floats forgive, and wishes to be apart,
-limits and missing pins are left out: what cannot be done here cannot be done at all.
+Takes a Problem. Returns a Net: places, the open nodes first, and for each two of them the moves
+from one to the other. A replica that no node holds yet is a place of its own, which its one row
+must leave. A row that its site no longer needs vanishes to another such place, which takes that row
+and nothing else. Does not look at wishes to be apart, limits or missing pins, and its bands are
+wider by what the judge and sums of floats forgive: what cannot be done here cannot be done at all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flex_solver.bounds.cluster import Cluster, cluster_of
 
 # Sums of some thousand floats are less off than this.
 INEXACT = 1e-9
-# Of rows that leave the same node and ask for the same, so many are told apart.
+# How many rows that leave the same node and ask for the same are told apart. A guess.
 TWINS = 3
 
 
@@ -76,7 +76,7 @@ class Net:
         )
 
     def _some(self, rows: Ints, to: int) -> Moves:
-        """Where many ask for the same place, one that clashes with none: another of them will do then."""
+        """Where many ask for the same, one that clashes with none: another of them will do then."""
         _, first, alike, count = np.unique(
             self.asks[rows],
             axis=0,

@@ -1,15 +1,15 @@
-"""Whether some places put each other right with one move fewer than they are: a tree of moves, one
-for each two joined.
+"""Whether some places can put each other right with one move fewer than there are places.
 
-In goes a Net; out comes, for a set of its places, whether there can be no such moves. A tree is put
-together from its leaves: a place whose own load, and what came to it from below, one move brings
-into the band hands the rest on to the place above. All that is above needs to know is which move
-that is: two moves clash only at a place that both change. What the places of a set can hand on to
-the one above them is worked out once for all sets that it is part of. A tree has a place in the
-middle, below which no part holds more than half of the others: only there it is put together.
+Takes a Net. Returns, for a set of its places, whether that is ruled out. Does not find the moves,
+and rules nothing out where there is too much to look at. A set of places is a number: bit p stands
+for place p.
 
-A set of places is a number, whose bits are theirs. Where there is too much to look at, nothing is
-ruled out.
+Such moves form a tree, one move for each two places that are joined. A tree is put together from
+its leaves. Each leaf has one move that brings it into the band; the rest of its load is handed on
+to the place above, together with what came from below. The place above only needs to know which
+move that was, because two moves clash only at a place that both change. What a set can hand on is
+worked out once for all larger sets. A tree has a place in the middle below which no part holds more
+than half of the other places: trees are put together only there.
 """
 
 from __future__ import annotations

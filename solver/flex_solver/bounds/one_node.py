@@ -1,11 +1,13 @@
-"""How few rows can bring one node into its band, whatever the others do: counts that sharpen the
-bound of linear.py.
+"""The least number of rows that bring one node into its band, whatever the other nodes do.
 
-In go a Problem and the rows that may leave; out come three numbers for each node. Rows leave a node
-over its band until the excess is gone: for any mixture of the resources, the sum of what leaves is
-at least the mixture of the excess, and the largest rows in that mixture make it up soonest. The
-same holds for what enters a node under its band. A node outside its band is touched at least once,
-and more often where no single change puts it right.
+Takes a Problem and its Cluster. Returns three numbers for each open node: rows that must leave,
+rows that must enter, and rows that must do either. Does not look at two nodes together: linear.py
+does, with these numbers.
+
+Rows leave a node over its band until the excess is gone. For any mixture of the resources, what
+leaves is at least the mixture of the excess, and the rows that are largest in that mixture make it
+up soonest. The same holds for what enters a node under its band. A node outside its band is touched
+at least once, and more often where no single change puts it right.
 """
 
 from __future__ import annotations

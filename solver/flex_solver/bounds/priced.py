@@ -1,6 +1,7 @@
-"""How few rows any balanced placement can move, by what each node would pay for its remedy.
+"""The least number of rows that any balanced placement moves, by what each node would pay.
 
-In goes a Problem; out comes a number of moves that no balanced placement can stay under.
+Takes a Problem. Returns a number of moves that no balanced placement can stay under, and the prices
+of sites that prove it. Does not find a placement.
 
 Why it holds. Let each site have a price between nothing and what a new row of it costs, its worth.
 Take any balanced placement: each row that it gives up is paid for with the site's price by the node

@@ -1,9 +1,8 @@
-"""Whether any placement moves so few rows: an integer program over every row in force and every
-node it could go to.
+"""Whether any balanced placement makes do with so many moves: an integer program that HiGHS solves.
 
-In go a Problem and a number of moves; out come the word that no balanced placement makes do with so
-many, or rows that do, or neither, where looking at so many cases did not settle it. How large a
-cluster is looked at depends on the steps of the search beside it: others would take too long.
+Takes a Problem and a number of moves. Returns a Verdict: it is impossible, or here are rows that
+do, or neither where HiGHS looked at its share of cases and did not settle it. Does not take on
+clusters for which is_small() is false: they would take too long.
 
 A placement gives up some rows in force and has some new ones. Each new row of a site is one that a
 row it gave up has become, or one of the k - h that it lacks where only h rows of its k replicas may
@@ -215,8 +214,8 @@ def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_
 
 
 def _crowds(problem: Problem, columns: _Columns) -> _Sums:
-    """Of sites that are to be apart and are on one node, those that leave: all but one, and one
-    more for each to come.
+    """Where sites that are to be apart are on one node, all but one leave, and one more for each
+    that comes.
 
     Where none of them meet now, nothing is asked: HiGHS is faster without, and what it finds is
     looked at.

@@ -1,9 +1,9 @@
-"""How few moves there must be, found out while somebody looks for fewer: move_forest.py first, then
-proof.py.
+"""A bound that goes up while a search beside it looks for fewer moves.
 
-In goes a Problem and a bound; out comes a larger one, and rows with as many moves as it says where
-proof.py finds some. All of it takes seconds of one core, so it goes on beside the search that it is
-to end. What it knows at its end does not depend on when it is asked, as long as time is not up.
+Takes a Problem and a bound. Returns a larger bound, and rows with as many moves as it says where
+proof.py finds some. Does not search for placements itself: it asks move_forest.py first, then
+proof.py. All of it takes seconds of one core, so it runs beside the search that it is to end. The
+result does not depend on when it is asked, as long as time is not up.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""The fewest moves there can be, proven: for clusters whose integer program is small.
+"""The fewest moves, with a proof, for clusters whose integer program is small.
 
-In goes a Problem; out comes, of all balanced placements, the one with the fewest moves, of those
-the one with the fewest cold bytes, each row's counted in steps of a millionth of the largest
-site's, and of those always the same one. Where no placement is balanced, the worst node is brought
-as near to the band as it can be, and the other nodes too, as long as each move brings enough load
-back for it; and what would have to give way for a balanced one is said.
+Takes a Problem and a Budget. Returns the balanced placement with the fewest moves. Among those it
+is one with the fewest cold bytes, counted in steps of a millionth of the largest site's, and among
+those always the same one. Where no placement is balanced, the worst node comes as near to the band
+as it can, and other nodes do so as long as each move brings enough load back; the answer says what
+would have to give way. Does not decide whether a cluster is small enough: auto.py does.
 
-Sites without load that nobody keeps apart from others stay out of the program: they move only as
-their own wishes demand, and that counts in the moves that are proven.
+Sites without load that nobody keeps apart from others are left out of the program. They move only
+as their own wishes demand, and those moves count in the proof.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
 def _settle_ties(
     search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None
 ) -> _Answer:
-    """Of placements with as many moves as these have."""
+    """The best placement with as many moves as these rows have."""
     program = search.program(Give(), unwanted)
     return _answer_with_note(
         search, program, _settle(program, program.take(rows), search.left, cases)

@@ -1,8 +1,8 @@
-"""The partition as an integer program: how many of each kind of sites each node holds.
+"""The partition as an integer program: how many sites of each kind each node holds.
 
-In go a Problem and the kinds of sites to place; out come the cheapest rows for one cost after
-another, each kept while the next is brought down. What the costs are, and what to do without an
-answer, is decided in fewest_moves.py.
+Takes a Problem and the kinds of its sites. Returns the cheapest rows for one cost after another;
+each cost that was brought down stays down. Does not choose the costs, and does not decide what to
+do without an answer: fewest_moves.py does.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Program:
         return _sum([(self._worst, 1)])
 
     def outside(self, price: float) -> Cost:
-        """The sum of all distances outside the band; each move counts as if it put `price` outside."""
+        """All distances outside the band; each move counts as if it put `price` outside."""
         return _sum((off, 1) for off in self._off) + _sum(
             (self._count[at], price * moves)
             for at, (moves, _) in self._price.items()
@@ -115,7 +115,7 @@ class Program:
         return _sum((crowd, 1) for crowd in self._crowds)
 
     def overspent(self) -> Cost:
-        """How far the limits of moves are exceeded: a sum of parts of each limit, in units of SHARE."""
+        """The sum over the limits of the part by which each is exceeded, in units of SHARE."""
         return _sum((excess, 1) for excess in self._excess)
 
     def cost_of_lost_pins(self) -> Cost:

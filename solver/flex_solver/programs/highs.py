@@ -1,8 +1,9 @@
-"""Linear and integer programs as arrays, solved by HiGHS: for programs too large, or too many, to
-be written out.
+"""Linear and integer programs as arrays, solved by HiGHS.
 
-In goes a Program; out come values, and of a linear one the duals. One thread each and counted work,
-the clock only as the last resort, so that equal programs have equal answers.
+Takes a Program. Returns values, and for a linear program the duals. Does not know what a program
+means. Each program is solved by one thread with counted work, and the clock only as the last
+resort, so equal programs have equal answers. Where a program is small enough to be written out,
+PuLP is easier to read: see exact/.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Functions called in a process of their own, into which one library is loaded before any other.
+"""Calls functions in a process of its own that has loaded one library before any other.
 
-In go a function at the top of a module and its arguments; out comes what it returns. The process
-imports that library and then what the function needs, and nothing of the program that asks: what
-this has loaded may be what is in the way. It ends with the program; one that has ended before is
-replaced.
+Takes a function from the top of a module, and its arguments. Returns what the function returns.
+Does not import anything of the program that asks, because what that has loaded may be in the
+library's way. The process ends with the program; if it ended before, a new one is started.
 """
 
 from __future__ import annotations

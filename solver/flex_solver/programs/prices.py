@@ -1,9 +1,9 @@
-"""A market of sites: at what prices nodes would change rows until each of them is in its band.
+"""Prices of sites at which nodes exchange rows until each node is in its band.
 
-In go what each node may change by and which rows it could give or take; out come prices at which no
-node has a cheaper remedy than those that are known, and the remedies. A row that moves costs as
-much as its site's `worth`: the node that it leaves pays the site's price, the node that takes it
-pays the rest.
+Takes a Market: what each node may change by, and which rows it could give or take. Returns prices
+at which no node has a cheaper remedy than the known ones, and those remedies. Does not choose a
+remedy for each node: dealt_remedies.py does. A row that moves costs as much as its site's `worth`.
+The node that it leaves pays the site's price, and the node that takes it pays the rest.
 
 Prices come from a linear program: its columns are the remedies, fractions allowed, its rows say
 that each node has one and that of every site as many rows come as leave, and `lacking` more.
@@ -197,14 +197,14 @@ class Trade:
         """By how much each deal is dearer than the best of its node."""
         gives, node = self.prices.site.tolist(), self.prices.node.tolist()
         takes = (self.market.worth - self.prices.site).tolist()
-        paid = [
-            sum(gives[site] for site in deal.gives)
-            + sum(takes[site] for site in deal.takes)
-            + deal.small * self.market.small_price
-            - node[deal.node]
-            for deal in self.deals
-        ]
-        return np.array(paid)
+        dearer = []
+        for deal in self.deals:
+            paid_for_rows = sum(gives[s] for s in deal.gives) + sum(
+                takes[s] for s in deal.takes
+            )
+            paid = paid_for_rows + deal.small * self.market.small_price
+            dearer.append(paid - node[deal.node])
+        return np.array(dearer)
 
     def _first(self, node: int) -> list[Deal]:
         """Two changes put most nodes right; where they do not, three are tried."""
@@ -257,29 +257,28 @@ class Trade:
     def _add(self, deals: list[Deal]) -> None:
         self.deals += deals
         self._known.update(deals)
-        nodes, worth, small = (
-            len(self.market.low),
-            self.market.worth.tolist(),
-            self.market.small_price,
+        if not deals:
+            return
+        # The rows of the program are the nodes, then the sites.
+        nodes = len(self.market.low)
+        worth = self.market.worth.tolist()
+        cost, starts, row, value = (
+            list[float](),
+            list[int](),
+            list[int](),
+            list[float](),
         )
-        cost = [
-            sum(worth[site] for site in deal.takes) + deal.small * small
-            for deal in deals
-        ]
-        counts = [1 + len(deal.gives) + len(deal.takes) for deal in deals]
-        row = [
-            r
-            for deal in deals
-            for r in (deal.node, *(nodes + s for s in deal.gives + deal.takes))
-        ]
-        value = [
-            v
-            for deal in deals
-            for v in (1.0, *[-1.0] * len(deal.gives), *[1.0] * len(deal.takes))
-        ]
-        if deals:
-            starts = np.cumsum([0, *counts[:-1]])
-            self._program.add(np.array(cost), starts, np.array(row), np.array(value))
+        for deal in deals:
+            new_rows = sum(worth[site] for site in deal.takes)
+            cost.append(new_rows + deal.small * self.market.small_price)
+            starts.append(len(row))
+            row.append(deal.node)
+            row += [nodes + site for site in deal.gives + deal.takes]
+            value.append(1.0)
+            value += [-1.0] * len(deal.gives) + [1.0] * len(deal.takes)
+        self._program.add(
+            np.array(cost), np.array(starts), np.array(row), np.array(value)
+        )
 
     def _priced(self) -> bool:
         best = self._program.minimum()

@@ -1,12 +1,12 @@
 """The cheapest remedies of one node: sets of a few changes that bring its load into the band.
 
-In go what the load may change by, and what each change that could be made brings and costs; out
-come the cheapest sets of them, each with what it costs in all. A change is a row that leaves, which
-brings less than nothing, or one that comes. Prices may be less than nothing too.
+Takes what the node's load may change by, and what each possible change brings and costs. Returns
+the cheapest sets of changes, each with its cost. Does not look at other nodes. A change is a row
+that leaves, which brings less than nothing, or a row that comes. Prices may be negative too.
 
-Of a set the cheaper members are chosen first. The dearest is looked up in a table that says of
-every place in the plane of the first two resources what the cheapest change in reach of it costs:
-few sets are looked at one by one. Sums are added up in the same order by every engine, so that all
+The cheaper members of a set are chosen first. The dearest one is looked up in a table. For every
+place in the plane of the first two resources the table has the cost of the cheapest change within
+reach, so few sets are looked at one by one. Every engine adds sums up in the same order, so all
 give the same answer, bit for bit.
 """
 

@@ -1,9 +1,10 @@
-"""Many balanced partitions by chance, and of them the closest to the one in force.
+"""Makes many balanced partitions by chance, and keeps the one closest to that in force.
 
-FLEX's own paper names its rule "Closest" and leaves the description to a report of its own; this is
-that idea in its plainest form. In goes a Problem; out comes a placement: each round deals the sites
-out in another order, largest roughly first, names the nodes after those they resemble, and what is
-balanced with the fewest moves is kept. Equal input gives equal output.
+Takes a Problem. Returns a placement; equal input gives equal output. Does not search around the
+placement in force. In each round sites are dealt out in another order, roughly the largest first,
+and nodes are named after those they resemble. The balanced partition with the fewest moves is kept.
+FLEX's own paper names its rule "Closest" and describes it elsewhere; this is that idea in its
+plainest form.
 """
 
 from __future__ import annotations

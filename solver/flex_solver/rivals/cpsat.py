@@ -1,12 +1,11 @@
-"""The same question put to OR-tools' CP-SAT, where that is installed: another way to a proof, for
-comparison.
+"""The same question, put to OR-tools' CP-SAT where that is installed.
 
-In goes a Problem; out comes a placement with as few moves as were found, and of those as few cold
-bytes. Its time is counted in its own deterministic seconds, so that equal input gives equal output.
-Where no placement is balanced, the worst node is brought as near to the band as it goes.
+Takes a Problem. Returns a placement with as few moves as were found, and among those as few cold
+bytes. Where no placement is balanced, the worst node comes as near to the band as it can. Does not
+use the clock: time is counted in CP-SAT's deterministic seconds, so equal input gives equal output.
 
-It has a process of its own: OR-tools brings its own HiGHS, and two of them in one process do not
-get along.
+CP-SAT has a process of its own. OR-tools brings its own HiGHS, and two of them in one process do
+not get along.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit that keeps what
-fits.
+"""The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit.
 
-In goes a Problem; out comes a placement. Both take sites off nodes that are above their bands and
-put them where there is most room, largest first. The first takes off the largest until the node
-fits; the second keeps the largest that fit together. Neither looks at nodes below their bands. For
-one dimension the first is within twice the best that as many moves can do.
+Takes a Problem. Returns a placement. Does not look at nodes below their bands. Both rules take
+sites off nodes that are above their bands, and put them where there is most room, the largest
+first. The greedy rule takes off the largest until the node fits; first fit keeps the largest that
+fit together. For one dimension the greedy rule is within twice the best that as many moves can do.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Hill climbing in the manner of Kafka's Cruise Control: one dimension after the other, one node
-after the other.
+"""Hill climbing in the manner of Kafka's Cruise Control.
 
-In goes a Problem; out comes a placement. A node above its band in a dimension sends away its
-largest sites, to the emptiest node that has room; where nothing fits, it exchanges a site for a
-smaller one. A node below its band takes sites in from the fullest. A change must not take out of
-the band what an earlier dimension has put into it. The moves are not counted while searching, which
-is what this rule is here to be compared for.
+Takes a Problem. Returns a placement. Does not count moves while searching: that is what it is
+compared for. It goes through one dimension after the other, and one node after the other. A node
+above its band sends its largest sites to the emptiest node that has room; where nothing fits, it
+exchanges a site for a smaller one. A node below its band takes sites in from the fullest. A change
+must not take out of the band what an earlier dimension has put into it.
 """
 
 from __future__ import annotations

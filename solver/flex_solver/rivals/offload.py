@@ -1,9 +1,8 @@
-"""Off-loading in the manner of HACC: while one node has much more to do than another, it hands a
-site over.
+"""Off-loading in the manner of HACC: the fullest node hands sites to the emptiest.
 
-In goes a Problem; out comes a placement. As in that paper a node's load is one number, here the
-mean over the dimensions, and only the fullest and the emptiest node deal with each other: the
-largest site goes that leaves the two nearer to each other than they were.
+Takes a Problem. Returns a placement. Does not look at the dimensions one by one: as in that paper a
+node's load is one number, here the mean over the dimensions. The largest site goes that leaves the
+two nodes nearer to each other than they were.
 """
 
 from __future__ import annotations

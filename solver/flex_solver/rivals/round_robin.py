@@ -1,7 +1,7 @@
-"""Site after site on node after node, as if all were alike: the simplest thing that keeps every
-wish.
+"""Deals sites out to one node after the other, as if all were alike.
 
-In goes a Problem; out comes a placement that looks at neither the loads nor the placement in force.
+Takes a Problem. Returns a placement that keeps every wish. Does not look at loads, nor at the
+placement in force.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Which sites stand on which node and how full that makes it, while a simple rule changes them one
-by one.
+"""Which sites are on which node, and how full each node is, while a simple rule moves them.
 
-In go a Problem and rows that keep every wish; out come rows that keep them still, as nothing is
-moved where a wish or a limit of moves forbids it. Which change is a good one is the caller's to
-say.
+Takes a Problem and rows that keep every wish. Returns rows that still keep them, because nothing
+moves where a wish or a limit of moves forbids it. Does not decide which move is a good one: the
+caller does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Few moves for few nodes, by looking at all ways there are: none with so few, or the one with the
-fewest cold bytes.
+"""Few moves for few nodes, by looking at all possible ways.
 
-In go a Problem and a number of moves; out come rows, or the word that there are none. Where that
-takes more steps than it may, nothing is said. Steps are counted, so that it ends the same way each
-time, with and without the native loop.
+Takes a Problem and rows that are known. Returns rows with fewer moves, or with as many moves and
+fewer cold bytes, or the answer that there are none. Does not answer where that would take more
+steps than are allowed. Steps are counted, so the result is the same each time, with and without the
+native loop.
 
 What may move, and from where to where, is what move_graph.py says: wishes to be apart, limits and
 missing pins are left out, so that what cannot be done here cannot be done at all, and rows found
@@ -70,8 +70,8 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
 def coldest(
     problem: Problem, known: Ints, asked: Priced, left: Clock
 ) -> tuple[Ints, bool]:
-    """Of the rows with no more moves than those known the best found, and whether none have fewer
-    cold bytes.
+    """The best rows found with no more moves than those known, and whether none have fewer cold
+    bytes.
 
     Where a site that asks for nothing makes room for another one, that might go in its stead.
     """
@@ -90,12 +90,12 @@ def coldest(
 
 
 def _moves(problem: Problem, rows: Ints) -> int:
-    """Of sites that ask for something."""
+    """The moves of sites that ask for something."""
     return score.moves(problem, rows[_asking(problem)[rows[:, 0]]])
 
 
 def _idle_moves(problem: Problem, rows: Ints) -> int:
-    """Of sites that ask for nothing."""
+    """The moves of sites that ask for nothing."""
     return score.moves(problem, rows[~_asking(problem)[rows[:, 0]]])
 
 

@@ -1,8 +1,8 @@
-"""All ways to put some places right with few moves, one after the other: the hot loop of
-all_ways.py.
+"""The hot loop of all_ways.py: all ways to put some places right with few moves.
 
-In go plain arrays; out come the moves of the best way found. Loads are floats, added in one order,
-and prices whole numbers: every engine gives the same answer, bit for bit.
+Takes plain arrays. Returns the moves of the best way found. Does not know sites or nodes. Loads are
+floats that are added in one fixed order, and prices are whole numbers, so every engine gives the
+same answer, bit for bit.
 
 A way is put together move by move, each from or to the place outside its band that leaves the
 fewest to choose from. A move that was looked at is banned from what goes on from the next one. What

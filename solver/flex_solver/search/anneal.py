@@ -1,7 +1,8 @@
-"""How hot the search of improve.py runs, and for how long.
+"""Runs the search of improve.py: how hot, and for how long.
 
-In goes a placement; out comes the best one that so many steps found. The same steps give the same
-answer, whatever the clock says: it is looked at between parts of the search, and only to give up.
+Takes a placement and a number of steps. Returns the best placement found. Does not depend on the
+clock, which is looked at between parts of the search and only to give up: the same steps give the
+same answer.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SIXTEENTHS = 8.0
 def anneal(
     placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0
 ) -> tuple[Placed, int]:
-    """The best found, and how many of the PARTS there was time for. Seeds differ in what they find."""
+    """The best found, and how many of the PARTS there was time for. Each seed finds another."""
     for part, (heat, weight) in enumerate(
         zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)
     ):

@@ -1,13 +1,13 @@
-"""The band that each node is asked to keep, where pins or a very large site put some nodes outside
-their own.
+"""The band that each node is asked to keep, where its own cannot hold.
 
-In goes a Problem; out come the least and the most that each open node is to carry, as parts of its
-share. Where pins leave every node room, that is the tolerance around 1. A node that its pins, or
-one site larger than any node, put over the band cannot be brought back: it is asked to come as near
-as it can, to a tenth of the tolerance. Where another node must stay farther off than it, it may
-keep its small sites as well, as none of them is worth a move. The other nodes are asked for less
-where less is left for them. So few rows move where the band cannot hold, and the judge says that it
-does not.
+Takes a Problem. Returns the least and the most that each open node is to carry, as parts of its
+share. Does not change what the judge calls balanced.
+
+Where pins leave room on every node, the band is the tolerance around 1. A node that its pins, or
+one site larger than any node, put over the band cannot be brought back. It is asked to come as near
+as it can, to a tenth of the tolerance. Where another node must stay farther off, it may keep its
+small sites as well, because none of them is worth a move. The other nodes are asked for less,
+because less is left for them. So few rows move where the band cannot hold.
 """
 
 from __future__ import annotations

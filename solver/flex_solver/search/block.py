@@ -1,12 +1,11 @@
-"""A few nodes, solved exactly: which of their movable items should be on which of them.
+"""Solves a few nodes exactly: which of their movable items should be on which of them.
 
-In go a placement and some nodes; out comes the placement with those items where they cost the
-fewest moves while the nodes lie in the band, or nothing where that is no better. Items of other
-nodes stay, and so do those that may not move.
+Takes a placement and some nodes. Returns the placement with fewest moves among those items while
+the nodes are in the band, or None where that is no better. Does not touch items of other nodes, nor
+items that may not move.
 
-The program counts moves alone. Beside what the nodes hold it is told what one_node.py counts: how
-many items must leave each node outside the band, enter it, or do either, from where they all are at
-home.
+The program counts moves alone. It is also told what one_node.py counts from where all items are at
+home: how many must leave each node outside the band, enter it, or do either.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which rows the searches may move: a few of each node, of every size, rather than all of a large
-cluster.
+"""Chooses the rows that the searches may move.
 
-In go a Problem, rows in order and the reduced costs of those in force; out come the places of the
-rows chosen. Rows that are new stay movable, and so do all rows of a small cluster, and of a node
-that a few do not bring into its band. The same input always gives the same rows.
+Takes a Problem, rows in order, and the reduced costs of those in force. Returns the places of the
+chosen rows: a few of each node, of every size. Does not leave out new rows, rows of a small
+cluster, or rows of a node that a few do not bring into its band. The same input always gives the
+same rows.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _sizes(asks: Floats, tolerance: float) -> list[Floats]:
 
 
 def _reduced_costs(problem: Problem, rows: Ints, relaxed: Relaxed) -> Floats:
-    """Of each row in force its reduced cost; NaN for rows that are new."""
+    """The reduced cost of each row in force; NaN for rows that are new."""
     nodes = len(problem.nodes)
     known, keys = (
         problem.old[:, 0] * nodes + problem.old[:, 1],

@@ -1,9 +1,12 @@
-"""A placement in which nodes have put each other right, as far as one remedy for each goes.
+"""Lets nodes put each other right by one exchange of rows for each node.
 
-In goes a placement; out comes one after the deals of prices.py, one for each node, that an integer
-program has chosen: those that together need the fewest moves, where a node that is left as it is,
-and a row that nobody takes or gives, will need some more. It is no worse than the one before, and
-keeps the same wishes.
+Takes a placement and the tolerance. Returns a placement that is no worse and keeps the same wishes.
+Does not go on after one remedy for each node: large.py calls it again.
+
+prices.py finds deals, which are remedies of one node at market prices. An integer program then
+chooses one deal for each node outside the band, and at most one for each other node, so that all
+together need the fewest moves. A node that is left as it is costs some more moves, and so does a
+row that nobody takes or gives.
 """
 
 from __future__ import annotations
@@ -50,8 +53,8 @@ def deal_remedies(
     finely: bool = False,
     threads: int = 1,
 ) -> Placed:
-    """When time is up, with the deals that are known by then; `finely` with smaller sites, in three
-    times as long.
+    """Uses the deals that are known when time is up. With `finely`, smaller sites are traded too,
+    which takes three times as long.
     """
     sites, market = _market(placed, tolerance, finely=finely)
     trade = Trade(
@@ -63,8 +66,8 @@ def deal_remedies(
 
 
 def _market(placed: Placed, tolerance: float, *, finely: bool) -> tuple[Ints, Market]:
-    """With the sites that it trades. Of a site that has new rows only these are given: they cost no
-    more elsewhere.
+    """The market, with the sites that it trades. A site that has new rows gives only these: they
+    cost no more elsewhere.
     """
     items, totals, nodes = placed.items, placed.totals(), len(placed.items.low)
     new = placed.costs() > 0
@@ -107,13 +110,13 @@ def _barred_items(placed: Placed, place: Ints, node: int) -> Ints:
 
 
 def _likely(trade: Trade) -> list[Deal]:
-    """Those that are hardly dearer than the best."""
+    """The deals that are hardly dearer than the best of their nodes."""
     cheapest = np.argsort(trade.dearer(), kind="stable")[:MOST_DEALS]
     return [trade.deals[d] for d in cheapest.tolist()]
 
 
 def _choose(market: Market, deals: list[Deal], until: float) -> list[Deal]:
-    """One for each node outside the band, one at most for each other."""
+    """One deal for each node outside the band, and at most one for each other node."""
     program = _program(market, deals)
     best = highs.whole_minimum(
         program, _nothing(market, deals), TREE, until - time.monotonic()

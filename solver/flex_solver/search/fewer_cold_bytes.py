@@ -1,9 +1,8 @@
-"""The same number of moves for fewer cold bytes: other sites go where those went that are dear to
-move.
+"""The same number of moves with fewer cold bytes, by moving cheaper sites instead.
 
-In goes a placement; out comes one with no more load outside the band and cheaper rows. A moved item
-goes home, and another one, from the same node or from elsewhere, comes in its stead: of those that
-leave no node worse the cheapest.
+Takes a placement. Returns one with no more load outside the band and cheaper rows. Does not make
+more moves. A moved item goes home, and another one, from the same node or another, goes in its
+stead: the cheapest of those that leave no node worse.
 """
 
 from __future__ import annotations

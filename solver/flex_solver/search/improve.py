@@ -1,10 +1,9 @@
-"""The hot loop of the local search: items move, alone or a few at a time, until the band holds and
-few of them are new.
+"""The hot loop of the local search: items move until the band holds and few rows are new.
 
-In go plain integer arrays; out comes the best node found for each item. An item is one replica of
-one site. Everything is in integers and the random numbers are written out here, so that every
-engine gives the same answer, bit for bit. What the items are, which of them may move, and how hot
-the search runs, is decided in anneal.py.
+Takes plain integer arrays. Returns the best node found for each item; an item is one replica of one
+site. Does not decide which items may move or how hot the search runs: anneal.py does. Everything is
+an integer, and the random numbers are computed here, so every engine gives the same answer, bit for
+bit.
 
 A placement costs its load outside the band at a weight, OUTSIDE for each node that has any, and the
 prices of its new rows. A change that makes it dearer is taken with a chance that sinks with the

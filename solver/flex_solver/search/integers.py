@@ -1,8 +1,8 @@
-"""A placement in integers: what the searches work on, from a Problem and back.
+"""A placement in integers, which the searches work on.
 
-In go a Problem and rows that keep every wish; out come Items and the node of each, nodes numbered
-among the open ones. A new row costs MOVE for each move that it is, and a little for its cold bytes,
-so that these decide between placements with as many moves.
+Takes a Problem and rows that keep every wish. Returns Items and the node of each item; nodes are
+numbered among the open ones. Does not search. A new row costs MOVE for each move, and a little for
+its cold bytes, so that cold bytes decide between placements with as many moves.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Few moves for clusters of any size: repair what must be repaired, then search around the
-placement in force.
+"""Few moves for clusters of any size, by a search around the placement in force.
 
-In go a Problem and a Budget; out comes a placement that keeps every wish, is as near to the band as
-was found, and of those one with few moves. Equal input gives equal output, as long as the budget's
-seconds are not used up. The search goes on in large.py, where HiGHS is installed.
+Takes a Problem and a Budget. Returns a placement that keeps every wish, is as near to the band as
+was found, and has few moves. Does not use HiGHS, except for the bound; large.py goes on from such
+searches with it. Equal input gives equal output, as long as the budget's seconds are not used up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The placement in force, changed as little as the wishes demand and no further: where every search
-begins.
+"""Changes the placement in force as little as the wishes demand: where every search begins.
 
-In go a Problem, the sites to place and the rows that are decided already; out come rows that keep
-every wish. Balance is looked at only where a row must be new anyway.
+Takes a Problem, the sites to place, and the rows that are decided already. Returns rows that keep
+every wish. Does not balance: loads are looked at only where a row must be new anyway.
 """
 
 from __future__ import annotations

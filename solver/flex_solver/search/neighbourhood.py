@@ -1,7 +1,8 @@
-"""Which nodes are solved together.
+"""Chooses nodes that are solved together.
 
-In go moves; out comes a block of nodes that they connect. The same moves and generator always give
-the same block.
+Takes moves, as the node that each leaves and the node that it goes to. Returns a block of nodes
+that moves connect. Does not solve the block: block.py does. The same moves and random generator
+always give the same block.
 """
 
 from __future__ import annotations

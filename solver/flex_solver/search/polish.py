@@ -1,8 +1,8 @@
-"""A placement without the moves that the band does not need.
+"""Takes back the moves that the band does not need.
 
-In goes a placement; out comes one with no more load outside the band and no dearer, the dearest
-moves given up first. Where the band cannot hold, moves are given up too that put less load back
-than they are worth.
+Takes a placement. Returns one with no more load outside the band and no dearer rows; the dearest
+moves are given up first. Does not move anything anew. Where the band cannot hold, moves are also
+given up that put less load back than they are worth.
 """
 
 from __future__ import annotations

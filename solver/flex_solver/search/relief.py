@@ -1,9 +1,8 @@
-"""Nodes far from their bands, brought near one move at a time: where a search begins on a cluster
-that is far off.
+"""Brings nodes that are far from their bands near, one move at a time.
 
-In goes a placement; out comes one in which no node is far outside its band, as far as single moves
-go. The node that is farthest gives or takes the row whose move puts the most load back into the
-bands of both its nodes.
+Takes a placement. Returns one in which no node is far outside its band, as far as single moves go:
+a search starts from it. Does not count moves. The node that is farthest gives or takes the row
+whose move puts the most load back into the bands of both its nodes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Rows in which rivals meet, or sites have too few nodes, made right: what one site after the other
-does not find.
+"""Places sites so that rivals do not meet, where placing one site after the other fails.
 
-In go a Problem, rows and those of them that are decided; out come the rows with other nodes for the
-sites that are not as they wish, and for all that these have to do with, wherever that is enough for
-every wish of theirs. Where it is not, as few of the wishes to be apart as are easily found give
-way, and every site is on as many nodes as it wants.
+Takes a Problem, rows, and those of them that are decided. Returns rows with other nodes for the
+sites whose wishes are not kept, and for the sites that depend on these, wherever that keeps every
+wish of theirs. Where it does not, a few wishes to be apart give way, as few as are easily found,
+and every site is on as many nodes as it wants. Does not look at loads first.
 """
 
 from __future__ import annotations
@@ -74,11 +73,11 @@ def _nodes_of_rivals(problem: Problem, decided: Ints) -> dict[int, set[int]]:
     """For each site, the nodes where a rival is by decision."""
     rivals = problem.rivals
     nodes_of = _by_site(decided, rivals)
-    return {
-        site: set().union(*(nodes_of[other] for other in others if other in nodes_of))
-        for site, others in rivals.items()
-        if any(other in nodes_of for other in others)
-    }
+    found: dict[int, set[int]] = {}
+    for site, others in rivals.items():
+        for other in others & nodes_of.keys():
+            found.setdefault(site, set()).update(nodes_of[other])
+    return found
 
 
 class _Order:

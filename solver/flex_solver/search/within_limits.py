@@ -1,9 +1,9 @@
-"""A placement that moves no more than it may.
+"""Takes moves back until the limits of moves are kept.
 
-In goes a placement that keeps every wish; out comes one that also keeps the limits of moves, as far
-as rows may go back to where their sites are in force: of those that help, the row goes first that
-puts the least load outside the band. Where only too much arrives at some nodes, a row of theirs may
-go to another one instead, once.
+Takes a placement that keeps every wish. Returns one that also keeps the limits of moves, as far as
+that is possible by sending rows back to where their sites are in force. The row goes first that
+helps and puts the least load outside the band. Where too much arrives at some nodes only, a row may
+go to another node instead, once. Does not make new moves otherwise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Sites that cannot be told apart, as one kind: otherwise every exchange of twins would be another
-optimum.
+"""Sites that cannot be told apart, as one kind.
 
-In go a Problem and sites; out come their kinds, and the way back from how many of a kind each node
-holds to rows.
+Takes a Problem and sites. Returns their kinds, and turns the number of sites of each kind on each
+node back into rows. Does not look at names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Of all placements that differ only in which of some twins is where, always the same one.
+"""Always the same one of all placements that differ only in which twin is where.
 
-In go a Problem and rows; out come rows that put as many of each kind of sites on each node, so that
-they carry as much load and cost as much to get to. Kinds of which every site is where it is in
-force stay as they are.
+Takes a Problem and rows. Returns rows with as many sites of each kind on each node, so loads and
+costs stay the same. Does not change a kind of which every site is where it is in force.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def _changed_sites(problem: Problem, rows: Ints) -> Ints:
 
 
 def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
-    """Where wishes leave no room for some replicas, they are missing: such sites stay as they are."""
+    """Sites with missing replicas, for which wishes leave no room, stay as they are."""
     count = np.bincount(rows[:, 0], minlength=len(problem.sites))
     complete: Ints = sites[count[sites] == problem.replicas[sites]]
     return complete
