@@ -19,7 +19,7 @@ from flex.zones.last_look import Check
 Value = TypeVar("Value")
 
 # What a field is called in texts that were written before it got its name.
-STORED_NAMES = {"zone_plans": "plans"}
+STORED_NAMES = {"plan": "cycle", "zone_plans": "plans"}
 
 # Pydantic writes numbers that are not finite as null unless told otherwise, and a dataclass of the
 # core cannot tell it. A tuple around the value can.

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import StoreError
+from flex.model.accuracy import Measured
 from flex.model.balance import Balance, NodeLoad
 from flex.model.best_effort import Relaxation, Shortfall
 from flex.model.consent import Breach
@@ -120,3 +121,29 @@ def test_text_of_another_version_is_refused(text: str) -> None:
     with pytest.raises(StoreError) as refused:
         plan_from_text(text)
     assert "version" in refused.value.advice
+
+
+def test_a_text_keeps_the_names_that_earlier_versions_wrote() -> None:
+    """What a field is called in code may change; what stands in databases may not."""
+    now = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
+    plan = Plan(
+        "c",
+        now,
+        Period.days_before(now, 1),
+        "",
+        "",
+        Proven("", 0, True),
+        (),
+        0,
+        0,
+        None,
+        Balance((), 0.0),
+        (),
+        (),
+        measured=Measured("before", (), 0.05),
+    )
+    text = plan_to_text(plan)
+    forgotten()
+    assert '"measured":{"cycle":"before",' in text
+    assert '"plans":[' in text
+    assert plan_from_text(text) == plan
