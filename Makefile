@@ -11,7 +11,7 @@ SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
 LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
-.PHONY: help demo test torture fresh fuzz lint types imports wheel native bench lock clean
+.PHONY: help demo test torture fresh fuzz lint types imports wheel native bench docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
@@ -66,11 +66,16 @@ bench: ## measure: NAME=... of one bench, or all of them; figures go to bench/re
 	$(SETUP) dev native
 	@$(BIN)/python -m bench $(NAME)
 
+docs: ## these pages as a site with search, in build/docs; ARGS goes to sphinx-build
+	$(SETUP) docs
+	@nice .cache/docs/bin/sphinx-build -W --keep-going -q -b html -d .cache/doctrees $(ARGS) docs build/docs
+	@echo "open build/docs/index.html"
+
 # Starting from the pins of dev.txt, the others come out with the same versions.
 lock: ## bring the lock files in step with the .in files; ARGS=--upgrade takes the newest of everything
 	$(SETUP) dev
 	@cd requirements && ../$(LOCK) dev.in -o dev.txt
-	@cd requirements && for name in run build spark; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
+	@cd requirements && for name in run build spark docs; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
 
 clean: ## take away what make made, the environment too
 	rm -rf .venv .cache build dist native/target bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -9,6 +9,7 @@
 #   servers   BIND, its tools, Knot DNS, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing;
 #             after `dev`, as Chromium's driver is among the packages of Python
 #   fresh     debootstrap, for `make fresh`
+#   docs      Sphinx, in an environment of its own: nothing else uses it
 #
 # A step leaves a stamp that holds the digest of what it was made from, and does nothing while the stamp fits.
 # What the tools say goes to .cache/setup.log, without the addresses of the machine's package mirrors.
@@ -230,6 +231,19 @@ step_spark() {
     fi
 }
 
+# Neither FLEX nor its tests need it, and its packages would slow down every other set-up: so it stands alone.
+step_docs() {
+    local site=.cache/docs wanted base
+    wanted=$(digest requirements/docs.txt)
+    stamped docs "$wanted" && "$site/bin/python" -c 'import sphinx' 2>/dev/null && return
+    base=$(find_python) || die "Sphinx needs Python 3.11 or newer with venv"
+    logged "$base" -m venv --clear "$site" || die "no environment could be made in $site"
+    timed "installed the Python packages of requirements/docs.txt" "$site/bin/python" -m pip \
+        --disable-pip-version-check --no-input install --progress-bar off --require-hashes -r requirements/docs.txt ||
+        die "the packages that build the docs could not be installed; nothing else was changed"
+    stamp docs "$wanted"
+}
+
 # --- The native loops -----------------------------------------------------------------------------------------
 
 native_sources() {
@@ -270,7 +284,7 @@ step_native() {
 
 # --------------------------------------------------------------------------------------------------------------
 
-[ $# -gt 0 ] || die "which of run, dev, native, named, spark, servers, fresh?"
+[ $# -gt 0 ] || die "which of run, dev, native, named, spark, servers, fresh, docs?"
 mkdir -p .cache
 exec 9>.cache/setup.lock
 flock --nonblock 9 || {
@@ -279,7 +293,7 @@ flock --nonblock 9 || {
 }
 for step in "$@"; do
     case $step in
-        run | dev | native | named | spark | servers | fresh) "step_$step" ;;
-        *) die "no step $step; there are run, dev, native, named, spark, servers, fresh" ;;
+        run | dev | native | named | spark | servers | fresh | docs) "step_$step" ;;
+        *) die "no step $step; there are run, dev, native, named, spark, servers, fresh, docs" ;;
     esac
 done
