@@ -1,4 +1,4 @@
-"""Logs that live on a cluster: read there, and merged there where that is wanted. docs/cluster.md
+"""Logs that live on a cluster: read there, and merged there where that is wanted. docs/howto/logs-on-a-cluster.md
 says how to run it.
 
     spark-submit deploy/spark_job.py read --source shop --node web-1 --to hdfs://name/flex 'hdfs://name/logs/web-1/*'
@@ -101,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the name of the source, as the controller's settings have it",
     )
     reading.add_argument("--node", required=True, help="which node wrote the logs")
-    reading.add_argument("--format", default="auto", help="a format of docs/formats.md")
+    reading.add_argument(
+        "--format", default="auto", help="a format of docs/reference/formats.md"
+    )
     reading.add_argument("--site", help="of logs whose lines do not name theirs")
     reading.add_argument(
         "--site-pattern", default="", help="the site is this group of the file's name"

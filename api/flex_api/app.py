@@ -70,7 +70,7 @@ ROUTES = (
 )  # fmt: skip
 ABOUT = (
     "What FLEX planned, why, what became of it, and everything a person may ask "
-    "of it. docs/api.md has examples."
+    "of it. docs/reference/api.md has examples."
 )
 
 

@@ -5,7 +5,7 @@
     GOACCESS=/opt/goaccess-1.11/goaccess ...     where the goaccess on the PATH is an older one, or there is none
     SCALE=0.01 ROUNDS=1 ...                      to see that it runs
 
-What is missing (a program, the real logs) leaves its figures out. docs/bench.md says what each
+What is missing (a program, the real logs) leaves its figures out. docs/why/bench.md says what each
 figure means, and how the start of a process is kept out of all of them.
 """
 

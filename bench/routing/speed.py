@@ -8,7 +8,7 @@ one run.
     ONLY=hot,faults make bench NAME=routing       these traces and parts alone: `eight`, `processor`, `faults`, `warmth`
 
 All policies of a case stand ready at once, warm, and take turns of a few seconds: what else this
-machine does hits them alike. A ratio is that of two sums of one run. docs/bench.md says what each
+machine does hits them alike. A ratio is that of two sums of one run. docs/why/bench.md says what each
 figure means.
 """
 

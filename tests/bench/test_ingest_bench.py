@@ -56,7 +56,7 @@ def test_our_own_figure_under_copytruncate_is_none_too_many(tmp_path: Path) -> N
 @pytest.mark.torture
 def test_the_bench_measures_what_its_page_says() -> None:
     """All but what needs programs and logs that are not everywhere."""
-    page = (ROOT / "docs/bench.md").read_text().partition("\n## ingest\n")[2]
+    page = (ROOT / "docs/why/bench.md").read_text().partition("\n## ingest\n")[2]
     promised = {
         name
         for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)

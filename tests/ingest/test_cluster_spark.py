@@ -1,4 +1,4 @@
-"""The job of docs/cluster.md on PySpark in local mode: workers that are processes of their own,
+"""The job of docs/howto/logs-on-a-cluster.md on PySpark in local mode: workers that are processes of their own,
 Spark's own engine.
 """
 

@@ -21,7 +21,7 @@ from flex_logs_ingest.scan.segment_scan import Counts, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
-DOCUMENT = Path(__file__).parents[2] / "docs" / "formats.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/reference/formats.md"
 VHOST = (
     b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" '
     b'200 5 "-" "-"\n'

@@ -1,4 +1,4 @@
-"""The examples of docs/api.md work as they stand there."""
+"""The examples of docs/reference/api.md work as they stand there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
 
-DOCS = Path(__file__).parents[2] / "docs" / "api.md"
+DOCS = Path(__file__).parents[2] / "docs/reference/api.md"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

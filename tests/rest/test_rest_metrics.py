@@ -72,7 +72,9 @@ def test_what_the_documentation_and_the_alerts_name_is_measured(
 ) -> None:
     text = told(filled(url))
     known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)) | NOW_AND_THEN
-    documented = series((ROOT / "docs/metrics.md").read_text(encoding="utf-8"))
+    documented = series(
+        (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    )
     assert documented - known == set()
     assert known - documented == set()
     assert series(RULES.read_text(encoding="utf-8")) - known == set()
@@ -91,7 +93,8 @@ def test_each_alert_is_documented() -> None:
     alerts = set(re.findall(r"alert: (\w+)", RULES.read_text(encoding="utf-8")))
     assert alerts == set(
         re.findall(
-            r"`(Flex\w+)`", (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+            r"`(Flex\w+)`",
+            (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8"),
         )
     )
 

@@ -46,7 +46,8 @@ disagree. 33 a dead node is out of DNS, except for names that FLEX may not chang
 Results go to standard output, errors to standard error. With -o json an error is one object
 (docs/schemas/error.json); standard output is then empty, or holds the whole result that the exit code is about.
 
-Words such as fair share, cold, at rest and given up are explained in docs/glossary.md, and on the page /glossary.
+Words such as fair share, cold, at rest and given up are explained in
+docs/reference/glossary.md, and on the page /glossary.
 """
 
 # Every verb, and the modules of this package that bring it. verb_groups.py says how they are listed.

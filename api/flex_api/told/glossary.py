@@ -91,7 +91,7 @@ TERMS: dict[str, str] = {
 
 
 def markdown() -> str:
-    """docs/glossary.md."""
+    """docs/reference/glossary.md."""
     lines = [f"- **{term}**: {said}" for term, said in TERMS.items()]
     head = (
         "# Words",
