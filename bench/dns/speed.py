@@ -115,7 +115,10 @@ def _tell(found: dict[str, float], of: str = "") -> dict[str, float]:
 
 
 def _medians(rounds: Sequence[dict[str, float]], of: str = "") -> Figures:
-    return {f"{name}{of}": median(each[name] for each in rounds) for name in rounds[0]}
+    found: Figures = {}
+    for name in rounds[0]:
+        found[f"{name}{of}"] = median(each[name] for each in rounds)
+    return found
 
 
 def _scale(count: int) -> int:

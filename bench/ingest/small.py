@@ -43,7 +43,8 @@ def measure() -> Figures:
     }
     for files in FILES:
         rounds = [_round(files) for _ in range(ROUNDS)]
-        small, large = ([each[kind] for each in rounds] for kind in ("small", "large"))
+        small = [each["small"] for each in rounds]
+        large = [each["large"] for each in rounds]
         figures |= middle(
             f"small_{files}_bytes_per_second", [size / wall for size, wall, _ in small]
         )

@@ -233,11 +233,12 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
         parts[f"ours {log.name}"] = partial(_reading, log.path, site=log.site)
         parts[f"wc {log.name}"] = partial(_wc, log.path)
     rows = list(_rounds(parts))
-    ours, theirs = (
-        [sum(row[f"{who} {log.name}"]["wall"] for log in sets) for row in rows]
-        for who in ("ours", "wc")
-    )
-    figures |= ratio("wall_vs_wc_real", ours, theirs)
+    all_ours: list[float] = []
+    all_theirs: list[float] = []
+    for row in rows:
+        all_ours.append(sum(row[f"ours {log.name}"]["wall"] for log in sets))
+        all_theirs.append(sum(row[f"wc {log.name}"]["wall"] for log in sets))
+    figures |= ratio("wall_vs_wc_real", all_ours, all_theirs)
     for log in sets:
         ours, theirs = (
             _column(rows, f"{who} {log.name}", "wall") for who in ("ours", "wc")

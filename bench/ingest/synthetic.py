@@ -217,11 +217,11 @@ def _spoilt(
         name: column.take(pa.array(at)).to_pylist() for name, column in fields.items()
     }
     long = rng.integers(8_192, 65_000, len(at)).tolist()
-    spoilt = [
-        HOSTILE[n % len(HOSTILE)]
-        % {**{k.encode(): v[n] for k, v in texts.items()}, b"long": b"A" * long[n]}
-        for n in range(len(at))
-    ]
+    spoilt: list[bytes] = []
+    for n in range(len(at)):
+        values = {name.encode(): column[n] for name, column in texts.items()}
+        values[b"long"] = b"A" * long[n]
+        spoilt.append(HOSTILE[n % len(HOSTILE)] % values)
     return pc.replace_with_mask(
         lines, pa.array(chosen), pa.array(spoilt, type=pa.large_binary())
     )
@@ -229,14 +229,11 @@ def _spoilt(
 
 def _targets(count: int, rng: np.random.Generator) -> pa.Array:
     depth = rng.integers(1, 5, count)
-    folders = [
-        pc.if_else(
-            pa.array(depth > level),
-            _texts([f"/{w}" for w in WORDS]).take(rng.integers(0, len(WORDS), count)),
-            _same(""),
-        )
-        for level in range(4)
-    ]
+    words = _texts([f"/{word}" for word in WORDS])
+    folders = []
+    for level in range(4):
+        folder = words.take(rng.integers(0, len(WORDS), count))
+        folders.append(pc.if_else(pa.array(depth > level), folder, _same("")))
     kinds = _texts(list(KINDS)).take(_draw_weighted(rng, KINDS, count))
     return pc.binary_join_element_wise(
         *folders, _same("/"), _numbers(rng.integers(0, 10**7, count)), kinds, _same("")

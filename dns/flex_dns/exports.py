@@ -19,7 +19,7 @@ from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines
 from flex_dns.update import fence
-from flex_dns.update.update import NOBODY, Claim, kept, messages, names_to_mark
+from flex_dns.update.update import NOBODY, Claim, messages, names_to_mark, sets_to_keep
 from flex_dns.wire.messages import Kept
 
 
@@ -67,7 +67,7 @@ def _zone_lines(zone: Wanted) -> Iterator[str]:
     yield from (
         f"; {line}" for change in zone.zone_plan.changes for line in lines(change)
     )
-    yield from (f"; {line}" for line in _seen(zone))
+    yield from (f"; {line}" for line in _what_to_look_for(zone))
     for rrset in zone.sets:
         yield from (
             f"{rrset.name} {rrset.ttl} IN {rrset.type} {_value(rrset, value)}"
@@ -75,7 +75,7 @@ def _zone_lines(zone: Wanted) -> Iterator[str]:
         )
 
 
-def _seen(zone: Wanted) -> Iterator[str]:
+def _what_to_look_for(zone: Wanted) -> Iterator[str]:
     """What the names that become ours had when the plan was made. These tools cannot require it, so
     people look.
     """
@@ -107,8 +107,8 @@ def _script(wanted: Wanted) -> Iterator[str]:
         yield from _claim_lines(zone_plan.zone, message.changes, claim)
         for change in message.changes:
             yield from _prerequisite_lines(change)
-        for one in kept(zone_plan.zone, message.changes):
-            yield from _kept(one)
+        for one in sets_to_keep(zone_plan.zone, message.changes):
+            yield from _keep_lines(one)
         for change in message.changes:
             yield from _update_lines(change)
         yield "send"
@@ -142,7 +142,7 @@ def _prerequisite_lines(change: Change) -> Iterator[str]:
         yield f"prereq nxrrset {change.name} IN CNAME"
 
 
-def _kept(one: Kept) -> Iterator[str]:
+def _keep_lines(one: Kept) -> Iterator[str]:
     for value in one.values:
         yield f"prereq yxrrset {one.name} IN {one.kind} {value}"
     if not one.values:
@@ -167,7 +167,7 @@ def octodns(zones: Sequence[Wanted]) -> str:
 def _octodns(zone: Wanted) -> Iterator[str]:
     yield "---"
     yield f"# {zone.zone_plan.zone}"
-    yield from (f"# {line}" for line in _seen(zone))
+    yield from (f"# {line}" for line in _what_to_look_for(zone))
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
         of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
@@ -201,7 +201,7 @@ def _dnscontrol(zone: Wanted) -> Iterator[str]:
         for rrset in zone.sets
         for value in rrset.values
     ]
-    yield from (f"// {line}" for line in _seen(zone))
+    yield from (f"// {line}" for line in _what_to_look_for(zone))
     yield f"D_EXTEND({json.dumps(zone.zone_plan.zone.rstrip('.'))},"
     yield ",\n".join(records)
     yield ");"

@@ -248,7 +248,7 @@ class GentleTarget:
 
     def _refuse_disagreement(self, zone_plans: Sequence[ZonePlan]) -> None:
         for made in zone_plans:
-            wanted = self._wanted(made)
+            wanted = self._wanted_records(made)
             changed = {(change.name, change.type) for change in made.changes}
             for verdict in (
                 self.target.verify(made.zone, wanted, patience=self.patience)
@@ -261,7 +261,7 @@ class GentleTarget:
                 if verdict.error or wrong:
                     raise _disagrees(made, replace(verdict, wrong=wrong))
 
-    def _wanted(self, made: ZonePlan) -> pd.DataFrame:
+    def _wanted_records(self, made: ZonePlan) -> pd.DataFrame:
         """What the plan wants of its sets. Servers are to say of others at its names what the
         primary says by now: what somebody writes beside ours is theirs, and stops no move.
         """
@@ -304,20 +304,14 @@ def _without(step: _Step, lost: Lost) -> _Step:
 
 
 def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
-    parts = (
-        replace(
-            made,
-            changes=tuple(
-                one
-                for one in made.changes
-                if site_name(made.zone, one.name) not in lost
-            ),
+    parts: list[ZonePlan] = []
+    for made in zone_plans:
+        left = tuple(
+            one for one in made.changes if site_name(made.zone, one.name) not in lost
         )
-        if lost
-        else made
-        for made in zone_plans
-    )
-    return tuple(made for made in parts if made.changes)
+        if left:
+            parts.append(replace(made, changes=left) if lost else made)
+    return tuple(parts)
 
 
 def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
@@ -337,12 +331,10 @@ def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
 
 def _standing(step: Sequence[ZonePlan]) -> list[ZonePlan]:
     """What DNS says where a step goes on; nothing where it only adds."""
-    found = [
-        replace(
-            made, changes=tuple(replace(one, after=one.before) for one in made.changes)
-        )
-        for made in step
-    ]
+    found: list[ZonePlan] = []
+    for made in step:
+        as_before = tuple(replace(one, after=one.before) for one in made.changes)
+        found.append(replace(made, changes=as_before))
     return found if any(one.after for made in found for one in made.changes) else []
 
 

@@ -122,10 +122,9 @@ class MemoryTarget:
             if kind == "CNAME"
         }
         cuts = {name for name, kind in sets if kind == "NS" and name != zone}
-        closed |= {
-            name: f"is delegated at {cut}"
-            for name, cut in at_or_below([name for name, _ in asked], cuts)
-        }
+        names = [name for name, _ in asked]
+        for name, cut in at_or_below(names, cuts):
+            closed[name] = f"is delegated at {cut}"
         return Contents(self._serials[zone], held, closed)
 
     def _answer(self, name: str) -> Answer:

@@ -274,11 +274,12 @@ def _rows(
 def _left_of(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> Rows:
     """What an earlier run did not bring to its end."""
     of_zone = {zone_plan.zone: zone_plan for zone_plan in zone_plans}
-    return [
-        (row, tuple(of_zone[row.zone].changes[place] for place in row.changes))
-        for row in begun
-        if row.state != "done"
-    ]
+    left: Rows = []
+    for row in begun:
+        if row.state != "done":
+            changes = of_zone[row.zone].changes
+            left.append((row, tuple(changes[place] for place in row.changes)))
+    return left
 
 
 def _changes_held(

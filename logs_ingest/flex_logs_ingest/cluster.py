@@ -133,7 +133,7 @@ def read(
     heads = tasks(_head, [_FILE.dump_json(file) for file in found])
     groups = _groups([_HEAD.validate_json(head) for head in heads])
     work = partial(
-        _read, source, _known(entries(to), source.name), to, read_at, sample_limit
+        _read, source, _known_of(entries(to), source.name), to, read_at, sample_limit
     )
     answers = tasks(work, [_FILES.dump_json(group) for group in groups])
     reports = (
@@ -146,10 +146,8 @@ def entries(folder: str) -> tuple[Reading, ...]:
     """What all readings so far left in the folder, in order of id."""
     found = remote_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
     with ThreadPoolExecutor(16) as threads:
-        return tuple(
-            _ENTRY.validate_json(text)
-            for text in threads.map(remote_files.text, (file.uri for file in found))
-        )
+        texts = threads.map(remote_files.text, [file.uri for file in found])
+        return tuple(_ENTRY.validate_json(text) for text in texts)
 
 
 def send(folder: str, out: Path) -> int:
@@ -161,7 +159,8 @@ def send(folder: str, out: Path) -> int:
         for file in remote_files.files(f"{folder.rstrip('/')}/*{_SENT}")
     }
     some = {
-        kind: _named(folder, kind) for kind in (unknown_hosts.KIND, other_names.KIND)
+        kind: _file_names(folder, kind)
+        for kind in (unknown_hosts.KIND, other_names.KIND)
     }
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
@@ -174,7 +173,7 @@ def send(folder: str, out: Path) -> int:
     return len(new)
 
 
-def _named(folder: str, kind: str) -> set[str]:
+def _file_names(folder: str, kind: str) -> set[str]:
     return {
         Path(file.uri).name
         for file in remote_files.files(f"{folder.rstrip('/')}/*.{kind}.parquet")
@@ -188,7 +187,7 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
         for path in files.values():
             path.write_bytes(remote_files.text(f"{folder}/{path.name}"))
         parcel = Path(scratch, id_ + parcel_files.ENDING)
-        note = asdict(entry) | parcel_files.told(Path(scratch), id_)
+        note = asdict(entry) | parcel_files.manifest_fields(Path(scratch), id_)
         parcel_files.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
         remote_files.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
@@ -254,7 +253,7 @@ def _streams(known: Sequence[Reading], source: str) -> tuple[Stream, ...]:
     )
 
 
-def _known(readings: Sequence[Reading], source: str) -> _Known:
+def _known_of(readings: Sequence[Reading], source: str) -> _Known:
     of_source = (entry.segment for entry in readings if entry.segment.source == source)
     return _Known(
         _streams(readings, source),

@@ -200,7 +200,7 @@ def test_columns_that_changed_far_behind_the_beginning_hold_for_what_follows(
     }
 
 
-def test_columns_that_changed_hold_where_a_log_is_recorded_in_stretches(
+def test_columns_that_changed_hold_where_a_log_is_recorded_in_segments(
     logs: Path, source: Source, store: MemoryStore, counts: Path
 ) -> None:
     rows = b"".join(
@@ -246,12 +246,12 @@ def test_columns_that_lost_one_and_got_it_back_count_the_same_in_one_run_and_in_
         FIELDS + LINE,
     ]
     found = []
-    for number, stretches in enumerate(([b"".join(parts)], parts)):
+    for number, segments in enumerate(([b"".join(parts)], parts)):
         log, store = tmp_path / f"{number}.log", MemoryStore()
         total: dict[str, int] = {}
-        for stretch in stretches:
+        for segment in segments:
             with log.open("ab") as file:
-                file.write(stretch)
+                file.write(segment)
             (report,) = ingest(
                 [Source("n", (str(log),), "n", SiteRule())],
                 store,

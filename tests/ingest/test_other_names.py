@@ -105,7 +105,7 @@ def source(logs: Path, rule: SiteRule = LISTED) -> Source:
 
 
 def counted(store: MemoryStore, counts: Path) -> names_visited.Names:
-    return names_visited.counted(store, counts, PERIOD, ["a.example", "b.example"])
+    return names_visited.count_names(store, counts, PERIOD, ["a.example", "b.example"])
 
 
 def test_names_of_all_readings_of_a_period_add_up(

@@ -20,7 +20,7 @@ from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.counts.signature import added, signature
+from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.parcels import arrivals
@@ -371,4 +371,7 @@ def test_signatures_add_up_however_a_log_is_read(
         ingest([source], pieces, counts / "pieces")
     (one,) = whole.segments(0, 10**6)
     assert len(pieces.segments(0, 10**6)) == 5
-    assert added(each.signature for each in pieces.segments(0, 10**6)) == one.signature
+    assert (
+        signature_of_all(each.signature for each in pieces.segments(0, 10**6))
+        == one.signature
+    )

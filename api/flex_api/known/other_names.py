@@ -38,7 +38,7 @@ def shares(
     if not others:
         return ()
     directory = world.settings.ingest.directory
-    found = names_visited.counted(
+    found = names_visited.count_names(
         world.store, directory, period, {other.site for other in others}
     )
     return tuple(

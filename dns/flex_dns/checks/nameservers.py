@@ -53,13 +53,13 @@ def of_zone(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
         hosts = threads.map(
             lambda name: known[name] or _resolve(name, server.timeout) or (name,), names
         )
-        return {
-            name: tuple((host, server.port) for host in of_name)
-            for name, of_name in zip(names, hosts, strict=True)
-        }
+        found: dict[str, tuple[Address, ...]] = {}
+        for name, of_name in zip(names, hosts, strict=True):
+            found[name] = tuple((host, server.port) for host in of_name)
+        return found
 
 
-def named(server: Server, zones: Sequence[str]) -> dict[str, frozenset[str]]:
+def names_of_servers(server: Server, zones: Sequence[str]) -> dict[str, frozenset[str]]:
     """The names alone that zones have for their servers; none for a zone that it does not serve.
     Raises a DnsError.
     """

@@ -64,15 +64,11 @@ class Wanted:
 
     @classmethod
     def of(cls, records: pd.DataFrame) -> Wanted:
-        sets = {
-            (name, kind): (
-                ttl,
-                tuple(sorted(canonical(kind, one) for one in values))
-                if kind == "AAAA"
-                else values,
-            )
-            for (name, kind), (ttl, values) in by_name(records).items()
-        }
+        sets = dict(by_name(records))
+        for (name, kind), (ttl, values) in sets.items():
+            if kind == "AAAA":
+                spelled = sorted(canonical(kind, value) for value in values)
+                sets[name, kind] = ttl, tuple(spelled)
         names = dict.fromkeys(name for name, kind in sets if kind != "TXT")
         return cls(list(names), [name for name, kind in sets if kind == "TXT"], sets)
 

@@ -46,11 +46,9 @@ def configuration(setup: PrimarySetup) -> str:
 
 
 def _section(name: str, lines: list[str]) -> str:
-    return (
-        "".join(f"{line}\n" for line in (f"{name}:", *(f"  {line}" for line in lines)))
-        if lines
-        else ""
-    )
+    if not lines:
+        return ""
+    return f"{name}:\n" + "".join(f"  {line}\n" for line in lines)
 
 
 def _keys(file: KeyFile) -> Iterator[str]:

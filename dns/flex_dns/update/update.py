@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from flex.model.zone_plan import Change, RecordType
 from flex.zones.marker import marker_text, site_name
@@ -64,7 +65,7 @@ class Message:
         """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those
         before it.
         """
-        seen = wire.kept(self.zone, kept(self.zone, self.changes))
+        seen = wire.require_kept(self.zone, sets_to_keep(self.zone, self.changes))
         return wire.body(
             self.zone, [*self.claim_parts(), wire.parts(self.zone, self.changes), seen]
         )
@@ -77,10 +78,8 @@ class Message:
                 fence.fence_text(self.claim.holder(self.zone)),
             )
         if self.claim.owner:
-            names, first = (
-                names_to_mark(self.zone, self.changes),
-                fence.NAME if self.claim.controller else "",
-            )
+            names = names_to_mark(self.zone, self.changes)
+            first = fence.NAME if self.claim.controller else ""
             yield wire.require_markers(
                 self.zone, names, marker_text(self.claim.owner), first
             )
@@ -99,15 +98,15 @@ def messages(
 ) -> Iterator[Message]:
     """The changes in groups that fit one message. All changes of one name are in the same group."""
     batch: list[Change] = []
-    size, mark = (
-        0,
-        wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None,
-    )
+    size = 0
+    mark = wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
     for name, together in _of_names(zone, changes).items():
         needed = sum([wire.part_size(zone, change) for change in together])
         if mark is not None and "TXT" not in [change.type for change in together]:
             needed += len(name) + mark
-        needed += sum([wire.kept_size(zone, one) for one in kept(zone, together)])
+        needed += sum(
+            [wire.kept_size(zone, one) for one in sets_to_keep(zone, together)]
+        )
         if batch and size + needed > limit:
             yield Message(zone, tuple(batch), row, claim)
             batch, size = [], 0
@@ -121,10 +120,10 @@ def halves(whole: Message) -> tuple[Message, ...]:
     """The same in two messages; none where it is about one name alone."""
     names = by_site(whole.zone, whole.changes)
     middle = len(names) // 2
-    parts = (names[:middle], names[middle:]) if middle else ()
-    return tuple(
-        whole.only([change for name in part for change in name]) for part in parts
-    )
+    if not middle:
+        return ()
+    first, second = chain(*names[:middle]), chain(*names[middle:])
+    return whole.only(list(first)), whole.only(list(second))
 
 
 def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
@@ -136,7 +135,7 @@ def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
     return [name for name in names if name not in making and lies_in(zone, name)]
 
 
-def kept(zone: str, changes: Sequence[Change]) -> list[Kept]:
+def sets_to_keep(zone: str, changes: Sequence[Change]) -> list[Kept]:
     """What has to be at the names that get a marker, beside what their other changes require.
 
     Nobody took the name since the plan was made: its addresses are those that the plan saw, and it
@@ -146,10 +145,10 @@ def kept(zone: str, changes: Sequence[Change]) -> list[Kept]:
     if not marks:
         return []
     changing = {(change.name, change.type): change for change in changes}
-    return [one for mark in marks for one in _kept(zone, mark, changing)]
+    return [one for mark in marks for one in _sets_to_keep(zone, mark, changing)]
 
 
-def _kept(
+def _sets_to_keep(
     zone: str, mark: Change, changing: Mapping[tuple[str, RecordType], Change]
 ) -> Iterator[Kept]:
     name = site_name(zone, mark.name)

@@ -145,7 +145,7 @@ def require_markers(
     )
 
 
-def kept(zone: str, sets: Sequence[Kept]) -> Part:
+def require_kept(zone: str, sets: Sequence[Kept]) -> Part:
     """That these sets are there, or not there; nothing is to change."""
     records: list[bytes] = []
     for name, kind, values in sets:

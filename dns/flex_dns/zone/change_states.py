@@ -118,7 +118,9 @@ def standing(
         for one in pending
         if one.beside is not None and site_name(zone, one.name) not in changed
     ]
-    taken = list(_taken(zone, marks, changes, contents.sets, contents.closed))
+    taken = list(
+        _markers_in_the_way(zone, marks, changes, contents.sets, contents.closed)
+    )
     if not changed and not taken:
         return Standing(tuple(done), tuple(pending), ())
     marks, strangers = [one.change for one in taken], {one.name for one in taken}
@@ -137,7 +139,7 @@ def standing(
     )
 
 
-def _taken(
+def _markers_in_the_way(
     zone: str,
     marks: Sequence[Change],
     changes: Sequence[Change],
@@ -208,7 +210,9 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     ]
     return [
         *found,
-        *_taken(zone_plan.zone, marks, zone_plan.changes, have, state.blocked),
+        *_markers_in_the_way(
+            zone_plan.zone, marks, zone_plan.changes, have, state.blocked
+        ),
     ]
 
 

@@ -141,10 +141,8 @@ class _Reader:
         keys = pa.concat_tables(
             [*([self._last] if self._last else []), rows.select(KEYS)]
         )
-        before, after = (
-            [keys.slice(*part)[name] for name in KEYS]
-            for part in ((0, len(keys) - 1), (1,))
-        )
+        before = [keys.slice(0, len(keys) - 1)[name] for name in KEYS]
+        after = [keys.slice(1)[name] for name in KEYS]
         if len(keys) > 1 and not pc.all(_less(before, after)).as_py():
             raise ValueError("it is not sorted by site and target, each of them once")
         self._last = keys.slice(max(len(keys) - 1, 0))

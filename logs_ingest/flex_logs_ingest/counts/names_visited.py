@@ -33,7 +33,7 @@ class Names:
     unknown: frozenset[str]
 
 
-def counted(
+def count_names(
     segments: Segments, directory: Path, period: Period, sites: Iterable[str]
 ) -> Names:
     """What is known of these sites."""

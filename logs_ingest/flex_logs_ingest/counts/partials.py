@@ -101,7 +101,7 @@ def begin(
     """As `write`, without waiting for the disk: the files have other names until `finish`. Raises
     NotWritten.
     """
-    unfinished = [_unfinished(path) for path in _paths(directory, segment)]
+    unfinished = [_unfinished_path(path) for path in _paths(directory, segment)]
     try:
         counts.write(*unfinished)
         if documents:
@@ -123,9 +123,9 @@ def finish(directory: Path, segments: Sequence[str]) -> None:
         # A disk takes what is asked of it at the same time in one go: hundreds of small files as
         # fast as a few.
         with ThreadPoolExecutor(min(SYNCED_AT_ONCE, len(paths))) as threads:
-            list(threads.map(lambda path: sync(_unfinished(path)), paths))
+            list(threads.map(lambda path: sync(_unfinished_path(path)), paths))
         for path in paths:
-            _unfinished(path).replace(path)
+            _unfinished_path(path).replace(path)
         sync(directory)
     except OSError as error:
         raise not_written(directory, error) from error
@@ -137,7 +137,7 @@ def _paths(directory: Path, segment: str) -> list[Path]:
     ]
 
 
-def _unfinished(path: Path) -> Path:
+def _unfinished_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
@@ -170,22 +170,22 @@ def runs(
     groups: dict[int, list[int]] = {}
     with damage(path):
         footer = pq.read_metadata(path)
-        for group in filter(
-            lambda group: footer.row_group(group).num_rows, range(footer.num_row_groups)
-        ):
+        sizes = [
+            footer.row_group(group).num_rows for group in range(footer.num_row_groups)
+        ]
+        for group, size in enumerate(sizes):
+            if not size:
+                continue
             days = footer.row_group(group).column(0).statistics
             if days is None or not days.has_min_max:
                 raise ValueError("it does not say which days it is of")
             for day in range(max(days.min, first_day), min(days.max, last_day) + 1):
                 groups.setdefault(day, []).append(group)
-        rows = {
-            day: sum(footer.row_group(group).num_rows for group in found)
-            for day, found in groups.items()
-        }
-    return [
-        Run(path, tuple(found), rows[day], day, before)
-        for day, found in sorted(groups.items())
-    ]
+    runs: list[Run] = []
+    for day, found in sorted(groups.items()):
+        rows_of_day = sum(sizes[group] for group in found)
+        runs.append(Run(path, tuple(found), rows_of_day, day, before))
+    return runs
 
 
 def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:

@@ -66,18 +66,13 @@ def tidy(
     with partials.hold_directory(directory):
         _drop_tables(directory, table, keep_from)
         kept = _segments_by_file(segments)
-        old = [
-            files
-            for files, found in kept.items()
-            if max(each.last_day for each in found) < keep_from
-        ]
-        _move(
-            segments,
-            directory,
-            [each for files in old for each in kept[files]],
-            old,
-            "",
-        )
+        old: list[str] = []
+        segments_of_old: list[Segment] = []
+        for file_id, found in kept.items():
+            if max(each.last_day for each in found) < keep_from:
+                old.append(file_id)
+                segments_of_old += found
+        _move(segments, directory, segments_of_old, old, "")
         rest = {files: found for files, found in kept.items() if files not in old}
         weeks = [
             files for files in _weeks(rest, window_from).values() if len(files) > 1

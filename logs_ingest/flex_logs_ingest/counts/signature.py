@@ -38,18 +38,18 @@ def signature(counts: Counts) -> str:
     """In hexadecimal."""
     found = counts.found
     names = _names(found["sites"])
-    hours = _of(names, found["hour_site"]) + _mixed(_words(found["hour"]))
-    total = _weighed(hours, found["hour_requests"], found["hour_bytes"])
+    hours = _of(names, found["hour_site"]) + _mix(_words(found["hour"]))
+    total = _weight(hours, found["hour_requests"], found["hour_bytes"])
     rows = found["tables"].columns()
     if len(rows["day"]):
-        keys = _mixed(
-            _of(names, rows["site"]) ^ _mixed(_words(rows["day"]))
-        ) + _targets(rows["text"], rows["offsets"])
-        total += _weighed(keys, rows["requests"], rows["bytes"])
+        keys = _mix(_of(names, rows["site"]) ^ _mix(_words(rows["day"]))) + _targets(
+            rows["text"], rows["offsets"]
+        )
+        total += _weight(keys, rows["requests"], rows["bytes"])
     return f"{total % _WORD:016x}"
 
 
-def added(signatures: Iterable[str]) -> str:
+def signature_of_all(signatures: Iterable[str]) -> str:
     """That of all their counts together; "" where one of them is."""
     found = list(signatures)
     if not all(found):
@@ -57,10 +57,10 @@ def added(signatures: Iterable[str]) -> str:
     return f"{sum(int(one, 16) for one in found) % _WORD:016x}"
 
 
-def _weighed(keys: Words, requests: Ints, sent: Ints) -> int:
+def _weight(keys: Words, requests: Ints, sent: Ints) -> int:
     """Requests and bytes are weighed apart, so that one does not make up for the other."""
-    by_request = _mixed(keys + np.uint64(1)) * _words(requests)
-    by_byte = _mixed(keys + np.uint64(2)) * _words(sent)
+    by_request = _mix(keys + np.uint64(1)) * _words(requests)
+    by_byte = _mix(keys + np.uint64(2)) * _words(sent)
     return int(by_request.sum(dtype=np.uint64)) + int(by_byte.sum(dtype=np.uint64))
 
 
@@ -86,7 +86,7 @@ def _targets(text: bytes, offsets: Ints) -> Words:
             offsets[begin : end + 1] - offsets[begin],
         )
         begin = end
-    return _mixed(found)
+    return _mix(found)
 
 
 def _block(codes: npt.NDArray[np.uint8], offsets: Ints) -> Words:
@@ -106,7 +106,7 @@ def _powers(base: int, number: int) -> Words:
     return np.cumprod(factors, dtype=np.uint64)
 
 
-def _mixed(words: Words) -> Words:
+def _mix(words: Words) -> Words:
     """Each bit of a word decides about each bit of what comes out."""
     mixed = words
     for shift, factor in zip((30, 27), _MIX, strict=True):

@@ -113,10 +113,9 @@ class _Passes:
 
     def few(self, runs: Sequence[Run]) -> list[Run]:
         """As few as may be read at once, with the same rows: of too many, the shortest become one."""
-        kinds = [
-            sorted((run for run in runs if run.before is kind), key=_rows)
-            for kind in (False, True)
-        ]
+        during = [run for run in runs if not run.before]
+        before = [run for run in runs if run.before]
+        kinds = [sorted(during, key=_rows), sorted(before, key=_rows)]
         while not _may_be_open([*kinds[0], *kinds[1]]):
             most, other = sorted(kinds, key=len, reverse=True)
             taken = _shortest(most, other)

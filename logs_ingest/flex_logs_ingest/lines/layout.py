@@ -128,11 +128,11 @@ def from_columns(keys: Mapping[Field, Sequence[str]]) -> Layout:
 def _spellings(
     keys: Mapping[Field, Sequence[str]],
 ) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
-    return tuple(
-        (name, tuple(key.encode() for key in keys[name]))
-        for name in FIELDS
-        if keys.get(name)
-    )
+    found: list[tuple[Field, tuple[bytes, ...]]] = []
+    for name in FIELDS:
+        if spellings := keys.get(name):
+            found.append((name, tuple(key.encode() for key in spellings)))
+    return tuple(found)
 
 
 def is_directive(line: bytes) -> bool:
@@ -156,11 +156,13 @@ def columns(
 ) -> dict[Field, int]:
     """The number of the column of each field that a `#Fields:` line names."""
     named = names(directive)
-    found = {
-        field: next((named.index(key) for key in spellings if key in named), -1)
-        for field, spellings in keys
-    }
-    return {field: number for field, number in found.items() if number >= 0}
+    found: dict[Field, int] = {}
+    for field, spellings in keys:
+        # The spelling that comes first is the preferred one.
+        preferred = next((key for key in spellings if key in named), None)
+        if preferred is not None:
+            found[field] = named.index(preferred)
+    return found
 
 
 def unusable(source: str, why: str) -> BadInput:

@@ -133,7 +133,7 @@ class Outbox:
         if all(path.exists() for path in files.values()):
             try:
                 note = json.loads(self._note_of(id_).read_bytes())
-                pack(note | told(self._counts, id_), files, parcel)
+                pack(note | manifest_fields(self._counts, id_), files, parcel)
                 parcel.replace(self._out / parcel.name)
                 partials.sync(self._out)
             except OSError as error:
@@ -165,7 +165,7 @@ class Outbox:
             raise _not_written(directory, error) from error
 
 
-def told(counts: Path, id_: str) -> dict[str, object]:
+def manifest_fields(counts: Path, id_: str) -> dict[str, object]:
     """What the line of a parcel says of a reading beside its sums: names that are no sites, other
     names of sites.
     """

@@ -1,6 +1,6 @@
-"""One log, while it is read: from where the store says, stretch by stretch, to its last whole line.
+"""One log, while it is read: from where the store says, segment by segment, to its last whole line.
 
-In goes a Reader and a log of its source, out comes a FileReport; on the way each stretch leaves its
+In goes a Reader and a log of its source, out comes a FileReport; on the way each segment leaves its
 counts. A file is looked at where its streams say they ended, and one that nobody knows is held
 against logs that open alike (rewritten.py). Pipes are read by pipereading.py.
 """
@@ -66,7 +66,7 @@ MOST_HOURS = 4096
 
 
 class LogReading(ABC):
-    """What files and pipes have in common: counting a stretch, recording it, saying what became of
+    """What files and pipes have in common: counting a segment, recording it, saying what became of
     it.
     """
 
@@ -155,7 +155,7 @@ class LogReading(ABC):
         return self._scanner.memory >= self._reader.run.memory
 
     def _go_on(self) -> Outcome | None:
-        """Record the stretch and begin the next. None when that went well, else why reading stops
+        """Record the segment and begin the next. None when that went well, else why reading stops
         here.
         """
         if stopped := self._record():
@@ -239,7 +239,7 @@ class LogReading(ABC):
             opening="" if self._begin.stream else self._opening.hash,
         )
 
-    def _done(self) -> Outcome:
+    def _outcome(self) -> Outcome:
         return "read" if self._counted else "nothing new"
 
     def _report(self, outcome: Outcome, note: str = "") -> FileReport:
@@ -311,9 +311,9 @@ class FileReading(LogReading):
             if self._opening.hash
             else nullcontext()
         ):
-            return self._counted_behind(self._edited())
+            return self._counted_behind(self._find_earlier_counts())
 
-    def _edited(self) -> Found | None:
+    def _find_earlier_counts(self) -> Found | None:
         """What was counted of this log before it was edited."""
         run = self._reader.run
         if not self._opening.hash or run.copies_too:
@@ -420,7 +420,7 @@ class FileReading(LogReading):
         if stopped := self._record():
             return stopped
         self._reader.finish(self._file, self._stream())
-        return self._done()
+        return self._outcome()
 
     def _is_still_there(self) -> bool:
         return self._file.begins_with(self._head)

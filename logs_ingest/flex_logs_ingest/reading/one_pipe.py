@@ -37,7 +37,7 @@ class PipeReading(LogReading):
         if refused := self._prepare(Start(), look, ()):
             return refused
         self._open(look)
-        if not known and (alike_ := self._edited()):
+        if not known and (alike_ := self._why_not_new()):
             return self._report("rewritten", alike_)
         chunks = chain([look], self._log.chunks())
         outcome = self._count(
@@ -54,9 +54,9 @@ class PipeReading(LogReading):
         ]
         if copy := ends_early(self._head, longer):
             return self._report("copy", copy)
-        return self._report(outcome or self._record() or self._done())
+        return self._report(outcome or self._record() or self._outcome())
 
-    def _edited(self) -> str:
+    def _why_not_new(self) -> str:
         """Why it may be a counted log that was edited: a pipe cannot be looked at before it is
         counted.
         """

@@ -2,10 +2,10 @@
 killed in between.
 
 In go sources, the store's Segments and a directory, out comes a report per file; on the way each
-new stretch of a log leaves its counts in the directory (partials.py) and one entry in the store.
+new segment of a log leaves its counts in the directory (partials.py) and one entry in the store.
 The order is what makes it exact: the files are whole and on disk before the store hears of them,
 and the store learns of the counts and of how far the log was read in one transaction, of several
-small logs at once (batch.py). Killed before it, nothing counts and the stretch is read again under
+small logs at once (batch.py). Killed before it, nothing counts and the segment is read again under
 the same name; killed after it, the log goes on behind it. Lines still being written wait for the
 next run.
 """
@@ -151,10 +151,8 @@ def _reports(reader: Reader) -> list[FileReport]:
     # A pipe may take for ever.
     reader.settle()
     refused = reader.run.batch.refused
-    reports = [
-        without(report, refused)
-        for report in [*read, *(_pipe(reader, path) for path in pipes)]
-    ]
+    made = [*read, *(_pipe(reader, path) for path in pipes)]
+    reports = [without(report, refused) for report in made]
     return sorted(reports, key=lambda report: report.path)
 
 

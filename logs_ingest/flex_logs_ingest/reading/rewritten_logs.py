@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from flex.model.log_reading import Segment
-from flex_logs_ingest.counts.signature import added, signature
+from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.reading.identity import Mark
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
@@ -233,9 +233,7 @@ class _Comparison:
         theirs = _sum_of(())
         same: Segment | None = None
         for reading in readings:
-            new = self._counted(
-                pieces.up_to(sum(number for _, number in reading.lines))
-            )
+            new = self._count(pieces.up_to(sum(number for _, number in reading.lines)))
             before = theirs
             theirs = _both(theirs, _sum_of((reading,)))
             ours = _both(ours, new)
@@ -268,7 +266,7 @@ class _Comparison:
         few = sure < ENOUGH or (len(whole) < 2 and before.answers < ENOUGH)
         return Found(reading, sum(before.lines) + sum(new.lines), few=few)
 
-    def _counted(self, pieces: Iterable[bytes]) -> _Sum:
+    def _count(self, pieces: Iterable[bytes]) -> _Sum:
         """What the pieces count for, which end with a line."""
         total = _sum_of(())
         for piece in pieces:
@@ -336,7 +334,7 @@ def _enough(theirs: _Sum) -> int:
 def _sum_of(readings: Sequence[Segment]) -> _Sum:
     """Of one reading, or of none."""
     if not readings:
-        return _Sum((0, 0, 0, 0), 0, 0, Counter(), added(()))
+        return _Sum((0, 0, 0, 0), 0, 0, Counter(), signature_of_all(()))
     (reading,) = readings
     lines = tuple(number for _, number in reading.lines)
     return _Sum(
@@ -366,5 +364,5 @@ def _both(one: _Sum, other: _Sum) -> _Sum:
         min(filter(None, (one.first, other.first)), default=0),
         max(one.last, other.last),
         one.hours + other.hours,
-        added((one.signature, other.signature)),
+        signature_of_all((one.signature, other.signature)),
     )

@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import chain
 from threading import Condition, Event, Lock
 from typing import TypeVar
 
@@ -80,18 +82,17 @@ class Apart:
             return [read(path) for path, _ in logs]
         pool = ThreadPoolExecutor(self.workers)
         try:
-            return [
-                said
-                for group in pool.map(
-                    lambda group: [read(path) for path in group], groups
-                )
-                for said in group
-            ]
+            of_groups = pool.map(partial(_read_in_turn, read), groups)
+            return list(chain.from_iterable(of_groups))
         except BaseException:
             self._stop.set()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _read_in_turn(read: Callable[[str], T], group: Sequence[str]) -> list[T]:
+    return [read(path) for path in group]
 
 
 def _groups(logs: Sequence[tuple[str, bytes]]) -> list[list[str]]:

@@ -52,7 +52,7 @@ class Columns(TypedDict):
 
 
 class Tables(Protocol):
-    """The rows, the hours and the sample of one stretch of a log, wherever they are held."""
+    """The rows, the hours and the sample of one segment of a log, wherever they are held."""
 
     def columns(self) -> Columns: ...
     def write(self, files: str, hours: str, sample: str) -> None:
@@ -60,7 +60,7 @@ class Tables(Protocol):
 
 
 class Found(TypedDict):
-    """What one stretch of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours
+    """What one segment of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours
     by site and hour.
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`

@@ -24,7 +24,7 @@ class Others:
     def sums(self, site: str, name: str, day: int) -> Sums:
         return self._sums.setdefault((site, name, day), [0, 0])
 
-    def found(self) -> list[OtherCount]:
+    def sorted_counts(self) -> list[OtherCount]:
         """In order of sites, names and days."""
         ordered = sorted(self._sums.items())
         return [

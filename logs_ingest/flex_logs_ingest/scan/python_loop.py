@@ -432,9 +432,10 @@ class ReferenceScan:
             for number, site in enumerate(sites)
             for hour, (requests, sent) in sorted(self._hours[site].items())
         ]
-        site, hour, requests, sent = (
-            _ints([row[i] for row in hours]) for i in range(4)
-        )
+        site = _ints([row[0] for row in hours])
+        hour = _ints([row[1] for row in hours])
+        requests = _ints([row[2] for row in hours])
+        sent = _ints([row[3] for row in hours])
         reasons, bad = self._bad.take_found()
         return Found(
             sites=sites,
@@ -449,7 +450,7 @@ class ReferenceScan:
             strangers=self._strangers.take_found(),
             others=None
             if self._fixed is not None or self._directory
-            else self._others.found(),
+            else self._others.sorted_counts(),
             heading=self._heading,
             first_time=min(self._first, self._last),
             last_time=self._last,

@@ -45,7 +45,7 @@ CLASSES = ("counted", "other_status", "no_request", "malformed")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """What a stretch of a log says: it began at `first_byte`.
+    """What a segment of a log says: it began at `first_byte`.
 
     `partial` (PARTIAL) has a row for each day, site and target; `hours` (HOURS) are all answers to
     requests. `sample` (SAMPLE) are the accesses, in the order of the log, to the targets whose
