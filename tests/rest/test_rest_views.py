@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import flex_api
 from flex.store import MemoryStore
+from flex_api.web.outdating import OUTDATED_BY
 from flex_api.web.views import FEW, ROWS, Views
 
 
@@ -18,7 +23,7 @@ def remembered(views: Views) -> list[str]:
 
 
 def read(views: Views, name: str, rows: int) -> str:
-    return views.few(name, (), lambda: f"made for {name}", lambda _: rows)
+    return views.few(name, lambda: f"made for {name}", lambda _: rows)
 
 
 def test_the_few_of_a_kind_that_were_read_last_are_remembered(views: Views) -> None:
@@ -42,3 +47,13 @@ def test_of_large_ones_fewer_are_remembered_and_the_last_always(views: Views) ->
     assert remembered(views) == ["plan 2", "placement 1", "plan 3"]
     read(views, "plan 4", 2 * ROWS)
     assert remembered(views) == ["placement 1", "plan 4"]
+
+
+def test_every_remembered_answer_stands_in_the_register() -> None:
+    """Each by its first word, and none that nobody asks for any more."""
+    source = "".join(
+        path.read_text() for path in Path(flex_api.__file__).parent.rglob("*.py")
+    )
+    named = set(re.findall(r'(?:views|self)\.(?:of|few)\(\s*f?"([\w-]+)', source))
+    named |= set(re.findall(r'outdated_by\("([\w-]+)"\)', source))
+    assert named == set(OUTDATED_BY)

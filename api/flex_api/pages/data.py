@@ -14,7 +14,7 @@ from flex_api.known import present, trust
 from flex_api.pages.forms import TheForm, from_form, from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import follow, following
-from flex_api.pages.trouble import JUDGED, LATEST, last_line, last_lines, quality
+from flex_api.pages.trouble import LATEST, last_line, last_lines, quality
 from flex_api.routes import data
 from flex_api.routes.data import IngestsQuery
 from flex_api.schemas.logs import DataOutput
@@ -58,8 +58,7 @@ def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None
     """Of those that are shown, however long ago that is."""
     silent = [row.name for row in found.sources[:MOST] if not row.last_line]
     said = desk.views.of(
-        "last lines of sources",
-        JUDGED,
+        "last-lines-of-sources",
         lambda: {one: last_line(desk, source=one) for one in silent},
     )
     return {
@@ -70,7 +69,7 @@ def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None
 
 def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
     """The newest first."""
-    read = desk.views.of("samples", JUDGED, lambda: desk.house.store.readings(LATEST))
+    read = desk.views.of("samples", lambda: desk.house.store.readings(LATEST))
     return [(one.path, bad) for one in read for bad in one.samples][:SAMPLES]
 
 

@@ -72,9 +72,7 @@ def every(desk: Viewer, request: Request) -> Response:
         fair=fair,
         worst=plan.after if plan and plan.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
-        hours=desk.views.of(
-            "hours of nodes", ("run.end", "ingest"), lambda: _hours_of_day(desk)
-        ),
+        hours=desk.views.of("hours-of-nodes", lambda: _hours_of_day(desk)),
         weeks=latest_weeks(desk, WEEKS),
         pairs=measured[0],
         measured=measured[1],

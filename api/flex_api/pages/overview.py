@@ -21,12 +21,9 @@ from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, c
 from flex_api.schemas.plans import ForecastRow
 from flex_api.told import words
 from flex_api.web.session import Desk, Viewer
-from flex_api.web.views import PINS, PLANS, SITES
 
 router = APIRouter(include_in_schema=False)
 
-# What changes how many nodes share what is asked.
-NODES = ("node.order", "node.put", "node.drop")
 # A wish that ends so soon is said beforehand.
 SOON = timedelta(days=2)
 
@@ -42,7 +39,6 @@ def overview(desk: Viewer) -> Response:
     shown = plan_to_look_at(desk, heads)
     data, page = desk.views.of(
         "overview",
-        (*PLANS, *PINS),
         lambda: _content(desk, desk.views.plan(shown.id), heads),
     )
     return show(
@@ -55,7 +51,7 @@ def overview(desk: Viewer) -> Response:
         tolerance=data.tolerance,
         waiting=shown.state == "proposed",
         cards=tuple(_cards(desk)),
-        large=desk.views.of("large sites", (*SITES, *NODES), lambda: _large(desk)),
+        large=desk.views.of("large-sites", lambda: _large(desk)),
         dns=said_of_check(check, desk.now) if (check := last_check(desk)) else "",
         ending=tuple(_ending(desk)),
         nights=[one for one in heads if one.state != "discarded"][:NIGHTS],

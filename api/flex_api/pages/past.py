@@ -14,7 +14,6 @@ import pandas as pd
 
 from flex.model.plan import Plan
 from flex_api.web.session import Desk
-from flex_api.web.views import IN_FORCE
 
 MOST = 60
 # How many periods small curves show, and growth is told from.
@@ -43,7 +42,7 @@ class Past:
 
 def past(desk: Desk) -> tuple[Past, ...]:
     """The newest first."""
-    return desk.views.of("past", IN_FORCE, lambda: _past(desk))
+    return desk.views.of("past", lambda: _past(desk))
 
 
 def sent_lately(desk: Desk) -> pd.DataFrame | None:

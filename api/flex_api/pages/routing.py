@@ -15,8 +15,8 @@ from flex_api.night import routed
 from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
 from flex_api.web.distributors import GOOD, distributors
+from flex_api.web.routing_view import routing_of, wrong_names
 from flex_api.web.session import Viewer
-from flex_api.web.steered import routing_of, wrong_names
 
 router = APIRouter(include_in_schema=False)
 

@@ -25,7 +25,6 @@ from flex_api.routes.sites import SitesQuery
 from flex_api.schemas.rest import SitesPage
 from flex_api.told import words
 from flex_api.web.session import Desk, Viewer
-from flex_api.web.views import PINS, SITES
 
 router = APIRouter(include_in_schema=False)
 
@@ -55,7 +54,7 @@ def every(desk: Viewer, request: Request) -> Response:
     picture, table = (
         _cloud(desk, known, zoom)
         if zoom
-        else desk.views.of("cloud", (*SITES, *PINS), lambda: _cloud(desk, known, {}))
+        else desk.views.of("cloud", lambda: _cloud(desk, known, {}))
     )
     return show(
         desk,

@@ -26,10 +26,6 @@ from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
 from flex_api.told import dead_text, words
 from flex_api.web.session import Desk
-from flex_api.web.views import RUNS
-
-# After these the logs are looked at anew.
-JUDGED = (*RUNS, "ingest", "node.order", "node.put", "node.drop", "plan.settle")
 
 # Of a node that has been silent for weeks, the last line is in one of its latest readings; a
 # sentence names few nodes.
@@ -184,10 +180,10 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     def looked() -> tuple[datetime, Period, Judged]:
         return hour, period, trust.judge(desk.settings, desk.house.store, period, now)
 
-    found = desk.views.of("quality", JUDGED, looked)
+    found = desk.views.of("quality", looked)
     if found[0] != hour:
         desk.views.held.pop("quality", None)
-        found = desk.views.of("quality", JUDGED, looked)
+        found = desk.views.of("quality", looked)
     return found[1:]
 
 
@@ -217,8 +213,7 @@ def last_lines(desk: Desk) -> dict[str, int]:
     _, found = quality(desk)
     silent = [node.name for node in found.nodes if not node.last_line]
     read = desk.views.of(
-        "last lines",
-        JUDGED,
+        "last-lines",
         lambda: {name: last_line(desk, node=name) for name in silent},
     )
     return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}

@@ -13,9 +13,6 @@ from flex_api.routes.nodes import in_dns_still
 from flex_api.web.distributors import distributors
 from flex_api.web.session import Viewer
 
-# After which changes the logs are looked at again.
-READ = ("ingest", "profiles.put", "run.end", "job.end")
-
 router = APIRouter(include_in_schema=False)
 
 
@@ -25,7 +22,7 @@ def metrics(desk: Viewer) -> Response:
     _, in_force = desk.views.base()
     world, headlines = desk.world(), desk.views.headlines()
     last_lines, coverage = desk.views.of(
-        "logs", READ, lambda: of_logs(desk.settings, desk.store, desk.now)
+        "logs", lambda: of_logs(desk.settings, desk.store, desk.now)
     )
     known = Known(
         now=desk.now,

@@ -64,8 +64,6 @@ FIELDS = (
     "access_units",
     "working_set_units",
 )
-# What a row of a node is made from.
-CHANGED = ("node.order", "node.put", "node.drop", "plan.settle")
 DryRun = Annotated[
     bool,
     Query(description="check it and say what the next plan would do; change nothing"),
@@ -381,7 +379,7 @@ def _look_at(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
 
 def _every(desk: Desk) -> list[NodeRow]:
     """To be read; a change makes its row anew, from what it changed itself."""
-    return desk.views.of("nodes", CHANGED, lambda: _rows(desk, desk.views.nodes_view()))
+    return desk.views.of("nodes", lambda: _rows(desk, desk.views.nodes_view()))
 
 
 def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:

@@ -26,7 +26,6 @@ from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page, page_in_order
 from flex_api.web.session import Desk, Viewer
-from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1", tags=["partitions"])
 
@@ -121,7 +120,7 @@ def placement(
     plan = the_id(desk, name)
     found = page_in_order(
         desk.views.few(
-            f"placed {plan}", PLANS, lambda: _sites_with_nodes(desk.store, plan), len
+            f"placed {plan}", lambda: _sites_with_nodes(desk.store, plan), len
         ),
         " ".join,
         sort=query.sort,

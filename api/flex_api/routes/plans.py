@@ -35,7 +35,6 @@ from flex_api.web.paging import (
     sort_rows,
 )
 from flex_api.web.session import Desk, Operator, Viewer
-from flex_api.web.views import PLANS
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
 
@@ -178,7 +177,6 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
     found = page_of_ordered(
         desk.views.few(
             f"moves {plan} {query.sort}",
-            PLANS,
             lambda: _moves(desk, plan, query.sort),
             len,
         ),
@@ -223,7 +221,6 @@ def dns_diff(
     found = page_in_order(
         desk.views.few(
             f"records {plan} {by}",
-            PLANS,
             lambda: changes_by_name.named(desk.views.plan(plan), by),
             len,
         ),

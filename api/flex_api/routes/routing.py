@@ -16,8 +16,8 @@ from flex_api.schemas.routing import NodeFiles, left_out, pool_row
 from flex_api.web.answers import page_response, reply
 from flex_api.web.distributors import distributors
 from flex_api.web.paging import page_in_order
+from flex_api.web.routing_view import files, routing_of, wrong_names
 from flex_api.web.session import NodeOrViewer, Viewer
-from flex_api.web.steered import files, routing_of, wrong_names
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 

@@ -26,7 +26,6 @@ from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.session import Desk, Reader, Viewer
-from flex_api.web.views import SITES
 from flex_api.wishes import explaining
 
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
@@ -143,7 +142,7 @@ def profile(
     rows = [
         _period(one, values)
         for one, values in desk.views.few(
-            f"history {name}", SITES, lambda: desk.store.history(name), len
+            f"history {name}", lambda: desk.store.history(name), len
         )
         if (query.after is None or one.end > query.after)
         and (query.before is None or one.start < query.before)

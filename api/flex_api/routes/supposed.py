@@ -20,7 +20,6 @@ from flex_api.schemas.supposed import FrontierOutput, WhatIfOutput
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.session import Desk, Operator, Reader
-from flex_api.web.views import PLANS
 from flex_api.wishes import supposing
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
@@ -112,7 +111,6 @@ def _difference(desk: Desk, one: str, other: str) -> Difference:
     first, second = (the_id(desk, name) for name in ids)
     return desk.views.few(
         f"difference {first} {second}",
-        PLANS,
         lambda: _difference_of(desk, first, second),
         _rows,
     )

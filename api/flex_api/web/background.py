@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from flex.ports import Store
+from flex_api.web.outdating import outdated_by
 
 Answer = TypeVar("Answer")
 
-# What a plan is made from: after these an answer may be another one.
-FACTS = (
-    "profiles.put", "plan.propose", "plan.update", "plan.settle", "pin.put", "pin.drop", "node.order", "node.put",
-    "node.drop", "ingest",
-)  # fmt: skip
-
-# Seconds: how long a page waits itself, when a question counts as forgotten, and how long an answer
-# is good.
-PATIENCE, FORGOTTEN, LASTING = 0.05, 5.0, 600.0
-# How many are worked out at a time, and how many are remembered.
-AT_ONCE, MOST = 2, 64
+# Seconds that a page waits itself. A guess.
+PATIENCE = 0.05
+# Seconds after which a question that nobody asks again counts as forgotten. A guess.
+FORGOTTEN = 5.0
+# Seconds that an answer is good. A guess.
+LASTING = 600.0
+# How many answers are worked out at a time: the others wait. A guess.
+AT_ONCE = 2
+# How many questions are remembered. A guess.
+MOST = 64
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Later:
     def _question(
         self, name: str, make: Callable[[], Answer], lasting: float
     ) -> Question:
-        version, now = self.store.last_number(*FACTS), self.ticks()
+        version, now = self.store.last_number(*outdated_by("slow")), self.ticks()
         with self.lock:
             known = self.held.get(name)
             if (

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from flex_api.night import routed, steering
 from flex_api.night.routed import Heard
+from flex_api.web.routing_view import routing_of
 from flex_api.web.session import Desk
-from flex_api.web.steered import routing_of
-from flex_api.web.views import SITES
 from flex_api.wiring import nodes
 
 # Seconds for which an answer is good: shorter than between two scrapes.
@@ -28,7 +27,7 @@ def _ask(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
     pools = routing_of(desk).routed.pools
     paths = desk.views.of(
-        "routed paths", SITES, lambda: routed.known_paths(settings, store, pools)
+        "routed-paths", lambda: routed.known_paths(settings, store, pools)
     )
     return routed.ask_distributors(
         settings, pools, list(steering.addresses(nodes(settings, store))), paths

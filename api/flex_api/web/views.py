@@ -1,8 +1,8 @@
-"""What many requests read alike: made once for each state of the store, whoever changed it and from
-which process.
+"""What many requests read alike: made once for each state of the store, whichever process changed
+the store.
 
-Every change that shows is in the audit log, so the number of the last entry of its kind says
-whether a view holds.
+Takes the store. Returns an answer that was made before, where it still holds. Does not say what
+outdates which answer: outdating.py does, by the actions of the audit log.
 """
 
 from __future__ import annotations
@@ -28,18 +28,14 @@ from flex.wishes import campaigns
 from flex_api.known import present
 from flex_api.known.catalogue import Catalogue, catalogue
 from flex_api.schemas.verbs import PlanOutput
+from flex_api.web.outdating import outdated_by
 
 View = TypeVar("View")
 
-PINS = ("pin.put", "pin.drop")
-IN_FORCE = ("plan.settle",)
-PLANS = ("plan.propose", "plan.update", "plan.settle")
-RUNS = ("run.begin", "run.end")
-SITES = ("profiles.put", "plan.settle")
-
-# How many plans, and how many placements, one process remembers; and how many rows the several of a
-# kind have in all.
-FEW, ROWS = 4, 300_000
+# How many answers of one kind a process remembers where each may be large, such as plans. A guess.
+FEW = 4
+# How many rows these have together at most. A guess.
+ROWS = 300_000
 
 
 @dataclass(slots=True)
@@ -68,7 +64,7 @@ class Views:
     held: dict[str, Keeping] = field(default_factory=dict)
     ticks: Callable[[], float] = time.monotonic
 
-    def of(self, name: str, actions: tuple[str, ...], make: Callable[[], View]) -> View:
+    def of(self, name: str, make: Callable[[], View]) -> View:
         """As the store has it now. One request makes it, the others wait for that."""
         held = self.held.setdefault(name, Keeping())
         now = self.store.last_number()
@@ -76,7 +72,7 @@ class Views:
             return cast(View, held.value)
         with held.lock:
             # Asked before it is made: what changes meanwhile is seen the next time.
-            version = self.store.last_number(*actions)
+            version = self.store.last_number(*outdated_by(name))
             if version != held.version:
                 held.value, held.version = make(), version
             held.seen = now
@@ -102,7 +98,7 @@ class Views:
 
     def wishes(self) -> dict[str, tuple[Pin, ...]]:
         """Every wish by its site, the standing one first."""
-        return self.of("pins", PINS, self._wishes)
+        return self.of("pins", self._wishes)
 
     def _wishes(self) -> dict[str, tuple[Pin, ...]]:
         return {
@@ -111,17 +107,16 @@ class Views:
         }
 
     def headlines(self) -> tuple[Headline, ...]:
-        return self.of("headlines", PLANS, self.store.headlines)
+        return self.of("headlines", self.store.headlines)
 
     def catalogue(self) -> Catalogue:
         return self.of(
             "catalogue",
-            SITES,
             lambda: catalogue(self.store.profiles(), self.store.placement()[1]),
         )
 
     def nodes_view(self) -> Carried:
-        return self.of("carried", IN_FORCE, self._nodes_view)
+        return self.of("carried", self._nodes_view)
 
     def _nodes_view(self) -> Carried:
         found = self.catalogue()
@@ -132,33 +127,30 @@ class Views:
 
     def base(self) -> tuple[str, Plan | None]:
         """The partition in force."""
-        return self.of("base", IN_FORCE, self._base)
+        return self.of("base", self._base)
 
     def _base(self) -> tuple[str, Plan | None]:
         base = self.store.in_force()
         return base, self.store.plan(base) if base else None
 
     def runs(self) -> tuple[Run, ...]:
-        return self.of("runs", RUNS, lambda: self.store.runs(1000))
+        return self.of("runs", lambda: self.store.runs(1000))
 
     def plan(self, plan_id: str) -> Plan:
         """One of the few that were read last."""
-        return self.few(
-            f"plan {plan_id}", PLANS, lambda: self.store.plan(plan_id), _rows
-        )
+        return self.few(f"plan {plan_id}", lambda: self.store.plan(plan_id), _rows)
 
     def plan_output(self, plan_id: str) -> PlanOutput:
         """The same as it is answered: of a first night that takes longer than everything else."""
         return self.few(
             f"told {plan_id}",
-            PLANS,
             lambda: present.plan_output(self.plan(plan_id)),
             _told_rows,
         )
 
     def placement(self, plan_id: str) -> pd.DataFrame:
         return self.few(
-            f"placement {plan_id}", PLANS, lambda: self.store.placement_of(plan_id), len
+            f"placement {plan_id}", lambda: self.store.placement_of(plan_id), len
         )
 
     def warm(self) -> None:
@@ -173,12 +165,11 @@ class Views:
     def few(
         self,
         name: str,
-        actions: tuple[str, ...],
         make: Callable[[], View],
         rows: Callable[[View], int],
     ) -> View:
         """One of the few of its kind, which is the first word of the name, that were read last."""
-        found = self.of(name, actions, make)
+        found = self.of(name, make)
         if (held := self.held.get(name)) is not None:
             held.rows = rows(found)
         self._let_go(name)

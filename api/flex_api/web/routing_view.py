@@ -13,37 +13,33 @@ from flex_api.night import steering
 from flex_api.night.misnamed import misnamed_sites
 from flex_api.night.steering import Between, Routed
 from flex_api.web.session import Desk
-from flex_api.web.views import PLANS, RUNS
-
-# What pools are made from, beside slots and the list of sites, of which nobody takes a note.
-FACTS = (*PLANS, *RUNS, "profiles.put", "ingest", "node.order", "node.put", "node.drop")
 
 # As much memory as a pool takes.
 ROWS_A_POOL = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Steered:
+class RoutingView:
     """All pools, and by node the version of the files that it is to have."""
 
     routed: Routed
     versions: dict[str, str]
 
 
-def routing_of(desk: Desk, coming: str = "") -> Steered:
+def routing_of(desk: Desk, coming: str = "") -> RoutingView:
     which = _which(desk, coming)
     return desk.views.few(
-        f"steered {_state(desk, which)}", FACTS, lambda: _routing_of(desk, which), _rows
+        f"steered {_state(desk, which)}", lambda: _routing_of(desk, which), _rows
     )
 
 
-def _routing_of(desk: Desk, which: Between) -> Steered:
+def _routing_of(desk: Desk, which: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
     found = steering.routing_of(settings, store, which)
-    return Steered(found, steering.versions(settings, store, found.pools))
+    return RoutingView(found, steering.versions(settings, store, found.pools))
 
 
-def _rows(made: Steered) -> int:
+def _rows(made: RoutingView) -> int:
     return ROWS_A_POOL * len(made.routed.pools)
 
 
@@ -54,7 +50,6 @@ def files(desk: Desk, node: str) -> dict[str, str]:
     which = _which(desk)
     make = desk.views.few(
         f"files {_state(desk, which)}",
-        FACTS,
         lambda: steering.maker(settings, store, which),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
@@ -63,7 +58,7 @@ def files(desk: Desk, node: str) -> dict[str, str]:
 
 def wrong_names(desk: Desk) -> list[str]:
     return desk.views.of(
-        "misnamed", FACTS, lambda: misnamed_sites(desk.settings, desk.house.store)
+        "misnamed", lambda: misnamed_sites(desk.settings, desk.house.store)
     )
 
 
