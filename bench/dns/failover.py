@@ -1,10 +1,10 @@
-"""A node dies that serves every one of 10,000 sites: how long until its last address is gone from
-both servers.
+"""How long a failover takes: a node that serves all of 10,000 sites dies, and its last address has
+to be gone from both servers.
 
-In go a number of sites; out come the time of the whole command, `flex nodes down`, from the start
-of its process until it has said that both servers agree, and that of the health watch of a process
-that runs, from when it calls the node dead. Four of five sites have a second node, the others get a
-new one.
+Takes a number of sites. Returns two times. One is that of the whole command `flex nodes down`, from
+the start of its process until it says that both servers agree. The other is that of the health
+watch in a running process, from the moment it calls the node dead. Four of five sites have a second
+node; the others get a new one.
 """
 
 from __future__ import annotations

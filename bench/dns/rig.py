@@ -1,8 +1,8 @@
-"""What the DNS bench runs on: a primary and a secondary BIND on loopback, as `flex init` sets them
-up, and plans.
+"""What the DNS bench runs on: a primary and a secondary BIND on loopback, set up as `flex init`
+says, and plans.
 
-In go sizes; out come servers, plans that replace every record set of a zone, and what nsupdate
-reads for the same.
+Takes sizes. Returns servers, plans that replace every record set of a zone, and the same changes as
+nsupdate reads them. Does not measure anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Updates beside nsupdate on a real primary and secondary, in one run and in turns.
+"""How fast updates are beside nsupdate, on a real primary and secondary, in one run and in turns.
 
-`SCALE=0.01 ROUNDS=1` only shows that it runs. A ratio is that of two measurements of one round; the
-figure is the median of the rounds.
+Takes SCALE and ROUNDS from the environment; `SCALE=0.01 ROUNDS=1` only shows that it runs. Returns
+figures. A ratio compares two measurements of one round; the figure is the median over the rounds.
 """
 
 from __future__ import annotations

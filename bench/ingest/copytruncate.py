@@ -1,9 +1,9 @@
-"""A log rotated by copying and truncating, read before and after: how many lines are counted that
-are not there.
+"""A log that is rotated by copying and truncating, read before and after: how many lines are
+counted that are not there.
 
 1,000 lines are read; logrotate copies them to `.1` and truncates; 500 more are written; both files
-are read. A reader that knows a log by its inode or by its name takes the copy for a log it never
-saw.
+are read. A reader that knows a log by its inode or by its name takes the copy for a log that it
+never saw.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The same counts from DuckDB: `python -m bench.ingest.duck [--files-alone] OUT LOG`, measured from
-inside.
+"""The same counts from DuckDB, measured from inside: `python -m bench.ingest.duck [--files-alone]
+OUT LOG`.
 
-In go a log in vhost_combined and an empty folder, out come the three Parquet files of a reading and
-one line of JSON as reading.py gives it: rows sorted by day, site and target, the hours of each site
-with answers of every status, and the accesses in the order of the log, each with its second and its
-target (as a hash of it, where ours have the row). What DuckDB has no words for is not asked of it:
-one spelling for each target, levels of a sample, classes of lines, exactly once. Lines that its
-dialect of CSV refuses it keeps apart, as a reading does, and with them some neighbours.
+Takes a log in vhost_combined and an empty folder. Returns the three Parquet files of a reading and
+one line of JSON, as reading.py gives it: rows sorted by day, site and target; the hours of each
+site with answers of every status; and the accesses in the order of the log, each with its second
+and its target. The target is a hash here, where ours has the row.
 
-With `--files-alone` only the first file is asked for, in one query without a table of lines in
-between.
+Does not do what DuckDB has no words for: one spelling for each target, levels of a sample, classes
+of lines, exactly once. It keeps lines apart that its dialect of CSV refuses, as a reading does, and
+with them some lines next to them. With `--files-alone` only the first file is asked for, in one
+query without a table of lines in between.
 """
 
 from __future__ import annotations

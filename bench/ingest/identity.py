@@ -1,16 +1,16 @@
-"""Real logs, counted in ways that must agree to the last byte: `python -m bench.ingest.identity
-TRACES`.
+"""Real logs, counted in several ways that must agree to the last byte: `python -m
+bench.ingest.identity TRACES`.
 
-In goes a folder that has a folder for each set of logs; out come a table and, where two ways
-differ, exit code 1.
+Takes a folder with a folder for each set of logs. Prints a table. Ends with exit code 1 where two
+ways differ. It compares the whole file table and all hours, not only sums.
 
 - native: the native loops and our own merge
 - python: the Python loops and our own merge
 - duckdb: the counts of the native loops, merged by DuckDB
 - spark: logs read by tasks of Spark, merged by Spark; where pyspark and a Java are installed
 
-Compared are the whole file table and all hours, not sums alone. Logs whose lines name no site count
-for one that is named for the set; what FLEX refuses is refused in all of them.
+Logs whose lines name no site count for a site that has the name of the set. What FLEX refuses is
+refused in all ways.
 """
 
 from __future__ import annotations

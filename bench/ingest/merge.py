@@ -1,12 +1,12 @@
 """Partials merged into one file table: how many rows a second, and how much memory the whole
 process takes.
 
-In go how many partials of how many rows, out come figures. The partials are made up: each holds an
+Takes how many partials of how many rows. Returns figures. The partials are made up. Each holds an
 eighth of the same targets, chosen at random, so ten of them have six distinct targets in ten rows;
-or no two of them hold the same one. Merging runs in a process of its own that does nothing else;
-its time is that of the merge alone, output written and synced.
+or no two of them hold the same target. Merging runs in a process of its own that does nothing else.
+Its time is that of the merge alone, with the output written and synced.
 
-    python -m bench.ingest.merge FOLDER PARTIALS ROWS [distinct]     measures, and keeps the partials for another time
+    python -m bench.ingest.merge FOLDER PARTIALS ROWS [distinct]     measures, and keeps the partials
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """One reading of logs, measured from inside: `python -m bench.ingest.reading [--python] [--site
 NAME] COUNTS LOG...`.
 
-In go logs and an empty folder for their counts; out comes one line of JSON: seconds on the wall,
-seconds of CPU, lines, rows, peak memory. The reading is the whole way, by the door that the nightly
-run takes: finding the format, scanning, sorting, Parquet files written and synced, segments
-recorded (in a store in memory). A process of its own for each reading: a second one in the same
-process would find memory and tables warm, which no nightly run does. Starting Python and loading
-the libraries is not in `wall` and `cpu`; it is in `process_cpu`.
+Takes logs and an empty folder for their counts. Prints one line of JSON: seconds on the wall,
+seconds of CPU, lines, rows, peak memory. It reads as a night does: it finds the format, scans,
+sorts, writes and syncs Parquet files, and records segments (in a store in memory).
+
+Each reading has a process of its own. A second reading in the same process would find memory and
+tables warm, which no night does. `wall` and `cpu` leave out starting Python and loading the
+libraries; `process_cpu` has them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Real logs, made ready to be measured: from each set of a folder one plain log.
+"""Real logs, made ready to be measured: one plain log for each set of a folder.
 
-In goes the folder that the variable TRACES names, with a folder for each set; out come the sets
-that are large enough to measure, unpacked and joined. Wall times of many small files are those of
-opening and syncing, which the joined log leaves out on both sides. Logs that FLEX refuses (no bytes
-in the line, no log at all) are left out too.
+Takes the folder that the variable TRACES names, with a folder for each set. Returns the sets that
+are large enough to measure, unpacked and joined. Joined, because many small files would measure
+opening and syncing. Does not use logs that FLEX refuses (no bytes in the line, no log at all).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What a reading is measured against: wc, gzip and zstd before it, GoAccess.
+"""What a reading is compared with: wc, gzip and zstd before it, GoAccess.
 
-In go logs, out comes what each of them spent. GoAccess is the one that the variable GOACCESS names,
-else the one on the PATH; it does a job of its own, larger than ours in some ways (visitors, agents,
-referrers) and smaller in others (no counts per site and target, nothing that makes a line count
-once).
+Takes logs. Returns what each program spent. GoAccess is the one that the variable GOACCESS names,
+else the one on the PATH. Its job is larger than ours in some ways (visitors, agents, referrers) and
+smaller in others (no counts per site and target, nothing that makes a line count once).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rounds: everything is measured once in each, so that whatever disturbs the machine disturbs all
+"""Rounds: each round measures everything once, so that whatever disturbs the machine disturbs all
 alike.
 
-In go commands and what they cost in each round, out come figures: a ratio is taken within a round,
-and its median over the rounds is the figure; `_min` and `_max` beside it say how steady it was.
+Takes commands and what they cost in each round. Returns figures. A ratio is taken within a round,
+and the figure is its median over the rounds; `_min` and `_max` beside it say how steady it was.
 """
 
 from __future__ import annotations

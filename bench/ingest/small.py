@@ -1,12 +1,12 @@
-"""Many small logs beside one large one with the same lines: a site's name in the name of its file,
-or in each line.
+"""Many small logs beside one large log with the same lines. The site is in the name of the small
+file, and in each line of the large one.
 
     make bench NAME=ingest-small
     FILES=300 LINES=200 ROUNDS=1 ...    fewer, larger ones
 
-In each round both are read once, on disk and into a database of SQLite of their own, by as many
-readers as a night has; the figures are medians of the rounds, the worst beside them. No figure is
-of starting Python.
+Each round reads both once, on disk, into an SQLite database of their own, with as many readers as a
+night has. The figures are medians of the rounds, with the worst beside them. No figure includes the
+start of Python.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """How fast logs become counts on disk, beside wc, gzip, zstd, GoAccess and DuckDB.
 
     make bench NAME=ingest                       made-up logs alone
-    TRACES=/srv/traces make bench NAME=ingest    real logs too: a folder with a folder for each set of logs
-    GOACCESS=/opt/goaccess-1.11/goaccess ...     where the goaccess on the PATH is an older one, or there is none
+    TRACES=/srv/traces make bench NAME=ingest    real logs too: a folder with one folder for each set
+    GOACCESS=/opt/goaccess-1.11/goaccess ...     where the goaccess on the PATH is old or missing
     SCALE=0.01 ROUNDS=1 ...                      to see that it runs
 
-What is missing (a program, the real logs) leaves its figures out. docs/why/bench.md says what each
-figure means, and how the start of a process is kept out of all of them.
+Figures are left out where something is missing (a program, the real logs). docs/why/bench.md says
+what each figure means, and how the start of a process is kept out of all of them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""A made-up access log of any length, the same bytes every time: many sites on one server, in
+"""A made-up access log of any length, with the same bytes every time: many sites on one server, in
 vhost_combined.
 
-In goes how many lines, out comes a file. 600 sites and their files are asked for by Zipf's law; 15
-% of the clients have IPv6, 18 % of the requests a query string, 6 % ask for something that nobody
-asks for twice, and one line in a thousand is hostile or broken, in ten kinds. The last line has no
-end. No line is made by Python: columns of text are joined by Arrow, so a million lines take two
-seconds.
+Takes a number of lines. Writes a file. 600 sites and their files are asked for by Zipf's law. 15 %
+of the clients have IPv6, 18 % of the requests have a query string, 6 % ask for something that
+nobody asks for twice, and one line in a thousand is hostile or broken, in ten kinds. The last line
+has no end. Arrow joins columns of text, so a million lines take two seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What FLEX would send, as text for other tools: for those who hand out no key.
+"""What FLEX would send to a name server, as text for other tools: for operators who hand out no
+key.
 
-In go plans and what each zone should say (RECORDS, our markers among them); out comes one text. A
-new format is a function and a line in EXPORTS. nsupdate gets the changes with what they require;
-the others get all of our records, and as comments what the names had that become ours.
+Takes plans and what each zone should say (RECORDS, our markers among them). Returns one text.
+nsupdate gets the changes and what they require. The other tools get all of our records, with the
+earlier records of names that become ours as comments. Does not send anything. A new format is one
+function and one line in EXPORTS.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Moves that make before they break: first both nodes answer for a site, and a TTL later only the
+"""Moves that make before they break: first both nodes answer for a site, and one TTL later only the
 new one does.
 
-In go plans, as to any target; each is applied in waves of sites, and each wave in two steps.
-Between two steps every server has to say the first, resolvers have time to learn of it, and the
-nodes that got sites are asked how they are. Where a run was killed is read from DNS: what has both
-addresses only loses the old, after another wait, for nobody knows how long the killed one was. A
-name that somebody else changes on the way is left to him, and named in the end.
+Takes plans, as every publisher does. Applies each in waves of sites, and each wave in two steps.
+Between the two steps every server has to say the first one, resolvers have time to learn of it, and
+the nodes that got sites are asked how they are.
+
+DNS itself says where a killed run ended. A name that has both addresses only loses the old one,
+after another full wait, because nobody knows how long the killed run had waited. Does not touch a
+name that somebody else changes on the way; such names are listed at the end.
 """
 
 from __future__ import annotations

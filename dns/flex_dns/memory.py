@@ -1,5 +1,8 @@
 """Zones that live in this process: the double of a name server, with the same promises and no
 network.
+
+Takes plans. Changes its zones, or raises the errors that a real server's publisher raises. Does not
+keep anything after the process ends.
 """
 
 from __future__ import annotations

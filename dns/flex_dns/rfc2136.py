@@ -1,9 +1,9 @@
 """Zones on a real name server, changed by signed updates (RFC 2136) as a compare-and-swap.
 
-In go plans; out come zones that hold them, or an error that says what is not so. Each `before` is a
-prerequisite that the server itself checks, so what others wrote in the meantime is never
-overwritten. What is to be sent is in the journal before it is sent, and whoever goes on with a
-killed run goes by the journal.
+Takes plans. Changes the zones, or raises an error that says what is not as planned. Does not
+overwrite what others wrote in the meantime: each `before` of a plan is a prerequisite, which the
+server itself checks. Everything is in the journal before it is sent, and a run that follows a
+killed one continues from the journal.
 """
 
 from __future__ import annotations

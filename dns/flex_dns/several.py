@@ -1,7 +1,8 @@
-"""Zones on several primaries, each with a key of its own, as one target.
+"""Zones on several primaries, each with its own key, behind one publisher.
 
-In go targets by zone; what is asked of a zone is asked of its own. A plan over several of them is
-looked at everywhere before it is sent anywhere, and what became of each is one result.
+Takes publishers by zone. Passes each question on to the publisher of its zone. A plan for several
+zones is checked on all primaries before anything is sent to any, and returns one result. Does not
+send anything itself.
 """
 
 from __future__ import annotations

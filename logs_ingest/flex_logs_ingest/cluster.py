@@ -1,19 +1,20 @@
-"""Logs that live on a cluster: Spark tasks read them with the very code that reads them beside a
+"""Logs that live on a cluster: Spark tasks read them with the same code that reads them beside a
 web server.
 
-In go a source, whose globs are paths or URIs that every worker reaches, and a folder that all of
-them can write to; out come the counts of what is new in the logs, in that folder, and a report per
-file. Nothing but names and reports passes through the driver. Merging is for expressions.py, or for
-the controller that the counts are sent to as parcels.
+Takes a source, whose globs are paths or URIs that every worker reaches, and a folder that all
+workers can write to. Returns a report for each file, and leaves the counts of what is new in that
+folder. Does not merge counts (counts/merge_expression.py does, or the controller that gets them as
+parcels). Only names and reports pass through the driver.
 
-    <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as partials.py has them
-    <id>.segment.json    what was read (a Reading of parcels.py); counts without it do not count
-    <id>.sent            that it left as a parcel
+    <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as counts/partials.py has them
+    <id>.segment.json    what was read (a Reading); without it the counts do not count
+    <id>.sent            says that they left as a parcel
 
 Each line counts once here, too. Logs that begin alike (a rotated log beside its compressed copy, a
-copy that was cut) are read in one task, one after the other. A log is read as far as it went when
-it was looked for, so a task that is repeated writes the same files under the same names. What
-stands in the folder says how far the next run need not read. One run at a time writes to a folder.
+copy that was cut) are read in one task, one after the other. A log is read only as far as it went
+when it was found, so a task that is repeated writes the same files under the same names. What
+stands in the folder says how far the next run need not read. Only one run at a time may write to a
+folder.
 """
 
 from __future__ import annotations

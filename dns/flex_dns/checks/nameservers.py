@@ -1,8 +1,8 @@
-"""Who answers for a zone: its NS records, followed to addresses.
+"""Which servers answer for a zone: its NS records, followed to addresses.
 
-In go a primary and a zone; out come the servers to check, the primary first. Names in the primary's
-own zones are asked of it, others of the system's resolver, for a bounded time; a name without an
-address stays a name, for whoever asks it to find out.
+Takes a primary and a zone. Returns the servers to check, the primary first. The primary is asked
+for names in its own zones, the system's resolver for all others, for a bounded time. Does not fail
+on a name without an address: the name is returned instead, and whoever asks it will find out.
 """
 
 from __future__ import annotations

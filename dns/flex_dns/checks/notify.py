@@ -1,9 +1,11 @@
 """A NOTIFY of our own, for a secondary that has not heard of a change.
 
-A name server notifies its secondaries by UDP, and a packet that is lost leaves them with what is
-old until their refresh timers run out, which takes hours. A secondary asks its primary for the zone
-when we tell it to, if its `allow-notify` has our key or address. Nothing is believed that it
-answers but that it took the message.
+Takes a server, a zone and a key. Returns whether another NOTIFY may help. Does not believe anything
+in the answer but that the message arrived.
+
+A name server notifies its secondaries by UDP. When that packet is lost, they keep the old zone
+until their refresh timer runs out, which takes hours. Our NOTIFY makes a secondary ask its primary
+at once, if its `allow-notify` has our key or address.
 """
 
 from __future__ import annotations

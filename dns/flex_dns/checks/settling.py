@@ -1,8 +1,8 @@
 """Waiting until every server that answers for a zone says what it should.
 
-In go servers and wanted RECORDS; out comes a Verdict of each: how long it took to agree, or what it
-said last when the time was up. Secondaries hear of a change later than the primary, and how much
-later is theirs to say; one that seems not to have heard of it is told.
+Takes servers and wanted RECORDS. Returns a Verdict for each server: how long it took to agree, or
+what it said last when the time was up. Secondaries hear of a change later than the primary. One
+that seems not to have heard of it gets a NOTIFY.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a name server answers anybody who asks, compared with what it should.
+"""What a name server answers to anybody who asks, compared with what it should answer.
 
-In goes what is wanted, out comes a Verdict of one server: its serial, and each set that differs,
-addresses and TTL. A server that is silent, or answers without authority, gets an error and never
-passes for one without records.
+Takes what is wanted. Returns a Verdict for one server: its serial, and each record set that differs
+in addresses or TTL. Does not take silence or an answer without authority for a server without
+records: both are an error.
 """
 
 from __future__ import annotations

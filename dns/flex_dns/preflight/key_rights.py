@@ -1,7 +1,7 @@
-"""What the key could do in a zone and should not, tried live.
+"""What a key may do in a zone and should not be allowed to do, tried live.
 
-In go a session and a zone; out come Checks. Each try is an update that takes away a record that is
-not there, so that the policy is asked and nothing is changed.
+Takes a session and a zone. Returns Checks. Does not change anything: each try is an update that
+deletes a record that is not there, so the server decides by its policy and the zone stays as it is.
 """
 
 from __future__ import annotations

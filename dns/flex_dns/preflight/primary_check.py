@@ -1,7 +1,7 @@
 """Whether a primary would do what FLEX will ask of it, found out before the first night.
 
-In go a server and a zone, out come Checks. Nothing is changed: the updates sent here delete what is
-not there.
+Takes a server and a zone. Returns Checks. Does not change anything: the updates sent here delete
+records that are not there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A private primary with a private secondary: as clusters have them, set up as `flex init` says.
+"""A private primary with a private secondary, set up as `flex init` says and as clusters have them.
 
-In go zones and a key; out come two running servers, of which the second follows the first by NOTIFY
-and transfers.
+Takes zones and a key. Returns two running servers: the second follows the first by NOTIFY and
+transfers.
 """
 
 from __future__ import annotations

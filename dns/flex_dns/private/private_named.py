@@ -1,8 +1,9 @@
-"""A private BIND for the demo and for tests: unprivileged, on a loopback port of its own, gone when
-its parent is.
+"""A private BIND for the demo and for tests: without privileges, on its own loopback port, and gone
+when its parent process is.
 
-In go zones and a key, out comes a Server. It recurses for nobody, answers only on 127.0.0.1, has no
-control channel, and takes updates by the very policy that FLEX asks operators to install.
+Takes zones and a key. Returns a Server. It takes updates by the very policy that FLEX asks
+operators to install. Does not recurse for anybody, does not answer outside 127.0.0.1, and has no
+control channel.
 """
 
 from __future__ import annotations

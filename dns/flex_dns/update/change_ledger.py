@@ -1,7 +1,8 @@
-"""What has become of each change of a run, told to the journal row by row.
+"""What became of each change of a run, written into the journal row by row.
 
-In go changes as they are settled; out come a Tally for each zone and the states of the journal's
-rows. A row ends when the last of its changes is settled, however many messages that took.
+Takes changes as they are settled. Returns a Tally for each zone and writes the states of the
+journal's rows. A row ends when the last of its changes is settled, however many messages that took.
+Does not send anything.
 """
 
 from __future__ import annotations

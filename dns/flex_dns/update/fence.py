@@ -1,13 +1,15 @@
 """The record that keeps a second controller out: who may change a zone, written in the zone itself.
 
-In go a zone and who we are; out comes the prerequisite that every message carries. Who copied our
-settings and database to another machine is refused by the name server, whatever he believes;
-nothing is taken from anybody here. Behind the controller stands an epoch where one was begun: what
-an earlier run sent and the server did not get to is refused then.
+Takes a zone and who we are. Returns the prerequisite that every message carries. If somebody copied
+our settings and database to another machine, the name server refuses that machine's updates,
+whatever it believes. Does not take a zone away from anybody.
 
-Each change of the record is a compare-and-swap. Whether a run still may is asked behind the
-reading: who takes its work over meanwhile begins an epoch before anything else, and what was read
-is the record no more.
+An epoch may stand behind the controller. A run that continues or undoes another one begins an
+epoch, and the server then refuses what the earlier run sent and the server had not got to.
+
+Each change of the record is a compare-and-swap. The question whether a run still may change
+anything is asked after the record was read: a run that takes over begins an epoch before anything
+else, so the record is then another one than was read.
 """
 
 from __future__ import annotations

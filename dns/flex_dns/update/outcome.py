@@ -1,7 +1,7 @@
-"""What a person is told of a run over several zones.
+"""What a person is told about a run over several zones.
 
-In go plans and what became of them; out comes nothing where all is as planned, else the one error
-that says what is not so, zone by zone.
+Takes plans and what became of them. Returns nothing where all is as planned; otherwise raises the
+one error that says what is not, zone by zone.
 """
 
 from __future__ import annotations

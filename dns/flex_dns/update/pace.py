@@ -1,9 +1,9 @@
-"""The pace of a secondary, where many zones change: a primary is told of no more than its secondary
-can follow.
+"""The pace of a secondary, where many zones change: a primary gets no more changes than its
+secondary can follow.
 
-In go messages that the primary has acknowledged, out comes whether to hold the next ones back. The
-secondary is asked now and then, one question at a time, whether it has one of them. Holding back is
-a courtesy: a server that does not move on for a while is not waited for again, whatever the reason.
+Takes messages that the primary has acknowledged. Returns whether to hold the next ones back. Asks
+the secondary now and then, one question at a time, whether it has one of them. Does not wait twice
+for a server that makes no progress for a while, whatever the reason: holding back is a courtesy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Updates on their way: several connections to a primary, for many zones several messages on each
-before an answer.
+"""Updates on their way: several connections to a primary, and several messages on each before an
+answer where many zones change.
 
-In go messages, out comes what became of each, as it becomes known. Nothing is retried here, and
-once an answer does not come nothing more is sent: what was not sent by then is not among the
-outcomes. Of many zones no more are sent than the secondaries can follow.
+Takes messages. Returns what became of each, as soon as it is known. Does not retry. When an answer
+does not come, nothing more is sent, and messages that were not sent are not among the outcomes.
+Where many zones change, it sends no more than the secondaries can follow.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Changes carried to a primary until each holds, was overtaken by somebody else, or was refused.
+"""Changes sent to a primary until each is made, overtaken by somebody else, or refused.
 
-In go rows of the journal, out comes a Tally for each zone. A message that is refused for what it
-asks is halved until the name at fault is found, and the others are applied. After an answer that
-leaves it open whether a change was made the zone is read, and only what is still to do is sent
-again.
+Takes rows of the journal. Returns a Tally for each zone. A message that is refused for its contents
+is halved until the name at fault is found; the other names are applied. After an answer that leaves
+open whether a change was made, the zone is read and only the rest is sent again. Does not decide
+what to change.
 """
 
 from __future__ import annotations

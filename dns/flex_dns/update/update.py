@@ -1,9 +1,9 @@
 """A plan's changes as RFC 2136 messages of a handy size.
 
-In go changes, out come messages: each `before` a prerequisite, each `after` a replacement or a
-deletion; that the names are still ours, and the zone too, is a prerequisite as well, and so is all
-that the plan saw at a name that becomes ours. Sending them, and what an answer means, is for
-pipeline.py and carrying.py.
+Takes changes. Returns messages. Each `before` becomes a prerequisite, each `after` a replacement or
+a deletion. Further prerequisites are that the names and the zone are still ours, and all that the
+plan saw at a name that becomes ours. Does not send anything: that is pipeline.py, and sending.py
+knows what an answer means.
 """
 
 from __future__ import annotations

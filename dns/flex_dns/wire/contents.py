@@ -1,7 +1,7 @@
 """What a zone holds at the names we care about, and whose they are.
 
-In go the record sets that were read, however they were read. Nothing here asks a name server, or
-makes a table of what was read: that is zone_state.py's, and takes as much memory by itself as a
+Takes record sets, however they were read. Returns Contents. Does not ask a name server, and does
+not make a table of what was read: zone_state.py does, and that takes as much memory again as a
 large zone.
 """
 

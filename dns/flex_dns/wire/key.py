@@ -1,7 +1,7 @@
 """TSIG keys: made, read from a file, and never shown.
 
-In goes a file in BIND's own syntax, or one that holds only the secret; out comes a Key. Keys that
-any user of the machine could read, that are too short or that sign with a broken hash are refused.
+Takes a file in BIND's own syntax, or one that holds only the secret. Returns a Key. Does not accept
+keys that any user of the machine can read, that are too short, or that sign with a broken hash.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Changes as bytes, where an object for each record would cost more than the name server's own
 work.
 
-In go changes of one zone; out comes the unsigned body of an RFC 2136 message with the id 0, the
-same that dnspython would make of them. Names and values that are not plain are left to dnspython,
-which also says what is wrong with them.
+Takes changes of one zone. Returns the unsigned body of an RFC 2136 message with the id 0, the same
+bytes that dnspython would make. Does not handle names and values that are not plain: dnspython
+does, and says what is wrong with them.
 """
 
 from __future__ import annotations

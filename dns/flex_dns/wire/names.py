@@ -1,6 +1,8 @@
-"""Names as they stand in a message, and where they end.
+"""Names as they stand in a DNS message, and where they end.
 
-A pointer must lead to before the name, or the part of it, that it stands in: so there is an end.
+Takes the bytes of a message and a place in it. Returns the name there and where it ends. Does not
+loop for ever: a pointer must lead to a place before the name, or before the part of it, in which it
+stands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Record sets of the names that are wanted, record by record as a transfer brings them.
 
-In go the bytes of a message; out come sets on a Shelf. What says something of the zone, or of what
-a name can hold, is left to harvest.py.
+Takes the bytes of a message. Puts sets on a Shelf. Does not look at records that say something
+about the zone or about what a name can hold: wanted_records.py does.
 """
 
 from __future__ import annotations

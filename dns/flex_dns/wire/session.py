@@ -1,8 +1,7 @@
-"""One TCP connection to a primary: every message on it is signed, every answer's signature is
-checked.
+"""One TCP connection to a primary: it signs every message and checks the signature of every answer.
 
-In go messages without a signature, out come answers that were verified; what they say is for the
-caller. Nothing is retried here.
+Takes messages without a signature. Returns answers that were verified. Does not judge what they
+say, and does not retry.
 """
 
 from __future__ import annotations

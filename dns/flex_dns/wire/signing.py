@@ -1,6 +1,6 @@
-"""Signatures (TSIG, RFC 8945): ours put under a message, theirs checked.
+"""Signatures (TSIG, RFC 8945): ours put under a message, the server's checked.
 
-In go bytes and a key; out come signed bytes, or a message that was verified against the request it
+Takes bytes and a key. Returns signed bytes, or a message that was verified against the request it
 answers.
 """
 

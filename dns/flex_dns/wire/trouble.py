@@ -1,8 +1,7 @@
 """What went wrong with a name server, in words that say what to do next.
 
-In go dnspython's and the system's exceptions, and answers that say no; out comes one DnsError each.
-None of them shows a secret: exceptions of others are quoted only where their text is known to hold
-none.
+Takes exceptions of dnspython and of the system, and answers that say no. Returns one DnsError for
+each. Does not show a secret: an exception is quoted only where its text is known to hold none.
 """
 
 from __future__ import annotations

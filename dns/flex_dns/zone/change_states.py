@@ -1,7 +1,7 @@
-"""Where each change of a plan stands: done, still to do, or overtaken by somebody else.
+"""The state of each change of a plan: done, still to do, or overtaken by somebody else.
 
-In go a plan and what the zone holds; out come the changes by standing, and the error that tells a
-person.
+Takes a plan and what the zone holds. Returns the changes by state, and the error that tells a
+person. Does not read the zone.
 """
 
 from __future__ import annotations

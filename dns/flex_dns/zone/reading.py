@@ -1,7 +1,8 @@
-"""Reading record sets from a primary: by one zone transfer where the key may, else name by name.
+"""Record sets read from a primary: by one zone transfer where the key may, else name by name.
 
-Complete or an error: what a transfer must be is in transfer.py, an answer counts when the server
-gave it with authority. Without transfers, names under a wildcard seem to exist.
+Takes a session and what is asked. Returns Contents that are complete, or raises an error:
+transfer.py says when a transfer is complete, and an answer counts when the server gave it with
+authority. Without transfers it cannot tell names under a wildcard from names that exist.
 """
 
 from __future__ import annotations

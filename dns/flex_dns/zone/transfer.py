@@ -1,8 +1,9 @@
 """A zone as a whole (AXFR): read once, believed only when it is complete and signed.
 
-In go a session, a zone and the names that matter; out come Contents, None where the server lets us
-transfer nothing, or a DnsError. It counts when it begins and ends with the same SOA of the zone,
-and its first and last message are signed; each signature covers all messages since the one before.
+Takes a session, a zone and the names that matter. Returns Contents, None where the server lets us
+transfer nothing, or raises a DnsError. A transfer is complete when it begins and ends with the same
+SOA of the zone, and when its first and last message are signed; each signature covers all messages
+since the one before.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The records of a zone transfer, kept or passed over while its messages come in.
 
-In go messages as bytes; out come the record sets of the names that are wanted, and what makes a
-name unfit for addresses. A transfer can bring millions of records, so nothing is made of those that
-nobody asked for.
+Takes messages as bytes. Returns the record sets of the names that are wanted, and what makes a name
+unfit for addresses. Does not make anything of other records: a transfer can bring millions.
 """
 
 from __future__ import annotations

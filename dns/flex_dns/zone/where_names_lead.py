@@ -1,9 +1,9 @@
-"""Where a name leads that nobody places here: its addresses, or those at the end of its CNAMEs.
+"""Where a name leads that is not placed by FLEX: its addresses, or those at the end of its CNAMEs.
 
-In go names of a zone and what was read of it; out comes an Answer for each name. What a transfer
-says plainly is taken from there. For all else the primary is asked, which follows wildcards, CNAMEs
-and DNAMEs as it does for visitors; a CNAME that leaves what this primary answers for ends there.
-Nothing is changed, and nobody else is asked.
+Takes names of a zone and what was read of the zone. Returns an Answer for each name. What a
+transfer says plainly is taken from there. For everything else the primary is asked, which follows
+wildcards, CNAMEs and DNAMEs as it does for visitors. Does not change anything, does not ask anybody
+else, and stops at a CNAME that leaves the zones of this primary.
 """
 
 from __future__ import annotations

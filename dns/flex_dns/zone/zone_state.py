@@ -1,6 +1,6 @@
-"""What the core is told of a zone: its tables of what was read.
+"""What the core is told about a zone: its tables, made from what was read.
 
-In go Contents, however they were read; out comes a ZoneState.
+Takes Contents, however they were read. Returns a ZoneState. Does not read anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which zones names lie in, asked of a primary that may serve many of them.
 
-In go names; out comes the closest zone that the server answers for with authority, for each name
-that has one there. The zone is that of the SOA record in its answer. Nothing is changed, and no
-name need exist.
+Takes names. Returns the closest zone that the server answers for with authority, for each name that
+has one there: the zone of the SOA record in its answer. Does not change anything. The names need
+not exist.
 """
 
 from __future__ import annotations

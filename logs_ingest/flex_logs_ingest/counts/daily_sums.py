@@ -1,10 +1,10 @@
-"""What each site was sent on a day, added up once: the nights before are looked at for each plan
+"""What each site was sent on a day, added up once, because every plan looks at the past nights
 again.
 
-In go the store's Segments, the directory of their counts and a day, out come bytes by site. They
-are kept beside the counts in a file that is named after the day and after the readings that counted
-lines of it: a line that comes later makes another one. Nothing depends on it: where it is not there
-or cannot be written, counts are added up again.
+Takes the store's Segments, the directory of their counts and a day. Returns bytes by site. The sums
+are kept beside the counts, in a file with the name of the day and of the readings that counted
+lines of it: a line that comes later makes another file. Nothing depends on that file: where it is
+missing or cannot be written, the counts are added up again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Counts that are gone or damaged, set aside: files without rows take their place, and nights go on
-without them.
+"""Counts that are gone or damaged, set aside: files without rows take their place, and nights go
+on.
 
-In goes the file that cannot be read; out come the files that were kept under other names. What they
-counted does not count any more; the log that it was counted from is not read again.
+Takes the file that cannot be read. Returns the files that were kept under other names. Does not
+read the log again: what those files counted is lost.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Questions to a file table that nobody has to foresee: DuckDB reads its file, within a limit of
-memory.
+"""Any question to a file table: DuckDB reads its file, within a limit of memory.
 
-In go a FileTable and what is asked, out come small tables. `ask` takes any SQL over the relation
-`files`, which has the columns of FILES. Nothing is written but what DuckDB spills to a folder of
-its own.
+Takes a FileTable and a question. Returns small tables. `ask` takes any SQL over the relation
+`files`, which has the columns of FILES. Does not write anything but what DuckDB spills to its own
+folder.
 """
 
 from __future__ import annotations

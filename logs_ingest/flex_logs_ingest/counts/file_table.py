@@ -1,9 +1,9 @@
-"""The file table of a period, on disk: FILES of which only a piece is in memory.
+"""The file table of a period, on disk: FILES, with only a piece of it in memory.
 
-In go the store's Segments, the directory of their counts and a Period, out comes a handle on a
-Parquet file with the columns of FILES, sorted by site and target. It is named after what it was
-made of: asked for again it is there already, and counts that come later or another period make
-another one. A log is never looked at. What sites ask for is not worked out here.
+Takes the store's Segments, the directory of their counts and a Period. Returns a handle on a
+Parquet file with the columns of FILES, sorted by site and target. Its name says what it was made
+of: the same question finds the file, and later counts or another period make another file. Does not
+look at a log, and does not work out profiles of sites.
 """
 
 from __future__ import annotations

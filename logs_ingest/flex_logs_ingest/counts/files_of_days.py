@@ -1,7 +1,7 @@
 """Which files hold the counts of which days: those of each reading, or the sums that they were
 added up to.
 
-In go the store's Segments and days, out come ids of files (partials.py). No file is looked at.
+Takes the store's Segments and days. Returns ids of files (partials.py). Does not look at any file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What all readings together counted in a period besides its file table: hours and sample.
+"""The hours and the sample of a period, added up over all readings.
 
-In go the store's Segments, the directory of their counts and a Period, out come tables in canonical
+Takes the store's Segments, the directory of their counts and a Period. Returns tables in canonical
 order. A line belongs to the day of its timestamp, whenever it was read. The result depends on the
-lines alone, not on how they were spread over logs, nodes and runs; accesses of the sample that
-share a second are in the order of their logs.
+lines alone, and does not depend on how they were spread over logs, nodes and runs. Accesses of the
+sample in the same second are in the order of their logs.
 """
 
 from __future__ import annotations

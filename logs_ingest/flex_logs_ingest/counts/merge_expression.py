@@ -1,10 +1,10 @@
-"""Merging counts as one expression for any engine that Ibis speaks to: DuckDB here, PySpark on a
-cluster.
+"""The merge of counts as one expression for any engine that Ibis speaks to: DuckDB here, PySpark on
+a cluster.
 
-In go the counts of any readings as an Ibis table, out come the file table, the hours and the sums
-per site of a period, as relations that the engine computes when it is asked, and may write
-elsewhere. `table` asks for all of one, and gives the same to the last byte whichever engine it was.
-merge.py makes the same tables without an engine.
+Takes the counts of any readings as an Ibis table. Returns the file table, the hours and the sums
+per site of a period, as relations: the engine computes them when it is asked, and may write them
+elsewhere. `table` returns a whole relation, the same to the last byte with every engine. Does not
+merge without an engine: merge_reference.py makes the same tables so.
 """
 
 from __future__ import annotations

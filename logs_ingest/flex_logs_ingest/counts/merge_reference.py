@@ -1,8 +1,8 @@
-"""The merge of sorted runs, written plainly: what the native loop has to say too.
+"""The merge of sorted runs, written plainly: it defines what the native loop computes.
 
-In go runs as `Run.given` has them and a path, out comes a Parquet file of FILES there, the same
-rows whichever engine made it. Of each run a few thousand rows are in memory. Nothing is made safe
-here against a kill.
+Takes runs as `Run.given` has them, and a path. Writes a Parquet file of FILES there, with the same
+rows whichever engine made it. Holds a few thousand rows of each run in memory. Does not make the
+file safe against a kill.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""By which names visitors came to sites in a period: what each reading kept of that, added up.
+"""The names by which visitors came to sites in a period: what each reading kept of them, added up.
 
-In go the store's Segments, the directory of their counts, a Period and sites; out come sums by name
+Takes the store's Segments, the directory of their counts, a Period and sites. Returns sums by name
 and by site. All answers count, errors too, as in the hours.
 """
 

@@ -1,12 +1,13 @@
-"""What came to sites by other names of theirs: kept beside the counts of each reading.
+"""Requests that called a site by another of its names, kept beside the counts of each reading.
 
-In go a reading's other names (others.py), out comes one small Parquet file named after it:
+Takes a reading's other names (scan/other_names_tally.py). Writes one small Parquet file with the
+name of the reading:
 
-    <id>.names.parquet    site, name, day, requests, bytes: all answers to requests that called the site by that name
+    <id>.names.parquet    site, name, day, requests, bytes: all answers to such requests
 
-It is there, empty or not, wherever the lines say which name was asked for. Where it is not, as in
-logs of one site each and in what was counted before there were such files, nobody knows by which
-names visitors came. Adding up is for bynames.py.
+The file is there, empty or not, wherever the lines say which name was asked for. Where it is
+missing (logs of one site each, and counts from before there were such files) nobody knows by which
+names visitors came. Does not add up readings: names_visited.py does.
 """
 
 from __future__ import annotations

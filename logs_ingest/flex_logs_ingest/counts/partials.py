@@ -1,19 +1,21 @@
 """What each reading of a log counted, as files on disk that are written once and never changed.
 
-In go the Counts of one segment, out come three Parquet files (zstd) named after it, and from them
-the rows of any days:
+Takes the Counts of one segment. Writes three Parquet files (zstd) with the name of the segment, and
+returns from them the rows of any days:
 
-    <id>.files.parquet    PARTIAL: day, site, target, requests, bytes, size, last; sorted by day, site, target
+    <id>.files.parquet    PARTIAL: day, site, target, requests, bytes, size, last;
+                          sorted by day, site, target
     <id>.hours.parquet    HOURS: site, hour, requests, bytes; sorted by site, hour
-    <id>.sample.parquet   SAMPLE: time, target (row number in the first file), level; in the order of the log.
-                          The metadata key `flex.level` holds the level from which on the sample is complete.
+    <id>.sample.parquet   SAMPLE: time, target (row number in the first file), level;
+                          in the order of the log. The metadata key `flex.level` holds the
+                          level from which on the sample is complete.
 
-and, where names were asked for that are no sites, one of those (unknown.py); where the lines say
-which name was asked for, one of what came to sites by other names of theirs (othernames.py).
+Where names were asked for that are no sites, there is a file of those too (unknown_hosts.py); where
+the lines say which name was asked for, one of the other names of sites (other_names.py).
 
 A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds
-a whole file. Which files count is for the store to say: a file whose segment it does not know is a
-leftover of a killed run.
+a whole file. Does not decide which files count: the store does, and a file whose segment it does
+not know was left by a killed run.
 """
 
 from __future__ import annotations

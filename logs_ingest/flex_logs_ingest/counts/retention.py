@@ -1,14 +1,16 @@
-"""What is kept of old counts: those of past weeks are added up, those that are too old are deleted.
+"""What becomes of old counts: those of past weeks are added up, those that are too old are deleted.
 
-In go the store's Segments, the directory of their counts and two days, out comes what was done.
-Segments and streams stay known for ever, so nothing is ever counted twice; only where their counts
-are changes. The order is what makes it safe: sums are whole and on disk before the store hears of
-them, the store learns of all segments of a sum in one transaction, and what it no longer needs is
-removed last. Killed anywhere, what nobody knows is removed by the next reading.
+Takes the store's Segments, the directory of their counts and two days. Returns what was done. Does
+not forget segments and streams, so nothing is ever counted twice; only the place of their counts
+changes.
 
-A sum has files and hours as partials.py has them, day by day, so that sizes known from before and
-any window of days still come out of it. It has no sample: that is for predicting the window, which
-it lies before.
+The order makes it safe against a kill. Sums are whole and on disk before the store hears of them.
+The store learns of all segments of a sum in one transaction. What it no longer needs is removed
+last, and the next reading removes what a killed run left.
+
+A sum has files and hours day by day, as partials.py has them, so it still gives earlier sizes and
+any window of days. It has no sample: the sample is for predicting the window, and sums lie before
+it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a reading counted, as one number: equal counts have equal sums, and the sums of two readings
-add up.
+"""What a reading counted, as one number. Equal counts have equal signatures, and signatures add up
+as counts do.
 
-In go Counts, out comes their signature: for each day, site and target its requests and bytes, for
-each hour and site its answers and bytes, each times a number that is hashed from the day, the site
-and the target, added up modulo 2**64. So it is the same however often a log was read on its way,
-and whatever became of the addresses in its lines. The size and the last access of a target are not
-in it: they do not add up.
+Takes Counts. Returns their signature: a sum modulo 2**64 over the requests and bytes of each day,
+site and target and the answers and bytes of each hour and site, each times a number that is hashed
+from its day, site and target. So it does not depend on how often a log was interrupted, nor on the
+addresses in its lines. The size and the last access of a target are not in it, because they do not
+add up.
 """
 
 from __future__ import annotations

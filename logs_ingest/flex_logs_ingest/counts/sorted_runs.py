@@ -1,9 +1,9 @@
-"""Sorted runs of counts, added up into one file with only some of the rows of each in memory.
+"""Sorted runs of counts, added up into one file with only some rows of each run in memory.
 
-In go any number of runs, out comes a Parquet file with the rows of all, one for each site and
-target, in that order: the columns of FILES, in row groups of at most 65,536 rows. It makes no
-difference to the rows how they were spread over the runs. More runs than may be open at once are
-added up in several passes. What the counts are of is not known here.
+Takes any number of runs. Writes a Parquet file with one row for each site and target, in that
+order: the columns of FILES, in row groups of at most 65,536 rows. The rows do not depend on how
+they were spread over the runs. Where there are more runs than files may be open, they are added up
+in several passes. Does not know what the counts mean.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""What was asked of names that are no sites of ours: kept beside the counts of each reading, and
-shown.
+"""Requests for names that are no sites of ours, kept beside the counts of each reading and shown.
 
-In go a reading's strangers (strangers.py), out comes one small Parquet file named after it, where
-there were any:
+Takes a reading's unknown hosts (scan/frequent_hosts.py). Writes one small Parquet file with the
+name of the reading, where there were any:
 
-    <id>.strangers.parquet    host, requests (at least); those asked for most first, at most a thousand
+    <id>.strangers.parquet    host, requests (at least); most requests first, at most 1,000 rows
 
-It only informs: a reading whose file is gone counts for all it counted, and shows no names.
+Does not change what counts: a reading whose file is gone still counts in full, and shows no names.
 """
 
 from __future__ import annotations

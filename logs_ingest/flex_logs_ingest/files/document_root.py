@@ -1,14 +1,16 @@
 """True sizes of targets, from the files of a document root on this machine.
 
-In go the tables that one reading left on disk, sorted by day, site and target; they come back with
+Takes the tables that one reading left on disk, sorted by day, site and target. Returns them with
 the sizes of files. A log says how large an answer was, perhaps compressed, or nothing at all; the
 file is what a node keeps in memory.
 
-A target is looked up once a day, below the root and nowhere else: what links or dots lead out of it
-is not there. Of a directory, its index file counts. Where there is no file, the size stays what the
-log said, which is 0 where it says none. Such an unsized log counted its full answers instead of
-bytes (layout.py): each has the size of the file, every other answer (304, 206, errors) has no
-bytes, and the hours of a day share its bytes by their full answers.
+A target is looked up once a day, and only below the root: what links or dots lead out of it counts
+as missing. For a directory, its index file counts. Where there is no file, the size stays what the
+log said, which is 0 where the log says none.
+
+A log without sizes counted its full answers instead of bytes (lines/layout.py). There each full
+answer has the size of the file, every other answer (304, 206, errors) has no bytes, and the hours
+of a day share its bytes by their full answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Bytes that come once: standard input and named pipes.
+"""Bytes that come only once: standard input and named pipes.
 
-What a pipe is packed in is told by its first bytes, as of a file. Nobody can go back in it, and
-nobody knows how long it is. Only what an operator names is opened as a pipe: opening one waits for
-whoever writes to it.
+Takes a path. Returns a Pipe, whose first bytes say what it is packed in, as those of a file do.
+Does not go back, and does not know how much will come. Does not open a pipe that the operator did
+not name, because opening waits for whoever writes to it.
 """
 
 from __future__ import annotations

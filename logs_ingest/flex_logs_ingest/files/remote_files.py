@@ -1,9 +1,9 @@
 """Files wherever a cluster keeps them: a path, or a URI such as s3://bucket/logs or
 hdfs://name/logs.
 
-In go places, out come what files there are, local copies of them, and files put there whole or not
-at all. What the files mean is not known here. Which schemes there are is for Arrow to say: file,
-hdfs, s3, gs.
+Takes places. Returns which files are there and local copies of them, and puts files there whole or
+not at all. Does not know what the files mean. Arrow decides which schemes there are: file, hdfs,
+s3, gs.
 """
 
 from __future__ import annotations

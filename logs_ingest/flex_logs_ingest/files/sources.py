@@ -1,9 +1,8 @@
 """Which files a source means, and their bytes whatever they are packed in.
 
-In goes a Source with its globs, out come paths in canonical order and, for each, a Log:
-decompressed bytes that are streamed, never held whole. What a file is packed in is told by its
-first bytes, not by its name. No line is parsed here, and nothing is remembered (stream.py does
-that).
+Takes a Source with its globs. Returns paths in canonical order and, for each, a Log: decompressed
+bytes that are streamed, never held whole. The first bytes of a file say what it is packed in, not
+its name. Does not parse a line, and does not remember anything (reading/identity.py does).
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The log formats that are known by name, and which of them a log is in."""
+"""The log formats that are known by name, and which of them a log is in.
+
+Takes the name of a format, a directive, or the first lines of a log. Returns a Layout. Does not
+read a log.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 r"""A server's own description of its log, compiled into a Layout.
 
-In goes the value of an Apache LogFormat or an nginx log_format directive, quoted as it stands there
-or bare: `%h %l %u %t \"%r\" %>s %b`, `$host [$time_local] "$request" $status $bytes_sent`. The
-first field of each kind is used. Raises BadInput when a needed field is missing or cannot be told
-apart. Files are read in server_conf.py; what fields can hold is in variables.py.
+Takes the value of an Apache LogFormat or an nginx log_format directive, quoted as it stands there
+or bare: `%h %l %u %t \"%r\" %>s %b`, `$host [$time_local] "$request" $status $bytes_sent`. Returns
+a Layout, which uses the first field of each kind. Raises BadInput when a needed field is missing or
+cannot be told apart. Does not read configuration files (server_configuration.py does), and does not
+know what fields can hold (server_variables.py does).
 """
 
 from __future__ import annotations

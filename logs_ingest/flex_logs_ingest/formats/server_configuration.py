@@ -1,7 +1,7 @@
-"""A log format as it stands in the configuration of Apache or nginx.
+"""A log format, read from the configuration of Apache or nginx.
 
-In goes `/path/of/the/file:name`, out comes the layout of the LogFormat or log_format directive of
-that name. Files that the file includes are not looked at: name the one that holds the directive.
+Takes `/path/of/the/file:name`. Returns the layout of the LogFormat or log_format directive of that
+name. Does not look at files that the file includes: name the one that holds the directive.
 """
 
 from __future__ import annotations

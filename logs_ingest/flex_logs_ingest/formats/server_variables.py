@@ -1,8 +1,8 @@
-"""What Apache's format strings and nginx's variables say: which of them are fields, and what the
+"""What Apache's format strings and nginx's variables mean: which of them are fields, and what the
 text of each can hold.
 
 The lists are those of mod_log_config and mod_logio, and of nginx's core, log, proxy, TLS and
-upstream modules. Nothing is compiled here: directive.py does that.
+upstream modules. Does not compile anything: format_directive.py does.
 """
 
 from __future__ import annotations

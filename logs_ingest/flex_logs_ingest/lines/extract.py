@@ -1,6 +1,8 @@
-"""A line of a layout cut into the texts of its fields; what the texts mean is decided in line.py.
+"""A line of a layout, cut into the texts of its fields.
 
-The reference of what the native engine does: the two agree on every line, hostile ones included.
+Takes a layout. Returns a function from a line to the texts. Does not decide what the texts mean:
+field_values.py does. The native engine does the same: the two agree on every line, hostile ones
+included.
 """
 
 from __future__ import annotations
@@ -228,7 +230,7 @@ def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:
 
 
 def _with_times(extract: Extract, moved: tuple[int, ...]) -> Extract:
-    """The same, with times that line.py reads."""
+    """The same, with times that field_values.py reads."""
 
     def moving(line: bytes) -> Texts | None:
         texts = extract(line)

@@ -1,12 +1,12 @@
 r"""What the texts of a log line mean: times, byte counts, requests.
 
-In go the raw texts of fields, out come plain values, None for a text that is not one. Nothing is
-counted here. The reference of what the native engine does: the two agree on every text.
+Takes the raw texts of fields. Returns plain values, None for a text that is not one. Does not
+count. The native engine does the same: the two agree on every text.
 
-A target is the request's path without query and fragment, in one spelling: unreserved characters
-are never percent-encoded, and everything that is not printable ASCII always is (so are a space and
-a stray %), slashes do not repeat, and dot segments are gone. What the server escaped to write the
-log (`\"`, `\x22`) is undone first.
+A target is the path of a request in one spelling, without query and fragment. Unreserved characters
+are never percent-encoded; everything that is not printable ASCII always is, as are a space and a
+stray %. Slashes do not repeat, and dot segments are gone. What the server escaped to write the log
+(`\"`, `\x22`) is undone first.
 """
 
 from __future__ import annotations

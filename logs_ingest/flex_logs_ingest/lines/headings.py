@@ -1,4 +1,8 @@
-"""The bytes of a log that names its columns, in pieces that end behind each line that does."""
+"""The bytes of a log that names its own columns, cut behind each line that names them.
+
+Takes bytes. Returns pieces, each of which ends behind such a line. Does not read the columns:
+layout.py does.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The wanted members of a log line that is a JSON object, as they stand there.
 
-The reference of what the native engine does: the two agree on every line, hostile ones included.
+Takes a line and the names of members. Returns their texts. Does not decide what the texts mean. The
+native engine does the same: the two agree on every line, hostile ones included.
 """
 
 from __future__ import annotations

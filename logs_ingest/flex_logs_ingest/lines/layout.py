@@ -1,8 +1,8 @@
-r"""Where the fields of a log line stand: a log format as data.
+"""Where the fields of a log line stand: a log format as data.
 
-A Layout is what both scan engines interpret; directive.py makes one of what stands in a server's
-configuration. What the text of a field means (times, targets, sites) is not decided here: see
-line.py.
+A Layout is what both scan engines interpret. formats/format_directive.py makes one from a server's
+configuration. Does not decide what the text of a field means (times, targets, sites):
+field_values.py does.
 
 A field ends where the literal text after it begins, so a user name may hold a space: what follows
 it is ` [`. In quotes, a quotation mark after a backslash does not count. What stands behind the
@@ -60,7 +60,7 @@ class Layout:
     - json: objects; `keys` are the spellings of each field, the preferred one first. `a.b` is the member b of a.
     - w3c: columns that the log's own `#Fields:` lines name; `keys` as for json, `start` is the one in force before the
       log's first. A date and a time of day in UTC make the time.
-    - records: binary ones, which records.py writes as lines of these fields.
+    - records: binary ones, which scan/binary_records.py writes as lines of these fields.
 
     With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends
     at the first of the bytes `stops`. A time is `moved` as stamps.py says. `shape` is what lines

@@ -1,6 +1,8 @@
-"""Where a text ends in a log line that can hold what stands behind it.
+"""Where a text ends in a log line, also where the text can hold what stands behind it.
 
-The reference of what the native engine does: the two agree on every line, hostile ones included.
+Takes the ops of a layout, a line and a place in it. Returns the place where the text ends. Does not
+decide what the text means. The native engine does the same: the two agree on every line, hostile
+ones included.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How a server was told to write its times, as data: which byte of such a time stands where in one
-that line.py reads.
+"""How a server was told to write its times: which byte of such a time stands where in a time that
+field_values.py reads.
 
-In goes the format of Apache's `%{format}t`, strftime's or one of Apache's own, out comes a Stamp,
-or None for a format that is not understood. Each is tried on a time that is known: one that does
-not lead back to it lacks the year, say.
+Takes the format of Apache's `%{format}t`, a format of strftime or one of Apache's own. Returns a
+Stamp, or None for a format that is not understood. Each format is tried on a known time; one that
+does not lead back to that time lacks the year, for example.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SEVERAL = {
 }
 _OWN = ("sec", "msec", "usec", "msec_frac", "usec_frac")
 _CODE = re.compile(r"%[EO]?(\w|%)|%<(\w+)>")
-# Times as line.py reads them, and what stands there for what a format does not say.
+# Times as field_values.py reads them, and what stands there for what a format does not say.
 _READ = ("d/b/Cy:H:M:S z", "Cy-m-d H:M:Sz")
 _NOT_SAID = {"C": "20", "S": "00", "z": "+0000"}
 _SINCE_1970 = {"s", "msec", "usec"}
@@ -62,9 +62,9 @@ _SINCE_1970 = {"s", "msec", "usec"}
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """`sample` is a time in the format. `moved` are the bytes of the same time as line.py reads it:
-    the place of each in the sample, or the byte itself, less than 0. It is empty where line.py
-    reads the sample.
+    """`sample` is a time in the format. `moved` are the bytes of the same time as field_values.py
+    reads it: the place of each in the sample, or the byte itself, less than 0. It is empty where
+    field_values.py reads the sample as it is.
     """
 
     sample: str
@@ -100,7 +100,7 @@ def of_apache(format_: str) -> str:
 
 
 def as_usual_time(time: bytes, moved: tuple[int, ...]) -> bytes:
-    """The time as line.py reads it. Blanks stand for zeros, as before days of one digit."""
+    """The time as field_values.py reads it. Blanks stand for zeros, as before days of one digit."""
     if max(moved) >= len(time):
         return time
     digits = time.replace(b" ", b"0")

@@ -1,8 +1,8 @@
-"""What most lines of most logs are, found in a whole block of them by one regular expression.
+"""The usual lines of a log, found in a whole block of lines by one regular expression.
 
-In go layouts, out come expressions: a time of Apache's, a request in quotes for a plain path, a
-status and a number of bytes, one behind the other. Of any other line nothing is said here:
-extract.py and line.py read it, and of these lines they would say the same.
+Takes layouts. Returns expressions for lines with a time of Apache's, a request in quotes for a
+plain path, a status and a number of bytes, one behind the other. Does not say anything about other
+lines: extract.py and field_values.py read those, and would say the same about the usual ones.
 """
 
 from __future__ import annotations

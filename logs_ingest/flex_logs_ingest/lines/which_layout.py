@@ -1,8 +1,8 @@
-"""Which lines are of a layout: what the search for a log's format asks of each layout that it
+"""Which lines are of a layout: the search for a log's format asks this for each layout that it
 knows.
 
-In go a layout and the first lines of a log, out come the numbers of the lines that are of it.
-Nothing is counted, and which format the log is in is decided in formats.
+Takes a layout and the first lines of a log. Returns the numbers of the lines that are of it. Does
+not count, and does not decide which format the log is in: the formats package does.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Parcels that arrived at the controller, taken into its store: each once, checked whole, or
+"""Parcels that arrived at the controller, taken into its store: each once and checked whole, or
 refused with a reason.
 
-In go paths of parcels, the store's Segments, the directory of counts and the sources that are
-allowed to send; out comes an Arrival for each. Nothing of a parcel is used before all of it was
-looked at, and its counts are written anew by partials.py: what anybody sent never stands where the
-controller's own files stand.
+Takes paths of parcels, the store's Segments, the directory of counts and the sources that may send.
+Returns an Arrival for each. Does not use any of a parcel before all of it was checked.
+counts/partials.py writes its counts anew, so no sent file ever stands where the controller's own
+files stand.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Looking at what somebody else made, where it can take only so much memory and time.
+"""A look at what somebody else made, with limits of memory and time.
 
-In goes a function that looks, out comes why it did not end well, "" where it did. It runs in a
-process of its own, with limits that the system keeps: whatever a few bytes unfold to, and whatever
-a reader of them does wrong, ends there. Nothing but that sentence comes back.
+Takes a function that looks. Returns why it did not end well, "" where it did. The function runs in
+a process of its own with limits that the system keeps, so whatever a few bytes unfold to, and
+whatever a reader of them does wrong, ends there. Does not return anything but that sentence.
 """
 
 from __future__ import annotations

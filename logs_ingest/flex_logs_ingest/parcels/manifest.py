@@ -1,7 +1,7 @@
 """The first line of a parcel, read as if an enemy had written it.
 
-In goes the line, out come plain values; Unsound says what is wrong. Whether the counts are those it
-speaks of is not looked at here.
+Takes the line. Returns plain values; raises Unsound, which says what is wrong. Does not compare
+them with the counts in the parcel: parcel_check.py does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The counts in a parcel, held against what it says of itself, as if an enemy had made them.
+"""The counts in a parcel, compared with what the parcel says about itself, as if an enemy had made
+it.
 
-In go a segment and the three Parquet files of a parcel, out come Counts that could have been
-counted here: sorted, of the right types, each sum that of the segment. Unsound says what is wrong.
-What cannot be told without the log is whether it says so; a node can only ever lie about its own
-traffic.
+Takes a segment and the three Parquet files of a parcel. Returns Counts that could have been counted
+here: sorted, of the right types, each sum that of the segment. Raises Unsound, which says what is
+wrong. Does not know whether the log says so; a node can only lie about its own traffic.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Counts on their way from the machine with the logs to the controller: one file for each reading
 of a log.
 
-In go a reading's segment, its stream and its files of counts, out comes a parcel, `<id>.parcel`:
-one line of JSON, then three files one after another. The line says what was read, how far, the
-length and checksum of each file, and which names that are no sites were asked for. How a parcel
-travels is for the operator to say; it may come twice, late, and in any order.
+Takes a reading's segment, its stream and its files of counts. Writes a parcel, `<id>.parcel`: one
+line of JSON, then three files one after another. The line says what was read, how far, the length
+and checksum of each file, and which names were asked for that are no sites. Does not send the
+parcel: the operator decides how it travels. It may arrive twice, late, and in any order.
 
-The Outbox is the store of the machine with the logs, and makes a parcel of whatever is recorded in
-it. It keeps what a parcel needs beside the counts before the reading is recorded, so a run killed
+The Outbox is the store of the machine with the logs, and makes a parcel of every reading that is
+recorded in it. It keeps what a parcel needs before the reading is recorded, so a run that is killed
 anywhere leaves no reading without its parcel, and none with two.
 """
 

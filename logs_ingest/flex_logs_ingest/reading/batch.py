@@ -1,12 +1,12 @@
 """Readings that are recorded together: small logs share one wait for the disk and one transaction.
 
-In go readings whose counts are written and not yet on disk; out comes the same as if each were
-recorded alone: first all of their files are whole and on disk, then the store hears of them. Until
-then they are part of what the store is asked here. Killed before the store has heard, none of them
-counts, and their logs are read again.
+Takes readings whose counts are written and not yet on disk. Has the same effect as recording each
+alone: first all of their files are whole and on disk, then the store hears of them. Until then this
+answers for them what the store is asked. When a run is killed before the store has heard, none of
+them counts, and their logs are read again.
 
-Every one of them could be recorded without the others. So where the store refuses one, the others
-are recorded alone, in their order, up to the one that it refuses.
+Does not make one reading depend on another. Where the store refuses one, the others are recorded
+alone, in their order, up to the refused one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Files that the last reading of their source could not use, so that they can be shown until they
-are mended.
+"""Files that the last reading of their source could not use, listed until they are mended.
 
-In go the reports of a run, out comes a list in the directory of counts. It only informs: one that
-is lost or cannot be written is no reason to fail.
+Takes the reports of a run. Writes a list in the directory of counts. Does not fail when the list is
+lost or cannot be written: it only informs.
 """
 
 from __future__ import annotations

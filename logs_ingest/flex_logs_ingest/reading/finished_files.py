@@ -1,9 +1,10 @@
 """Packed logs that were read to their end, so that nobody unpacks them again to learn that nothing
 is new.
 
-A file is taken for the same while device, inode, size and time of change are, and skipped only as
-long as the store holds the very stream that its reading left. So a lost, stale or foreign list
-costs time, never a line. Plain logs are not listed: looking into them costs next to nothing.
+Takes and returns the list by file. Two files are the same when device, inode, size and time of
+change are. A file is skipped only as long as the store holds the very stream that its reading left,
+so a lost, stale or foreign list costs time, never a line. Does not list plain logs: looking into
+them costs next to nothing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Which log this is, and how much of it has been counted.
+"""Which log a file is, and how much of it has been counted.
 
-A log is known by what it contains: names and inodes change with every rotation, contents only grow.
-In go the first bytes of a file and the streams of its source, out comes the stream it continues, or
-that it is a new one, or that it is a cut copy of one already counted. Nothing is counted and
-nothing is stored here.
+Takes the first bytes of a file and the streams of its source. Returns the stream that the file
+continues, or that it is a new one, or that it is a cut copy of one that was counted. A log is known
+by its contents: names and inodes change with every rotation, contents only grow. Does not count,
+and does not store anything.
 
-What content cannot tell: two logs of one source with the very same bytes are one log, and a cut
-copy of less than 4 KiB is known as one only while the log it was taken from is there. Logs of
-different sites that may begin with the same line in the same second belong into different sources,
-or have names that say their site.
+What contents cannot tell: two logs of one source with the very same bytes are one log. A cut copy
+of less than 4 KiB is known as one only while the log it was taken from is there. Logs of different
+sites that may begin with the same line in the same second belong into different sources, or need
+names that say their site.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Every malformed line of a run in one file, for whoever wants to find out what is wrong with a
 log.
 
-A line of the file is the log's path, the offset in it (unpacked), the reason and the text, parted
-by tabs; in text and path whatever is not printable ASCII is escaped. The file has a limit; what
-goes beyond is counted in its last line.
+Takes lines with their reasons. Writes the log's path, the offset in it (unpacked), the reason and
+the text, with tabs between them. In text and path, whatever is not printable ASCII is escaped. The
+file has a limit, and its last line counts what did not fit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One log, while it is read: from where the store says, segment by segment, to its last whole line.
+"""One log, read segment by segment from where the store says to its last whole line.
 
-In goes a Reader and a log of its source, out comes a FileReport; on the way each segment leaves its
-counts. A file is looked at where its streams say they ended, and one that nobody knows is held
-against logs that open alike (rewritten.py). Pipes are read by pipereading.py.
+Takes a Reader and a log of its source. Returns a FileReport; each segment leaves its counts on the
+way. A file is looked at where its streams say they ended. One that nobody knows is compared with
+logs that open alike (rewritten_logs.py). Does not read pipes: one_pipe.py does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One pipe, while it is read.
+"""One pipe, read from its beginning.
 
-In goes a Reader and a pipe, out comes a FileReport. Nobody can go back in a pipe: it is counted
-from its beginning, and wherever a stream turns out to end in it, what was counted up to there is
-forgotten. So a pipe needs no room on disk, and one that brings what was counted before counts
+Takes a Reader and a pipe. Returns a FileReport. Does not go back, because nobody can in a pipe: it
+counts from the beginning, and wherever a known stream turns out to end, it forgets what it counted
+up to there. So a pipe needs no room on disk, and one that brings what was counted before counts
 nothing.
 """
 

@@ -1,13 +1,14 @@
-"""Reading logs: what is new in them, each line once, whatever is renamed, packed, truncated or
-killed in between.
+"""Reading logs: what is new in them, each line once, even when they are renamed, packed or
+truncated, or the run is killed.
 
-In go sources, the store's Segments and a directory, out comes a report per file; on the way each
-new segment of a log leaves its counts in the directory (partials.py) and one entry in the store.
-The order is what makes it exact: the files are whole and on disk before the store hears of them,
-and the store learns of the counts and of how far the log was read in one transaction, of several
-small logs at once (batch.py). Killed before it, nothing counts and the segment is read again under
-the same name; killed after it, the log goes on behind it. Lines still being written wait for the
-next run.
+Takes sources, the store's Segments and a directory. Returns a report for each file. Each new
+segment of a log leaves its counts in the directory (counts/partials.py) and one entry in the store.
+Does not count lines that are still being written: they wait for the next run.
+
+The order makes it exact. The files are whole and on disk before the store hears of them. The store
+learns of the counts and of how far the log was read in one transaction, for several small logs at
+once (batch.py). When a run is killed before that, nothing counts and the segment is read again
+under the same name; when it is killed after that, the next run goes on behind it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Logs that were counted under another name: of another source, or of a site that is called
-otherwise now.
+"""Logs that were counted under another name: as a log of another source, or of a site that has
+another name now.
 
-In go all streams that the store holds, and a log that goes on with none of its own; out come those
-that it may go on with instead. Rotation carries a log into the glob of another source, and an alias
-renames the site that a log's name says: what was counted stays counted.
+Takes all streams that the store holds, and a log that continues none of its own. Returns the
+streams that it may continue instead. Rotation can carry a log into the glob of another source, and
+an alias renames the site that a log's name says; what was counted stays counted.
 
-Two servers that only ever heard from the same monitor have the very same lines. So content alone is
-not enough: a stream is another log's as long as the file that it was last seen in is there and
-still begins as it did. Where that was in another folder, and where a pipe brought it, its first 4
-KiB have to be the same, or its node.
+Does not go by content alone: two servers that only ever heard from the same monitor have the very
+same lines. A stream belongs to another log as long as the file that it was last seen in is there
+and still begins as it did. Where that was in another folder, or a pipe brought it, its first 4 KiB
+have to be the same, or its node.
 """
 
 from __future__ import annotations

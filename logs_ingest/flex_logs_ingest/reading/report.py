@@ -1,4 +1,7 @@
-"""What became of the files of a run, as values. Nothing is read here."""
+"""What became of the files of a run, as values.
+
+Does not read anything.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Whether a log that nobody knows by its bytes is one that was counted, and edited since.
+"""Whether a log that nobody knows by its bytes was counted before, and edited since.
 
-Addresses are masked when a log is rotated: every line is another then, and counts for the same. In
-go a new log, read once for this, and what the store says of logs that open as it does; out comes
-how far it is one of them. A log is one of them when its first lines, as many as were counted there,
-give the same lines of each class, the same first and last second, the same answers in each hour and
-the same signature (signature.py). Nothing is stored here.
+Takes a new log, which is read once for this, and what the store says about logs that open as it
+does. Returns how far it is one of them. Does not store anything.
 
-Logs of a few lines are alike by chance, so they are never taken for one another.
+Addresses are masked when a log is rotated: every line is another one then, and counts for the same.
+The new log is an old one when its first lines, as many as were counted there, give the same lines
+of each class, the same first and last second, the same answers in each hour and the same signature
+(counts/signature.py). Logs of a few lines are alike by chance, so they are never taken for one
+another.
 """
 
 from __future__ import annotations

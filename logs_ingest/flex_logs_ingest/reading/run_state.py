@@ -1,7 +1,7 @@
-"""What one run and the reading of one of its sources remember: what the store holds, and what is
+"""What one run, and the reading of one of its sources, remember: what the store holds, and what is
 known beside it.
 
-No line is read here; reading.py does that.
+Does not read a line: one_log.py and one_pipe.py do.
 """
 
 from __future__ import annotations

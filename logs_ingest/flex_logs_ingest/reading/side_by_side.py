@@ -1,8 +1,8 @@
 """Logs read at the same time, as long as they have nothing to do with each other.
 
-In go logs by their first bytes, out comes which of them have to be read one after the other, and a
-door that lets no two logs in that begin alike: which stream a log goes on with is known only when
-those that begin like it are recorded. Nothing is read here.
+Takes logs by their first bytes. Returns which of them have to be read one after the other, and a
+lock for logs that begin alike: the stream that a log continues is known only when the logs that
+begin like it are recorded. Does not read anything.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Logs of binary records instead of lines: each whole record is written as a line, and the lines
 are scanned.
 
-In go the bytes of a WorldCup98 log in chunks of any size; out comes what scan.py makes of them,
-with offsets and the incomplete rest in bytes of the log itself. What a line counts for is not
-decided here.
+Takes the bytes of a WorldCup98 log in chunks of any size. Returns what segment_scan.py makes of the
+lines, with offsets and the incomplete rest in bytes of the log itself. Does not decide what a line
+counts for.
 
 A record has 20 bytes, its numbers in network byte order: the time, the client, the object (which
 becomes the target `/1234`), the bytes sent, then a byte each for method, version and status, file

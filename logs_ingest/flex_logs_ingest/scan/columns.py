@@ -1,9 +1,7 @@
-"""What a scan counted, as columns: the shape in which the loop hands it over, and how it gets to
-disk without it.
+"""What a scan counted, as columns: how the loop hands it over, and how it gets to disk.
 
-Nothing is counted here. The native loop writes its tables itself; `ColumnTables` writes those of
-the reference, with the same rows in the same row groups, so that nobody who reads them can tell
-which loop it was.
+The native loop writes its tables itself; `ColumnTables` writes those of the reference, with the
+same rows in the same row groups, so that no reader can tell which loop it was. Does not count.
 """
 
 from __future__ import annotations
@@ -64,9 +62,10 @@ class Found(TypedDict):
     by site and hour.
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`
-    and `bad` are as malformed.py counts and samples them. `strangers` are names that stand for no
-    site with their requests, see strangers.py. `others` are what came to sites by other names of
-    theirs: site, name, day, requests and bytes, in this order; None where the lines do not say it.
+    and `bad` are as malformed_lines.py counts and samples them. `strangers` are names that stand
+    for no site, with their requests (frequent_hosts.py). `others` are requests that called a site
+    by another of its names (other_names_tally.py): site, name, day, requests and bytes, in this
+    order; None where the lines do not say the name.
     `heading` is the line that names the columns of what follows.
     """
 

@@ -1,9 +1,9 @@
-"""Names that visitors sent and that stand for no site: which of them are asked for most, in little
-memory.
+"""The names that visitors asked for most among those that are no site, in little memory.
 
-In go names one by one, out come those seen often and how often at least: a summary after Misra and
-Gries. Whatever comes, at most 2,000 names are held, of at most 255 bytes, and every name that made
-more than one request in a thousand is among them. The native scan does the same, step by step.
+Takes names one by one. Returns the frequent ones, and how often each was asked for at least: a
+summary after Misra and Gries. Does not hold more than 2,000 names, each of at most 255 bytes; every
+name with more than one request in a thousand is among them. The native scan does the same, step by
+step.
 """
 
 from __future__ import annotations

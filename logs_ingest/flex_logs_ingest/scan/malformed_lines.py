@@ -1,8 +1,7 @@
-"""Malformed lines: how many of which reason, a few of each to look at, and all of them where
-somebody asks.
+"""Malformed lines: how many for each reason, a few of each to look at, and all of them on request.
 
-In go lines and what is wrong with them, as the scan meets them. The reference of what the native
-engine does.
+Takes lines and what is wrong with them, as the scan meets them. Returns counts, samples and lines.
+Does not decide what is malformed. The native engine does the same.
 """
 
 from __future__ import annotations

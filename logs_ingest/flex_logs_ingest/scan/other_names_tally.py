@@ -1,8 +1,9 @@
-"""What came to sites by other names of theirs, while a log is read: name by name and day by day.
+"""Requests that called a site by another of its names, added up by name and day while a log is
+read.
 
-In go answers to requests one by one, by way of the sums that they are added to; out come all sums
-in order. The native scan does the same. Which name is which site's is for sites.py, how the sums
-are kept for othernames.py.
+Takes answers to requests one by one: the caller adds to the sums it gets here. Returns all sums in
+order. Does not decide which name belongs to which site (site_rules.py does), nor how the sums are
+kept (counts/other_names.py). The native scan does the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The scan loop in Python: log bytes in, counts per day, site and target out, as columns.
+"""The scan loop in Python: from log bytes to counts per day, site and target, as columns.
 
-Defines what the native loop computes, and stands in for it where it is not installed. Memory grows
-with the number of distinct targets, sites and hours, not with the log; `memory` says how far. What
-is handed over is described at `Found`.
+Takes a layout, a rule for sites and chunks of a log. Returns what `Found` describes. It defines
+what the native loop computes, and stands in for it where that is not installed. Memory grows with
+the number of distinct targets, sites and hours, not with the log; `memory` says how far. Does not
+write anything.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""From log bytes to the tables of one segment.
+"""From the bytes of a log to the tables of one segment.
 
-In go a layout, the rule for sites and the bytes of a log in chunks of any size; out comes a Counts.
-Which bytes to feed is not decided here, and nothing is read or stored. The loop itself is native
-where that is installed, and otherwise the reference; both give the same Counts.
+Takes a layout, the rule for sites and the bytes of a log in chunks of any size. Returns Counts. The
+loop is native where that is installed, and otherwise the reference; both give the same Counts. Does
+not decide which bytes to read, and does not read or store anything.
 
 Every line is exactly one of
 - counted: an answer 2xx or 3xx to a request,
 - other_status: any other answer to a request; it is in the hours, but not in the counts per target,
 - no_request: `-`, bytes of another protocol, a request for nothing of a site,
-- malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB; malformed.py has the reasons.
+- malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB;
+  malformed_lines.py has the reasons.
 """
 
 from __future__ import annotations

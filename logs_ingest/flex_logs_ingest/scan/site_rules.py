@@ -1,10 +1,11 @@
-"""Which site a log line belongs to: what its virtual host, its path or its file is called, or
+"""Which site a log line belongs to: the one that its virtual host, its path or its file names, or
 always the same one.
 
-Whoever sends requests can send any name. A name that says nothing (empty, `-`, `_`), that no host
-can have (an address, a wildcard, stray characters) or that is not among the hosted sites where
-those are listed stands for one site, `(unknown)`: its traffic is counted and shown, and no invented
-name makes a table longer. Nothing is counted here.
+Takes names as visitors sent them. Returns sites. Whoever sends requests can send any name. A name
+stands for the one site `(unknown)` when it says nothing (empty, `-`, `_`), when no host can have it
+(an address, a wildcard, stray characters), or when it is not among the hosted sites where those are
+listed. The traffic of `(unknown)` is counted and shown, and no invented name makes a table longer.
+Does not count.
 """
 
 from __future__ import annotations

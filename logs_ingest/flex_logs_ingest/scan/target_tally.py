@@ -1,8 +1,7 @@
-"""What is counted of each target, by the number of its row: accesses in the order of the log in,
-columns out.
+"""What is counted for each target, by the number of its row.
 
-Accesses wait in arrays and are added up many at once, so that no row needs an object of its own.
-Which row is of which target is not known here.
+Takes accesses in the order of the log. Returns columns. Accesses wait in arrays and are added up
+many at once, so that no row needs an object of its own. Does not know which row is of which target.
 """
 
 from __future__ import annotations
