@@ -40,9 +40,9 @@ READER = """
 import sys
 from pathlib import Path
 from flex.store import open_store
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.files.sources import Source
 
 logs, url, counts = sys.argv[1:]
 source = Source("one", (logs,), "node-1", SiteRule(fixed="a.example"), "combined")

@@ -116,9 +116,9 @@ READ = """
 import os, signal, sys
 from pathlib import Path
 from flex.store import open_store
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.files.sources import Source
 
 ASKED = {"open", "os.rename", "os.remove", "os.mkdir", "os.scandir", "sqlite3.connect"}
 

@@ -143,7 +143,7 @@ def test_a_sample_is_of_the_days_that_still_have_one(
 TIDIER = """
 import os, sys
 from flex.store import open_store
-from flex_logs_ingest.retention import tidy
+from flex_logs_ingest.counts.retention import tidy
 sys.addaudithook(lambda name, _: os.write(1, b".") if name in ("os.rename", "os.remove", "sqlite3.connect") else None)
 with open_store(sys.argv[1]) as store:
     tidy(store, __import__("pathlib").Path(sys.argv[2]), window_from=int(sys.argv[3]), keep_from=int(sys.argv[4]))

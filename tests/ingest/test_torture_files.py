@@ -199,9 +199,9 @@ READER = """
 import sys
 from pathlib import Path
 from flex.store import MemoryStore
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.files.sources import Source
 
 log, counts, format = sys.argv[1:]
 source = Source("one", (log,), "node-1", SiteRule("a.example" if format == "combined" else None), format=format)

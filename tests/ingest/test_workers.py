@@ -138,9 +138,9 @@ READ = """
 import json, sys
 from pathlib import Path
 from flex.store import MemoryStore
-from flex_logs_ingest.read import ingest
-from flex_logs_ingest.sites import SiteRule
-from flex_logs_ingest.sources import Source
+from flex_logs_ingest.reading.read_logs import ingest
+from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.files.sources import Source
 if sys.argv[3] == "python":
     sys.modules["flex_native"] = None
 logs, counts = sys.argv[1:3]
