@@ -33,6 +33,7 @@ KEPT = 0.9
 # The standard deviation of what is added to x each day. A guess.
 SHAKEN = 0.1
 TRIGGERS = {"every_day": 0.0, "above_5": 0.05, "above_10": 0.10}
+# The tolerance that FLEX aims for when it acts: narrower than its trigger.
 AIM = 0.03
 BUDGET = Budget(steps=200_000, seconds=20.0)
 

@@ -24,8 +24,8 @@ SIZES = {
     "s1000000x1000": (1_000_000, 1_000),
 }
 
-# What every replica of a site holds of its working set, however many there are: what is asked for
-# often.
+# The part of a site's working set that every replica holds, however many there are: what is asked
+# for often. A guess.
 SHARED = 0.65
 # A split site has so many replicas that each takes at most this part of a node's access rate. A
 # guess.
@@ -34,7 +34,7 @@ WANTED = 0.5
 MOST = 0.6
 # It gives a replica up once the others would stay under this part. A guess.
 LEAST = 0.4
-# No working set is larger than so much of a node's.
+# The largest working set, as a part of a mean node's. A guess.
 LARGEST = 0.5
 
 Random: TypeAlias = np.random.Generator

@@ -44,7 +44,8 @@ SECONDS = {
     "s200000x256": 120.0,
     "s1000000x1000": 600.0,
 }
-# The others get ten times as long, and only where they are done by then.
+# How many times as long the other solvers get; they are compared only where they are done by then.
+# A guess.
 PATIENCE = 10
 HEURISTICS = ("hill", "offload", "closest", "greedy", "keep", "scratch")
 OTHERS: Mapping[str, tuple[str, ...]] = {

@@ -17,9 +17,9 @@ from flex.placing.problem import Floats, Ints, Problem, Solution
 from flex_solver.bounds.linear import relax
 from flex_solver.symmetry.twins import told_apart
 
-# How the note of a search begins that its time ended.
+# The first words of a note that says that the search's time ended.
 LATE = "out of time"
-# How one begins that breaks a rule.
+# The first words of a note that says which rules are broken.
 BEST_EFFORT = "best effort: "
 
 

@@ -27,14 +27,14 @@ from flex_solver.answer import LATE, answer, total_off, worst
 from flex_solver.exact import fewest_moves
 from flex_solver.rivals import offload
 
-# Sites with load times open nodes; integer programs of this size are solved within seconds.
+# Sites with load times open nodes, up to which integer programs are solved within seconds. A guess.
 SMALL = 2_000
-# What the exact search may use of the budget's seconds; the rest is for the other one, should it be
-# needed.
+# The part of the budget's seconds for the exact search; the rest is for large.py, should it be
+# needed. A guess.
 EXACT_SHARE = 2 / 3
-# So many tolerances from its share, a node is far from the band.
+# A node is far from the band at so many tolerances from its share. A guess.
 LOST = 2
-# Sites times nodes up to which it is tried whether a rule gets farther within limits of moves.
+# Sites times nodes up to which a simple rule is tried within limits of moves. A guess.
 FEW = 100_000
 
 

@@ -31,9 +31,9 @@ WIDTHS = (2.0, 1.0, 0.5, 0.25)
 SETTLED = 100
 # How many numbers of moves are settled, at most. A guess.
 NUMBERS = 40
-# How many cases are looked at for each.
+# Nodes of HiGHS's search tree for each number of moves. A guess.
 CASES = 300
-# The imbalance is settled to so much of a share.
+# The imbalance is settled to so much of a share. A guess.
 NEAR = 1e-4
 
 

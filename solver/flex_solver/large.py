@@ -46,8 +46,8 @@ from flex_solver.search.polish import drop_small_moves
 from flex_solver.search.relief import relieve_nodes
 from flex_solver.search.within_limits import limit_moves
 
-# A block costs as much as so many of the changes that the search before it tries.
-BLOCK = 400
+# A block costs as much as so many changes that the search before it tries. A guess.
+STEPS_OF_A_BLOCK = 400
 # Nodes in a block; the next size is tried when the one before finds nothing more. A guess.
 SIZES = (4, 6, 8, 10)
 # Blocks that are chosen together and may be solved at the same time. A guess; it is no number of
@@ -67,13 +67,14 @@ DEALS = 2
 # Rows that relief.py moves, for each node, above which the nodes are far off: then the placement in
 # force is no start for deals. A guess.
 FAR = 0.5
-# The part of the time left that all this may take.
+# The part of the time left that deals may take. A guess.
 FOR_DEALS = 0.65
-# The part of the seconds in which anything is looked for: the answer is made then, which takes
-# longer of more sites.
+# The part of the budget's seconds for the search. The rest is for making the answer, which takes
+# longer with more sites. A guess.
 FOR_FINDING = 0.96
-# A size is given up after so many blocks in a row that were tried before.
-TRIED = 30
+# Blocks that are drawn, at most, to find some that were not tried before. Where none is found the
+# next size is taken. A guess.
+DRAWS = 30
 
 
 def place(
@@ -280,7 +281,7 @@ class _Blocks:
         self.first = {_moves_of(start): start}
         self.rising, self._blocks = (
             rising,
-            changes(start, steps) // BLOCK if rising.with_highs else 0,
+            changes(start, steps) // STEPS_OF_A_BLOCK if rising.with_highs else 0,
         )
         self._tried: set[bytes] = set()
         self._random = np.random.default_rng(0)
@@ -324,7 +325,7 @@ class _Blocks:
         source, target = _moves(self.best)
         taken = np.zeros(len(self.best.items.low), dtype=np.bool_)
         found: list[Ints] = []
-        for _ in range(TRIED):
+        for _ in range(DRAWS):
             nodes = linked_block(source, target, size, taken, self._random)
             if len(nodes) < 2 or nodes.tobytes() in self._tried:
                 continue

@@ -26,7 +26,8 @@ from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import row_rules
 from flex_solver.bounds.cluster import slack
 
-# How many of the largest sites are looked at first for what may enter a node.
+# The largest sites that are looked at first for what may enter a node. All are looked at where
+# these do not suffice, so it only saves time. A guess.
 LARGEST = 1_000
 
 

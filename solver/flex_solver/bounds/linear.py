@@ -38,8 +38,8 @@ from flex_solver.bounds import counting, one_node
 from flex_solver.bounds.cluster import Cluster, cluster_of
 from flex_solver.programs import highs
 
-# What load outside the band costs HiGHS: as if each share of it were so many moves. Every program
-# has a solution then.
+# What a share of load outside the band costs in the program, in moves: so much that it is the last
+# resort, and every program has a solution. A guess.
 ELASTIC = 1e4
 # Rows that HiGHS sees at first: so many of each node by each measure of size. A guess.
 FIRST = 12
@@ -47,7 +47,7 @@ FIRST = 12
 NEXT = 20
 # How often rows may be added; the bound holds whenever that ends. A guess.
 ROUNDS = 30
-# Sums of some hundred thousand floats are less off than this.
+# What a sum of some hundred thousand floats may be off by. A guess on the safe side.
 INEXACT = 1e-6
 
 

@@ -28,7 +28,8 @@ from flex_solver.bounds.move_trees import EXACT, Trees
 PLACES = 18
 # Rows times open nodes, at most: there is a table of all moves between two nodes. A guess.
 ROWS = 1_000_000
-# Sets that are larger are looked at only where they might make for more trees.
+# Places in the largest sets that are always looked at; larger sets only where they might make for
+# more trees. A guess.
 COMMON = 6
 # The effort to look at one set of 1, 2 ... 9 places, in units of a set of one. A guess.
 EFFORT = (1, 2, 4, 10, 25, 120, 400, 700, 1_000)
@@ -100,7 +101,7 @@ class _Sets:
         )
 
     def _room(self, least: int) -> Ints:
-        """The most trees that fit into each set, if those not counted yet have `least` places or more."""
+        """The most trees that fit into each set, if those not counted have `least` places."""
         top = np.zeros(int(self.size[-1]) + 1, dtype=np.int64)
         np.maximum.at(top, self.size, self.trees_in)
         top = np.maximum.accumulate(top)

@@ -17,7 +17,7 @@ from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import row_rules
 from flex_solver.bounds.cluster import Cluster, cluster_of
 
-# Sums of some thousand floats are less off than this.
+# What a sum of some thousand floats may be off by. A guess on the safe side.
 INEXACT = 1e-9
 # How many rows that leave the same node and ask for the same are told apart. A guess.
 TWINS = 3

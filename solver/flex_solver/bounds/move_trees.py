@@ -26,9 +26,9 @@ from flex_solver.bounds.move_graph import Moves, Net
 WAYS = 5_000
 # Pairs of ways that are compared in one array: it bounds the memory. A guess.
 AT_ONCE = 1_000_000
-# How many ways are kept for sets to come.
+# Ways that are kept for sets to come: it bounds the memory. A guess.
 KEPT = 1_500_000
-# Sets larger than this are not looked at.
+# Places in the largest sets that are looked at. A guess.
 EXACT = 8
 
 

@@ -25,7 +25,7 @@ from flex_solver.bounds.cluster import Cluster
 MIXTURES = 17
 # The largest sites that are looked at for what may enter a node. A guess.
 LARGEST = 200
-# Pairs of changes are looked at for a node where there are no more of them than this.
+# Pairs of changes of a node, at most, that are looked at. A guess.
 FEW_PAIRS = 10_000_000
 
 

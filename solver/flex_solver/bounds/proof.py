@@ -34,9 +34,9 @@ from flex_solver.programs import highs
 STEPS = 4
 # Nodes of HiGHS's search tree for one proof. A guess.
 CASES = 100
-# HiGHS forgives a millionth, and so do we, and a little more.
+# How much wider the bands are: HiGHS forgives 1e-6, and the rest is for rounding. A guess.
 FORGIVEN = 2e-6
-# Prices are whole numbers.
+# Half the distance of two prices, which are whole numbers: halfway it is clear which one is meant.
 LESS_THAN_ONE = 0.5
 
 

@@ -45,8 +45,8 @@ from flex_solver.search.integers import movable_rows, to_integers
 from flex_solver.search.minimal_repair import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
-# With more moves than this times nodes, which of equally cheap placements comes out is left to the
-# solver's own order.
+# Moves times nodes, at most, where equally cheap placements are put in a fixed order. Above this
+# the one that HiGHS finds is taken. A guess.
 FEW_TARGETS = 600
 # Nodes of HiGHS's search tree in the search for fewer cold bytes, once the number of moves is
 # settled. A guess.
@@ -59,8 +59,8 @@ COLDER = "other plans with as few moves may read fewer cold bytes"
 PROOF = 1_000
 # The least part of the seconds left that is kept for the whole program. A guess.
 FOR_PROGRAM = 0.2
-# The part of the seconds left that may go into looking at all ways there are: it takes less, unless
-# the loop is slow.
+# The part of the seconds left that the look at all ways may take; it takes less unless the native
+# loop is missing. A guess.
 FOR_SIFTING = 0.6
 
 Clock = Callable[[], float]

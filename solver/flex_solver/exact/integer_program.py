@@ -29,7 +29,8 @@ Cost: TypeAlias = Any
 # units the former is a tenth of the latter.
 SHARE = 10_000.0
 
-# No costs are told apart by more digits than a solver's arithmetic can be trusted with.
+# Steps in which cold bytes are counted, at most: finer ones would need more digits than HiGHS's
+# arithmetic can be trusted with. A guess.
 STEPS_OF_COLD = 2**20
 
 

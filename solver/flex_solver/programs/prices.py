@@ -42,7 +42,7 @@ ROUNDS = 80
 LEFT = 6.0
 # The dearest remedy that the first round looks for, in moves. A guess.
 DEAR = 3.0
-# Remedies that spare no more are not looked for.
+# Remedies that are cheaper by no more than this, in moves, are not looked for. A guess.
 NEARLY = 1e-6
 # A site is notable, and traded by name, from this part of the tolerance on. A guess.
 NOTABLE = 0.4

@@ -30,7 +30,7 @@ from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.search.all_ways_loop import MOVE, Puzzle, Wanted, sift
 
-# There are tables of all sets of three changes of a node: no more changes than so many.
+# Changes of a node, at most: there are tables of all sets of three. A guess.
 CHANGES = 250
 # Steps for the question whether so few moves will do, a step being one way put one move further. A
 # guess.

@@ -34,9 +34,9 @@ DEAR = 60_000
 CELLS = 16.0
 # Cells of the table along each resource, at most: it bounds the memory. A guess.
 MOST_CELLS = 640.0
-# Tables are for loads of up to so many times the largest.
+# Tables reach to so many times the largest load. A guess.
 BEYOND = 1.5
-# The clock is looked at once in so many steps.
+# Steps from one look at the clock to the next. A guess.
 NOW = 256
 
 

@@ -18,7 +18,8 @@ from flex.placing.problem import Floats, Ints, Problem
 from flex.placing.score import ROUNDING
 from flex_solver import row_rules
 
-# The part of the tolerance that a node may be away from the nearest that it can come to its band.
+# How near a node that cannot reach its band must come to the nearest possible, as a part of the
+# tolerance. A guess.
 NEAR = 0.1
 
 

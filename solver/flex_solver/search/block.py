@@ -25,7 +25,7 @@ from flex_solver.search.integers import Placed, company
 UNIT = 1_000.0
 # What the program keeps clear of each edge of a band, in its units: twice what HiGHS forgives.
 CLEAR = 2e-6
-# Nodes of HiGHS's search tree for one block.
+# Nodes of HiGHS's search tree for one block. A guess.
 TREE = 50
 
 

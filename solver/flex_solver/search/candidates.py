@@ -14,7 +14,7 @@ from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.search.integers import movable_rows
 
-# With no more rows than this for each node, all of them are chosen.
+# Rows for each node, up to which all are chosen. A guess.
 SMALL = 40
 
 

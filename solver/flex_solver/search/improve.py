@@ -28,14 +28,15 @@ from flex import engine
 Ints = npt.NDArray[np.int64]
 Changes = list[tuple[int, int]]
 
-# A fair share in the integer units of loads and bands.
+# A fair share in the integer units of loads and bands: fine enough for what the judge forgives.
 SHARE = 2**36
-# What one new row costs: as much as this load outside the band at weight 1.
+# What one new row costs: as much as this load outside the band at weight 1. A guess.
 MOVE = SHARE >> 7
-# What a node outside the band costs beside the load that is.
+# What a node outside the band costs, in addition to its load outside: half a move. A guess.
 OUTSIDE = MOVE >> 1
-# How many entries the table of chances has, and the value of 1 in it; weights are in sixteenths.
+# Entries of the table of chances.
 CHANCES = 4096
+# The value of 1 in that table.
 UNIT = 1024
 # The kind of a change is drawn by a number from 0 to 127: each kind takes the numbers below its
 # limit that the one before has left, and the rest is any change. The four limits are guesses.
@@ -55,6 +56,7 @@ FEW = 4
 # guess.
 SOME = 6
 
+# The bits of a random number.
 MASK = 2**64 - 1
 
 

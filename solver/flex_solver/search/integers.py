@@ -18,7 +18,7 @@ from flex_solver import row_rules
 from flex_solver.search import bands
 from flex_solver.search.improve import MOVE, SHARE, Items
 
-# The dearest site's cold bytes in a move's price: eight thousand of them are one move.
+# What the cold bytes of the dearest site cost: 8192 such sites are one move. A guess.
 DEAREST = MOVE >> 13
 # A mean node's share in the units of a Problem.
 HUNDRED = 100.0

@@ -24,7 +24,7 @@ from flex_solver.search.within_limits import limit_moves
 OF_EACH = 4
 # The budget's steps for one change tried for each node. A guess.
 STEPS = 10
-# The part of these changes that only makes cold bytes fewer.
+# The part of these changes that only makes cold bytes fewer. A guess.
 FOR_COLD = 1 / 16
 
 InTime = Callable[[], bool]

@@ -11,7 +11,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Ints
 
-# How often a block grows along the moves of its nodes, rather than by a move from elsewhere.
+# How often a block grows along moves of its nodes, rather than by a move from elsewhere. A guess.
 ALONG = 0.6
 
 

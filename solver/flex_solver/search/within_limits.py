@@ -17,7 +17,7 @@ from flex.placing.problem import Bools, Ints, MoveLimits, Problem
 from flex_solver.search.improve import Items
 from flex_solver.search.integers import Placed, may_be_on, movable_rows, off
 
-# Ways around are looked at where there are no more of them than this.
+# Ways around, at most, for them to be looked at. A guess.
 DETOURS = 100_000
 NEVER = np.iinfo(np.int64).max
 

@@ -42,7 +42,7 @@ def _changed_sites(problem: Problem, rows: Ints) -> Ints:
 
 
 def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
-    """Sites with missing replicas, for which wishes leave no room, stay as they are."""
+    """The sites with all replicas: the others, for which wishes leave no room, stay as they are."""
     count = np.bincount(rows[:, 0], minlength=len(problem.sites))
     complete: Ints = sites[count[sites] == problem.replicas[sites]]
     return complete

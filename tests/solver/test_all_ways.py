@@ -42,7 +42,7 @@ WITHOUT_NATIVE = """
 import sys
 sys.modules["flex_native"] = None
 from flex import engine
-from tests.solver.test_sifted import digest
+from tests.solver.test_all_ways import digest
 print(engine.name(), digest())
 """
 
