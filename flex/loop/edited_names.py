@@ -58,7 +58,9 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
     all_back = len(edits) <= rules.limits.drifted_names
     back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
     left = tuple(edit for edit in edits if edit not in back)
-    return Apart(left_alone(found, left, facts), _noted(facts, left, back), left, back)
+    return Apart(
+        left_alone(found, left, facts), _with_note(facts, left, back), left, back
+    )
 
 
 def of_zones(
@@ -109,7 +111,7 @@ def off_a_dead_node(
 ) -> Apart:
     """Nothing is taken back there."""
     left = tuple(edit for of_zone in edits.values() for edit in of_zone)
-    return Apart(found, _noted(facts, left, ()), left)
+    return Apart(found, _with_note(facts, left, ()), left)
 
 
 def beside_a_dead_node(
@@ -158,7 +160,7 @@ def _values(table: pd.DataFrame, names: Collection[str]) -> dict[str, tuple[str,
     return {name: tuple(sorted(some)) for name, some in values.items()}
 
 
-def _noted(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
+def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
     """With what a person should know of it, and the sites that are taken back where FLEX had them."""
     notes = tuple(remarks.of_edits(left, back, facts.profiles))
     return replace(

@@ -85,11 +85,10 @@ def without(
     """The same, when these names are not ours to change either."""
     if not reasons:
         return found
-    foreign = {
-        zone: dict(names)
-        | {name: reasons[name] for name in reasons.keys() & found.states[zone].owned}
-        for zone, names in found.foreign.items()
-    }
+    foreign = {}
+    for zone, names in found.foreign.items():
+        ours = reasons.keys() & found.states[zone].owned
+        foreign[zone] = dict(names) | {name: reasons[name] for name in ours}
     less = _reach(found.states, foreign, sites, nodes)
     return replace(less, out=dict(found.out) | dict(less.out), others=found.others)
 

@@ -175,7 +175,7 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     more = f"{done.later:,} more move{'' if done.later == 1 else 's'}"
     for rule in needed:
         said = f"the limits of a night leave {more} to the next ones"
-        yield Stop(rule, *over[rule], said, override=_forced(needed), sites=sites)
+        yield Stop(rule, *over[rule], said, override=_override(needed), sites=sites)
 
 
 def _least(
@@ -198,7 +198,7 @@ def _stop(
     done: Decision,
     night: _Night,
 ) -> Stop:
-    guard, past, named = night.reins.guard, _forced(together), tuple(sorted(sites))
+    guard, past, named = night.reins.guard, _override(together), tuple(sorted(sites))
     match rule:
         case rule if rule == TRIGGER:
             said = "nothing moves while the worst node is within the trigger"
@@ -248,7 +248,7 @@ def _of_rest(
         "sites keep as many nodes as they needed lately": keep,
     }
     said = "; ".join(
-        f"{what}: {_named(found)}" for what, found in told.items() if found
+        f"{what}: {_site_names(found)}" for what, found in told.items() if found
     )
     count = len(stay.keys() | keep.keys())
     actual = f"{count:,} site{'' if count == 1 else 's'}"
@@ -267,7 +267,7 @@ def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
     return {site: why for site, why in found.items() if site in sites}
 
 
-def _named(found: Mapping[str, str]) -> str:
+def _site_names(found: Mapping[str, str]) -> str:
     more = f"; and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
     return (
         "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED])
@@ -275,7 +275,7 @@ def _named(found: Mapping[str, str]) -> str:
     )
 
 
-def _forced(rules: Sequence[str]) -> str:
+def _override(rules: Sequence[str]) -> str:
     """These are gone over when a plan is made."""
     return "flex plan " + " ".join(f"--force {rule}" for rule in rules)
 

@@ -154,17 +154,17 @@ def of_edits(
         )
         yield (
             f"{REASON}, so left alone{weight}: "
-            f"{some([_shown(edit) for edit in left])}; {_ways_on(left[0])}"
+            f"{some([_in_words(edit) for edit in left])}; {_ways_on(left[0])}"
         )
     if back:
-        yield f"{REASON}, and taken back: {some([_shown(edit) for edit in back])}"
+        yield f"{REASON}, and taken back: {some([_in_words(edit) for edit in back])}"
 
 
 def of_edit(edit: Edit) -> str:
     """The same of one name, with when it was found."""
     return (
         f"{REASON}, found {edit.since:%Y-%m-%d %H:%M} UTC, so left alone: "
-        f"{_shown(edit)}; {_ways_on(edit)}"
+        f"{_in_words(edit)}; {_ways_on(edit)}"
     )
 
 
@@ -176,7 +176,7 @@ def _ways_on(edit: Edit) -> str:
     )
 
 
-def _shown(edit: Edit) -> str:
+def _in_words(edit: Edit) -> str:
     return (
         f"{_site(edit)} (has {' '.join(edit.found) or 'no address'}, had "
         f"{' '.join(edit.said) or 'none'})"

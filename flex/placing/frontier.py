@@ -18,9 +18,11 @@ import numpy as np
 from flex.placing import score
 from flex.placing.problem import Floats, Ints, Problem
 
-# Ways of no more steps than this are put in order one step at a time, longer ones by size; of those
-# so many stops are looked at.
-SHORT, STOPS = 500, 64
+# Steps of the longest way that is put in order one step at a time; longer ones are ordered by size.
+# A guess.
+SHORT = 500
+# Stops of a longer way that are looked at. A guess.
+STOPS = 64
 
 
 @dataclass(frozen=True, slots=True)

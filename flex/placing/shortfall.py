@@ -106,13 +106,13 @@ def _name_of(relaxation: Relaxation) -> str:
     enough = round(relaxation.enough)
     if relaxation.rule == EITHER:
         return (
-            f"{_counted(PINS, enough - relaxation.rests)} and "
-            f"{_counted(RESTING, relaxation.rests)}"
+            f"{_count_in_words(PINS, enough - relaxation.rests)} and "
+            f"{_count_in_words(RESTING, relaxation.rests)}"
         )
-    return _counted(relaxation.rule, enough)
+    return _count_in_words(relaxation.rule, enough)
 
 
-def _counted(rule: str, count: int) -> str:
+def _count_in_words(rule: str, count: int) -> str:
     return f"{count} {ONE.get(rule, rule) if count == 1 else rule}"
 
 

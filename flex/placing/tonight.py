@@ -359,16 +359,12 @@ def _sites_with_broken_wishes(problem: Problem) -> set[int]:
         if problem.pinned or problem.barred
         else set()
     )
-    found |= {
-        site
-        for site, nodes in problem.pinned.items()
-        if any((site, node) not in there for node in nodes)
-    }
-    found |= {
-        site
-        for site, nodes in problem.barred.items()
-        if any((site, node) in there for node in nodes)
-    }
+    for site, nodes in problem.pinned.items():
+        if any((site, node) not in there for node in nodes):
+            found.add(site)
+    for site, nodes in problem.barred.items():
+        if any((site, node) in there for node in nodes):
+            found.add(site)
     return found | {
         site for group in (*problem.apart, *problem.together) for site in group
     }

@@ -19,8 +19,10 @@ from flex.placing.problem import Problem
 from flex.wishes import separation
 from flex.wishes.separation import Guest
 
-# Of more wishes than these, and with more steps in a search, no cause is looked for.
-WISHES, STEPS = 100, 2_000
+# The most wishes among which a cause is looked for. A guess.
+WISHES = 100
+# The most steps of a search for a cause. A guess.
+STEPS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,10 @@ def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
 def _impossible(
     problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish], more: int = 0
 ) -> bool:
-    guests = {
-        site: _guest(
-            problem, site, [wish for wish in wishes if site in wish.sites], more
-        )
-        for site in circle
-    }
+    guests = {}
+    for site in circle:
+        own = [wish for wish in wishes if site in wish.sites]
+        guests[site] = _guest(problem, site, own, more)
     if any(
         len(guest.on) > guest.count or guest.missing > len(guest.free)
         for guest in guests.values()
@@ -170,10 +170,8 @@ def _fewer_wishes(
 
 
 def _sentence(problem: Problem, wish: _Wish) -> str:
-    sites, nodes = (
-        [names[at] for at in of]
-        for names, of in ((problem.sites, wish.sites), (problem.nodes, wish.nodes))
-    )
+    sites = [problem.sites[at] for at in wish.sites]
+    nodes = [problem.nodes[at] for at in wish.nodes]
     match wish.kind:
         case "nodes":
             return f"the pin of {sites[0]} to {nodes[0]}"

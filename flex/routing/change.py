@@ -100,10 +100,8 @@ def _of_server(name: str, before: _Server, after: _Server) -> Iterator[Words]:
 
 
 def _of_hosts(before: str, after: str, path: str) -> Iterator[Words]:
-    old, new = (
-        dict(line.split(" ", 1) for line in text.splitlines())
-        for text in (before, after)
-    )
+    old = dict(line.split(" ", 1) for line in before.splitlines())
+    new = dict(line.split(" ", 1) for line in after.splitlines())
     yield from (("del", "map", path, host) for host in sorted(old.keys() - new.keys()))
     yield from (
         ("add", "map", path, host, new[host])

@@ -94,10 +94,10 @@ def files(
     node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout: Layout
 ) -> dict[str, str]:
     """By name. `addresses` are those of all nodes that run HAProxy, by which they reach each other."""
-    ours = sorted(
-        (pool for pool in pools if any(m.node == node for m in pool.members)),
-        key=lambda pool: pool.site,
-    )
+    ours = []
+    for pool in sorted(pools, key=lambda pool: pool.site):
+        if any(member.node == node for member in pool.members):
+            ours.append(pool)
     _refuse_shared_hosts(ours)
     sections = [
         _globals(node, layout),

@@ -11,13 +11,17 @@ from flex.caches import CACHES
 from flex.errors import BadInput
 from flex.sim.job import NOBODY
 
+# Bytes.
 MIB = 2**20
+# Times are whole nanoseconds.
 MICROSECOND = 1000
 MILLISECOND = 1000 * MICROSECOND
 SECOND = 1000 * MILLISECOND
 
-# LARD's thresholds (ASPLOS 1998, section 2.4): connections under way.
-T_LOW, T_HIGH = 25, 65
+# Connections under way on a node that has room (LARD, ASPLOS 1998, section 2.4).
+T_LOW = 25
+# Connections under way on a node that is overloaded (LARD, ASPLOS 1998, section 2.4).
+T_HIGH = 65
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,29 @@ from dataclasses import dataclass
 
 from flex.prediction.replay import Ints
 
-# How the nodes' memories belong together: each node its own; its own, and what another has is
-# fetched from there; one memory of the size of all for everybody.
-OWN, FETCHING, SHARED = 0, 1, 2
-# Who pays for looking into requests: nobody, one front end, or the nodes in turn.
-NOBODY, FRONT_END, DISTRIBUTORS = 0, 1, 2
-# How an access came by its answer: from memory; from disk; with what somebody else was reading;
-# from another node.
-HIT, READ, WAITED, FETCHED = 0, 1, 2, 3
+# How the nodes' memories belong together; the numbers are those of the native crate.
+# Each node has its own.
+OWN = 0
+# Each node has its own, and fetches what another node has from there.
+FETCHING = 1
+# All nodes have one memory of the size of all.
+SHARED = 2
+
+# Who pays for looking into requests; the numbers are those of the native crate.
+NOBODY = 0
+FRONT_END = 1
+# The nodes, in turn.
+DISTRIBUTORS = 2
+
+# Where the answer to an access came from; the numbers are those of the native crate.
+# From memory.
+HIT = 0
+# From disk.
+READ = 1
+# With what another access was reading from disk.
+WAITED = 2
+# From another node's memory.
+FETCHED = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)

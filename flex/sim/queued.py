@@ -24,7 +24,13 @@ from flex.sim.job import (
 )
 from flex.sim.rules.rule import Asked, Contents, View
 
-_ARRIVED, _CONNECTED, _BLOCK_READ, _BLOCK_SENT, _HANDED_OVER, _DONE = range(6)
+# The events of a request; the numbers only tell them apart.
+_ARRIVED = 0
+_CONNECTED = 1
+_BLOCK_READ = 2
+_BLOCK_SENT = 3
+_HANDED_OVER = 4
+_DONE = 5
 
 
 class Memories(Contents, Protocol):

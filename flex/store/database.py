@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 Guard = Callable[[Connection], None]
 
 
-def _unguarded(_: Connection) -> None:
+def _no_guard(_: Connection) -> None:
     """Whoever holds no lease writes."""
 
 
@@ -154,7 +154,7 @@ class Database:
         finally:
             self._mine.run, self._mine.guard = (
                 before.get("run", ""),
-                before.get("guard", _unguarded),
+                before.get("guard", _no_guard),
             )
 
     @property
@@ -165,7 +165,7 @@ class Database:
 
     @property
     def _guard(self) -> Guard:
-        found: Guard = getattr(self._mine, "guard", _unguarded)
+        found: Guard = getattr(self._mine, "guard", _no_guard)
         return found
 
     def stamp(self) -> int | None:

@@ -18,13 +18,16 @@ from typing import NamedTuple
 
 from flex.machine import machine
 
-# What a holder that cannot be looked at is waited for after its last sign of life, and how often it
-# gives one.
-PATIENCE, BEATS = timedelta(minutes=5), timedelta(seconds=30)
+# How long after its last sign of life a holder that cannot be looked at is waited for: ten beats.
+PATIENCE = timedelta(minutes=5)
+# How often a holder gives a sign of life. A guess.
+BEATS = timedelta(seconds=30)
 # A zombie has ended already, even while nobody has asked for its exit code; X is the moment after.
 ENDED = ("Z", "X")
-# What the system draws at each start, and the processes that see each other's numbers.
-BOOT_ID, SPACE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+# A number that Linux draws at each start.
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# The processes that see each other's numbers: Linux's PID namespace.
+SPACE = Path("/proc/self/ns/pid")
 
 
 class _Place(NamedTuple):

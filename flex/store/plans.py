@@ -79,7 +79,7 @@ class SqlPlans(Part):
             if not connection.execute(
                 update(in_force).where(as_before, is_ours).values(cycle=plan.id)
             ).rowcount:
-                raise _unsettled(connection, plan, run)
+                raise _why_not_settled(connection, plan, run)
 
     def plan(self, plan_id: str) -> Plan:
         # LIKE would give a meaning to % and _, and SQLite's does not tell a from A.
@@ -131,7 +131,7 @@ class SqlPlans(Part):
         return Headline(*row) if row else None
 
 
-def _unsettled(connection: Connection, plan: Plan, run: str) -> FlexError:
+def _why_not_settled(connection: Connection, plan: Plan, run: str) -> FlexError:
     held = lease_of(connection)
     if (held.run if held else "") != run:
         return refusals.lost_error(run, held)

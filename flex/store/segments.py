@@ -198,18 +198,18 @@ _DELETED = delete(streams).where(
 
 def _is_deleted(connection: Connection, stream: Stream) -> bool:
     """Whether it was there until now."""
-    return bool(connection.execute(_DELETED, _named(stream)).rowcount)
+    return bool(connection.execute(_DELETED, _key_parameters(stream)).rowcount)
 
 
 def _insert(
     connection: Connection, new: Sequence[Segment], left: Sequence[Stream]
 ) -> None:
-    connection.execute(_DELETED, [_named(stream) for stream in left])
+    connection.execute(_DELETED, [_key_parameters(stream) for stream in left])
     connection.execute(insert(streams), [_fields(stream) for stream in left])
-    rows = [
-        {**_fields(segment), "samples": [asdict(sample) for sample in segment.samples]}
-        for segment in new
-    ]
+    rows = []
+    for segment in new:
+        samples = [asdict(sample) for sample in segment.samples]
+        rows.append({**_fields(segment), "samples": samples})
     connection.execute(insert(segments), rows)
 
 
@@ -217,7 +217,7 @@ def _fields(value: Segment | Stream) -> dict[str, object]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _named(stream: Stream) -> dict[str, object]:
+def _key_parameters(stream: Stream) -> dict[str, object]:
     return {f"{name}_": getattr(stream, name) for name in _KEY}
 
 

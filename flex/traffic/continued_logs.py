@@ -26,7 +26,7 @@ def opened(
     """Those from the beginning of a log that opens so; where that was not noted, those that begin
     at that time.
     """
-    return _ordered(
+    return _in_order(
         each
         for each in segments
         if each.first_byte == 0 and _opens(each, opening, first_time)
@@ -35,7 +35,7 @@ def opened(
 
 def behind(segments: Iterable[Segment], places: Collection[str]) -> tuple[Segment, ...]:
     """Those that go on at these places."""
-    return _ordered(each for each in segments if each.begins in places)
+    return _in_order(each for each in segments if each.begins in places)
 
 
 def _opens(segment: Segment, opening: str, first_time: int) -> bool:
@@ -46,5 +46,5 @@ def _opens(segment: Segment, opening: str, first_time: int) -> bool:
     )
 
 
-def _ordered(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     return tuple(sorted(segments, key=lambda each: each.id))

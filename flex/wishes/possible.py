@@ -157,10 +157,9 @@ def _alone(
     least = min(pin.min_replicas, free)
     if least < pin.min_replicas:
         lost.append(f"{pin.min_replicas} replicas on {free} active nodes")
-    others = {
-        wish: tuple(site for site in getattr(pin, wish) if site in sites)
-        for wish in ("together", "apart")
-    }
+    others = {}
+    for wish in ("together", "apart"):
+        others[wish] = tuple(site for site in getattr(pin, wish) if site in sites)
     for wish, there in others.items():
         gone = sorted(set(getattr(pin, wish)) - set(there))
         lost += [f"{_with(wish, site)}, which cannot be placed" for site in gone]

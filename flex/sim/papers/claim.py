@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-HOLDS, MISSES, OPEN = "holds", "does not come out", "cannot be told"
+# The verdicts on a claim, as people read them.
+HOLDS = "holds"
+MISSES = "does not come out"
+OPEN = "cannot be told"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from flex.sim.traces import Trace, days, first
 Solve = Callable[[Trace, Trace, Cluster], Sequence[Sequence[int]]]
 # Counter-experiments give each target's accesses so much of the time, in place of all of it.
 BURST = 0.1
-# With fewer accesses the largest clusters have all of them under way at once, with fewer files than
-# nodes some nodes have nothing to do.
-FEWEST_ACCESSES, FEWEST_FILES = 1000, 16
+# With fewer accesses the largest clusters have all of them under way at once. A guess.
+FEWEST_ACCESSES = 1000
+# As many as the largest cluster of the LARD paper has nodes: with fewer files some have nothing to do.
+FEWEST_FILES = 16
 # Files with fewer of the requests than this are the rarer ones.
 RARER = 1e-4
 

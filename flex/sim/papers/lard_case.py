@@ -52,10 +52,14 @@ _HOT = (
 # The most frequent file's share of the requests in a counter-experiment; published are 2 % of
 # Rice's, 5 % of IBM's.
 _FLAT = 0.005
-# What is not published of Rice, tried otherwise: the share of the second most frequent file, how
-# wide sizes spread (1.3 in the twin, of their logarithms), and how much of the time each rarer file
-# is asked for.
-_SECOND, _SPREAD, _WHILE = 0.0015, 0.6, 0.3
+# Three figures of Rice that are not published, tried with other values than those of the twin. All
+# three values are guesses.
+# The second most frequent file's share of the requests.
+_SECOND = 0.0015
+# How wide the logarithms of sizes spread; the twin has 1.3.
+_SPREAD = 0.6
+# The share of the time in which each rarer file is asked for.
+_WHILE = 0.3
 NODES = (1, 2, 4, 8, 12, 16)
 POLICIES = ("wrr", "wrr_gms", "lb", "lb_gc", "lard", "lardr")
 
