@@ -12,7 +12,7 @@ import pytest
 from flex import errors
 from flex_api.settings.file import Settings
 from tests.docs import generated
-from tests.docs.pages import DOCS, pages
+from tests.docs.pages import DOCS, ROOT, pages
 
 PAGES: dict[str, Callable[[], str]] = {
     "schemas.md": generated.schemas,
@@ -45,6 +45,9 @@ def test_every_exit_code_is_on_its_page() -> None:
         for _, error in inspect.getmembers(errors, inspect.isclass)
         if hasattr(error, "exit_code")
     }
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| (\d+(?:, \d+)*) \|", readme, re.MULTILINE)
+    codes |= {int(code) for cell in named for code in cell.split(", ")}
     documented = re.findall(
         r"^\| ([\d, ]+) \|", pages()["docs/reference/exit-codes.md"], re.MULTILINE
     )
