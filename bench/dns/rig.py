@@ -30,7 +30,7 @@ from flex.zones.marker import marker_text
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.update.update import Claim
+from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import make_key
 
 # named's threads for each core, as `flex init` advises.

@@ -29,8 +29,8 @@ from flex_api.cli import COLLECTED_AFTER
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.update import pipeline, update
-from flex_dns.update.update import Message
+from flex_dns.update import change_messages, pipeline
+from flex_dns.update.change_messages import Message
 from flex_dns.wire import messages as wire
 
 # Share of the full sizes.
@@ -156,7 +156,9 @@ def _round(one: Rig) -> dict[str, float]:
         checked = _seconds(
             lambda: deliver(
                 one.primary,
-                update.messages(zone_plan.zone, zone_plan.changes, claim=CLAIM),
+                change_messages.messages(
+                    zone_plan.zone, zone_plan.changes, claim=CLAIM
+                ),
             )
         )
     whole, lag = _whole(one)
@@ -211,7 +213,7 @@ class _Unchecked(Message):
 
 
 def _without_prerequisites(zone_plan: ZonePlan) -> Iterator[Message]:
-    for message in update.messages(zone_plan.zone, zone_plan.changes):
+    for message in change_messages.messages(zone_plan.zone, zone_plan.changes):
         yield _Unchecked(message.zone, message.changes)
 
 

@@ -21,7 +21,13 @@ from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import by_name
 from flex.zones.zone_changes import lines
 from flex_dns.update import fence
-from flex_dns.update.update import NOBODY, Claim, messages, names_to_mark, sets_to_keep
+from flex_dns.update.change_messages import (
+    NOBODY,
+    Claim,
+    messages,
+    names_to_mark,
+    sets_to_keep,
+)
 from flex_dns.wire.messages import Kept
 
 

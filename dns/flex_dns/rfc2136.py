@@ -22,11 +22,11 @@ from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.checks import nameservers, settling
 from flex_dns.preflight import key_rights
-from flex_dns.update import fence, update
+from flex_dns.update import change_messages, fence
 from flex_dns.update.change_ledger import Tally
+from flex_dns.update.change_messages import Claim
 from flex_dns.update.outcome import judge
 from flex_dns.update.sending import carry
-from flex_dns.update.update import Claim
 from flex_dns.wire.contents import Asked
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
@@ -257,7 +257,7 @@ def _rows(
             (change.name, change.type): place
             for place, change in enumerate(zone_plan.changes)
         }
-        for message in update.messages(
+        for message in change_messages.messages(
             zone_plan.zone,
             found[zone_plan.zone].pending if zone_plan.changes else (),
             claim=claim,

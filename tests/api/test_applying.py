@@ -16,8 +16,8 @@ from flex.store import SqlStore, open_store
 from flex_api import wiring
 from flex_api.settings.file import load
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.update import pipeline, update
-from flex_dns.update.update import Claim
+from flex_dns.update import change_messages, pipeline
+from flex_dns.update.change_messages import Claim
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -158,7 +158,7 @@ def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
     made = begun.zone_plans[0]
     claim = Claim("test", controller(installation, store))
     late = list(
-        update.messages(
+        change_messages.messages(
             made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim
         )
     )

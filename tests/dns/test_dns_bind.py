@@ -20,7 +20,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.update import update
+from flex_dns.update import change_messages
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
@@ -116,7 +116,9 @@ def test_a_plan_is_finished_though_a_message_was_lost(
         after = target.read(zone, []).serial
     assert owned(Rfc2136Target(named.server, OWNER), zone, 290) == 290
     # A message that was carried out is not sent again: that would be one serial more.
-    assert after == before + len(list(update.messages(zone, many(zone, 290).changes)))
+    assert after == before + len(
+        list(change_messages.messages(zone, many(zone, 290).changes))
+    )
 
 
 def test_a_foreign_edit_behind_a_lost_message_survives(

@@ -17,7 +17,7 @@ from flex_dns.exports import EXPORTS, Wanted, wanted_zone
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update import fence
-from flex_dns.update.update import Claim
+from flex_dns.update.change_messages import Claim
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 

@@ -18,11 +18,11 @@ from flex_dns.preflight import Check
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target, Unkept
-from flex_dns.update import fence, update
+from flex_dns.update import change_messages, fence
+from flex_dns.update.change_messages import Claim
 from flex_dns.update.fence import fence_name, fence_text, holders, take_over
 from flex_dns.update.pipeline import deliver
 from flex_dns.update.sending import carry
-from flex_dns.update.update import Claim
 from flex_dns.wire import messages
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
@@ -108,12 +108,16 @@ def test_a_record_that_somebody_took_away_holds_nothing_any_more(
 
 
 def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
-    (whole,) = update.messages(zone, many(zone, 4).changes)
+    (whole,) = change_messages.messages(zone, many(zone, 4).changes)
     fenced = replace(whole, claim=Claim(controller=ONE))
     required = messages.rdata_bytes("TXT", fence_text(ONE))
     assert all(
         required in part.wire()
-        for part in (fenced, *update.halves(fenced), fenced.only(fenced.changes[:1]))
+        for part in (
+            fenced,
+            *change_messages.halves(fenced),
+            fenced.only(fenced.changes[:1]),
+        )
     )
 
 
@@ -139,7 +143,9 @@ def test_what_an_earlier_run_sent_is_refused_by_the_server_once_its_plan_is_bein
     named: PrivateNamed, one: Rfc2136Target, zone: str
 ) -> None:
     one.apply(many(zone, 1))
-    late = update.Message(zone, many(zone, 3).changes[2:], claim=Claim(controller=ONE))
+    late = change_messages.Message(
+        zone, many(zone, 3).changes[2:], claim=Claim(controller=ONE)
+    )
     one.refuse_late(zone)
     with Session(named.server) as session:
         (answer,) = [

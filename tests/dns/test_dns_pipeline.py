@@ -22,8 +22,8 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.update import pipeline
+from flex_dns.update.change_messages import Message
 from flex_dns.update.pace import AHEAD, STEP, Pace
-from flex_dns.update.update import Message
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address, Server
 from tests.dns.given import placed

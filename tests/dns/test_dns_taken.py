@@ -32,7 +32,7 @@ from flex_dns.memory import MemoryTarget
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Target
 from flex_dns.several import SeveralTargets
-from flex_dns.update.update import Claim
+from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 

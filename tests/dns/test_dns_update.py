@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from flex import engine
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex_dns.update import update
-from flex_dns.update.update import Message
+from flex_dns.update import change_messages
+from flex_dns.update.change_messages import Message
 from flex_dns.wire import messages as wire
 from flex_dns.wire.messages import Part, Unfit
 
@@ -181,9 +181,10 @@ def test_a_change_takes_as_many_bytes_as_it_is_counted_for(change: Change) -> No
 
 def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
     wanted = zone_plan(3000)
-    messages = list(update.messages(ZONE, wanted))
+    messages = list(change_messages.messages(ZONE, wanted))
     assert (
-        max(len(message.wire()) for message in messages) <= update.MESSAGE_BYTES + 100
+        max(len(message.wire()) for message in messages)
+        <= change_messages.MESSAGE_BYTES + 100
     )
     # Half-empty messages would cost round trips.
     assert len(messages) < 30
@@ -195,7 +196,7 @@ def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
 def test_a_name_and_its_marker_are_in_one_message(
     names: int, values: int, limit: int
 ) -> None:
-    messages = list(update.messages(ZONE, zone_plan(names, values), limit))
+    messages = list(change_messages.messages(ZONE, zone_plan(names, values), limit))
     in_each = [
         {site_name(ZONE, change.name) for change in message.changes}
         for message in messages
@@ -207,7 +208,7 @@ def test_a_name_and_its_marker_are_in_one_message(
 @given(st.integers(1, 40))
 def test_halves_hold_what_the_whole_held_and_no_name_is_halved(names: int) -> None:
     whole = Message(ZONE, tuple(zone_plan(names)), row=7)
-    halves = update.halves(whole)
+    halves = change_messages.halves(whole)
     assert len(halves) == (2 if names > 1 else 0)
     assert sorted(map(str, (change for half in halves for change in half.changes))) == (
         sorted(map(str, whole.changes)) if halves else []

@@ -18,7 +18,7 @@ from flex_api.settings.dns import Primary
 from flex_api.wiring import World
 from flex_dns.exports import Wanted, wanted_zone
 from flex_dns.update import fence
-from flex_dns.update.update import Claim
+from flex_dns.update.change_messages import Claim
 from flex_dns.wire.session import Session
 
 

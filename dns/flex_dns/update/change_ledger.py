@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from flex.errors import DnsError
 from flex.model.journal import Journal, JournalRow
 from flex.model.zone_plan import Change
-from flex_dns.update.update import Message
+from flex_dns.update.change_messages import Message
 from flex_dns.zone.change_states import Conflict
 
 # Rows that went well and are written down together, because each writing waits for the disk. A

@@ -18,7 +18,7 @@ import dns.message
 
 from flex.model.zone_plan import Change
 from flex_dns.checks import verify
-from flex_dns.update.update import Message
+from flex_dns.update.change_messages import Message
 from flex_dns.wire.contents import canonical
 from flex_dns.wire.server import Address
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 import dns.rcode
 
 from flex.errors import DnsError
+from flex_dns.update.change_messages import Message
 from flex_dns.update.pace import AHEAD, Pace
-from flex_dns.update.update import Message
 from flex_dns.wire import signing
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, connect

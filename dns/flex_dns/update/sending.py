@@ -17,9 +17,9 @@ import dns.rcode
 from flex.errors import DnsError, Unreachable
 from flex.model.journal import Journal, JournalRow
 from flex.model.zone_plan import Change
-from flex_dns.update import fence, permission, pipeline, update
+from flex_dns.update import change_messages, fence, permission, pipeline
 from flex_dns.update.change_ledger import Ledger, Tally
-from flex_dns.update.update import NOBODY, Claim, Message
+from flex_dns.update.change_messages import NOBODY, Claim, Message
 from flex_dns.wire.contents import Contents, Question
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
@@ -146,7 +146,7 @@ def _halve(
     """
     tried: set[str] = set()
     for message, rcode in refused:
-        tally, halves = ledger.tallies[message.zone], update.halves(message)
+        tally, halves = ledger.tallies[message.zone], change_messages.halves(message)
         first, tried = message.zone not in tried, tried | {message.zone}
         takes_none = (
             halves
