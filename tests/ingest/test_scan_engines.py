@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from flex import engine
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
-from flex_logs_ingest.lines.field_values import TARGET_LIMIT, method_and_target, target
+from flex_logs_ingest.lines.field_values import PATH_LIMIT, method_and_path, spell_path
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.lines.which_layout import reference_fitting
 from flex_logs_ingest.scan.columns import Found, Loop
@@ -349,15 +349,15 @@ def test_every_line_is_of_one_class_and_every_count_has_its_lines(
 
 @given(st.lists(junk, max_size=20).map(b"".join))
 def test_the_spelling_of_a_target_is_its_own_spelling(path: bytes) -> None:
-    once = target(b"/" + path)
-    assert target(once) == once
+    once = spell_path(b"/" + path)
+    assert spell_path(once) == once
     assert once.startswith(b"/")
-    assert len(once) <= TARGET_LIMIT
+    assert len(once) <= PATH_LIMIT
     assert once.isascii()
     assert once.decode().isprintable()
 
 
 @given(st.binary())
 def test_any_request_is_a_method_and_a_target_or_none(request: bytes) -> None:
-    found = method_and_target(request)
+    found = method_and_path(request)
     assert found is None or found[1].startswith(b"/")

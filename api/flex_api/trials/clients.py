@@ -20,7 +20,7 @@ from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.lines.extract import HEADING, extractor
 from flex_logs_ingest.lines.field_values import (
     STATUSES,
-    method_and_target,
+    method_and_path,
     number,
     seconds,
 )
@@ -84,7 +84,7 @@ def _answers(path: Path, layout: Layout) -> Iterator[tuple[bytes, int]]:
             time is not None
             and known
             and status[:1] in (b"2", b"3")
-            and method_and_target(request) is not None
+            and method_and_path(request) is not None
         ):
             yield line, time
 

@@ -23,7 +23,7 @@ LARGEST = 2**44
 LAST_TIME = 253_402_300_799  # 9999-12-31T23:59:59Z
 # Bytes of a path; a longer one ends in a checksum. A guess: servers refuse a request line of more
 # by default.
-TARGET_LIMIT = 8192
+PATH_LIMIT = 8192
 
 _MONTHS = {
     name: number
@@ -220,7 +220,7 @@ _UNRESERVED = frozenset(
 _ODD = re.compile(rb"%(?:([0-9A-Fa-f]{2})|)|[^!-$&-~]")
 
 
-def method_and_target(request: bytes) -> tuple[bytes, bytes] | None:
+def method_and_path(request: bytes) -> tuple[bytes, bytes] | None:
     """Method and target of a request line, None for what is no request for something of a site.
 
     Such are `-`, bytes of another protocol, `OPTIONS *` and `CONNECT host:443`. Without a version
@@ -240,7 +240,7 @@ def method_and_target(request: bytes) -> tuple[bytes, bytes] | None:
         path = rest
     if not path.startswith(b"/"):
         path = _origin_form(path.lstrip(b" "))
-    return (method, target(path.rstrip(b" "))) if path else None
+    return (method, spell_path(path.rstrip(b" "))) if path else None
 
 
 def _origin_form(path: bytes) -> bytes:
@@ -256,7 +256,7 @@ def _origin_form(path: bytes) -> bytes:
     return path[host_end:] if path[host_end : host_end + 1] == b"/" else b"/"
 
 
-def target(path: bytes) -> bytes:
+def spell_path(path: bytes) -> bytes:
     """The one spelling of a path that begins with a slash; the spelling of the result is the
     result.
     """
@@ -267,8 +267,8 @@ def target(path: bytes) -> bytes:
         path = _ODD.sub(_encode, path)
     if b"//" in path or b"/." in path:
         path = _collapse(path)
-    if len(path) > TARGET_LIMIT:
-        path = path[: TARGET_LIMIT - 9] + b"~%08x" % crc32(path)
+    if len(path) > PATH_LIMIT:
+        path = path[: PATH_LIMIT - 9] + b"~%08x" % crc32(path)
     return path
 
 

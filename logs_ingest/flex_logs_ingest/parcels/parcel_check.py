@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from flex.errors import BadTable
 from flex.model.log_reading import Segment
 from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
-from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, TARGET_LIMIT
+from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, PATH_LIMIT
 from flex_logs_ingest.parcels import bounded_process
 from flex_logs_ingest.parcels.manifest import Unsound
 from flex_logs_ingest.reading.one_log import by_hour
@@ -43,7 +43,7 @@ ROOM = 2**28
 # Rows of one table. With 16 bytes for each, so many do not fit into the 64 MiB of a reading.
 MOST_ROWS = 2**22
 # Bytes of a site's name and of a path; longer ones are never counted.
-LONGEST = {"site": 255, "target": TARGET_LIMIT}
+LONGEST = {"site": 255, "target": PATH_LIMIT}
 # Rows that are unfolded at a time while nobody knows how much they hold. A guess.
 FEW_ROWS = 1024
 # Seconds of processor time for one table. A table of 4 million rows takes some seconds.
@@ -202,9 +202,7 @@ def _check_partial(table: pd.DataFrame, segment: Segment) -> None:
     _need(_ascending(table, ("day", "site", "target")), "its counts are not in order")
     _need(table["site"].str.fullmatch("[ -~]{1,255}").all(), "a site of it is no name")
     _need(table["target"].str.fullmatch("/[!-~]*").all(), "a target of it is none")
-    _need(
-        (table["target"].str.len() <= TARGET_LIMIT).all(), "a target of it is too long"
-    )
+    _need((table["target"].str.len() <= PATH_LIMIT).all(), "a target of it is too long")
     _need((table["requests"] > 0).all(), "a target of it was never asked for")
     _need((table["size"] <= LARGEST).all(), "a size of it is none")
     _need(

@@ -21,11 +21,11 @@ from flex_logs_ingest.lines.field_values import (
     LAST_TIME,
     MOST,
     STATUSES,
-    method_and_target,
+    method_and_path,
     number,
     seconds,
+    spell_path,
 )
-from flex_logs_ingest.lines.field_values import target as spelled
 from flex_logs_ingest.lines.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.lines.usual_lines import usual
 from flex_logs_ingest.scan.columns import (
@@ -102,13 +102,13 @@ _SHORT = 40
 _SUCCESS = frozenset(b"%d" % status for status in range(200, 400))
 
 
-def level_of(site: str, target: bytes) -> int:
+def level_of(site: str, path: bytes) -> int:
     """A target is in the sample of rate 1 / 2**j when its level is at least j: how many zero bits
     its hash begins with.
 
     The CRC tells targets apart, the finaliser of MurmurHash3 spreads what the CRC leaves regular.
     """
-    mixed = crc32(site.encode() + b"\0" + target)
+    mixed = crc32(site.encode() + b"\0" + path)
     mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B & 0xFFFFFFFF
     mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
     return 32 - (mixed ^ mixed >> 16).bit_length()
@@ -232,7 +232,7 @@ class ReferenceScan:
         )
         begin, date, zone = -1, b"", b""
         spots: dict[bytes, Spot] = {}
-        for i, (vhost, now, clock, east, method, target, status, sent) in enumerate(
+        for i, (vhost, now, clock, east, method, path, status, sent) in enumerate(
             usual.findall(block + b"\n")
         ):
             if now != date or east != zone:
@@ -264,8 +264,8 @@ class ReferenceScan:
                 other_status += 1
                 continue
             counted += 1
-            row = targets.get(target)
-            number(self._row(site, targets, spelled(target)) if row is None else row)
+            row = targets.get(path)
+            number(self._row(site, targets, spell_path(path)) if row is None else row)
             sizes(size)
             times(time)
         self._first, self._last = min(first, self._first), max(last, self._last)
@@ -325,7 +325,7 @@ class ReferenceScan:
             )
         if not self._first <= time <= self._last:
             self._first, self._last = min(self._first, time), max(self._last, time)
-        found = method_and_target(request)
+        found = method_and_path(request)
         self._lines[
             NO_REQUEST
             if found is None
@@ -342,9 +342,9 @@ class ReferenceScan:
         time: int,
     ) -> int:
         """Count an answer to a request for something; its class."""
-        method, target = found
+        method, path = found
         if self._directory:
-            vhost = target[: target.find(b"/", 1) + 1] or b"/"
+            vhost = path[: path.find(b"/", 1) + 1] or b"/"
         site, hours, targets, came = self._place(time // 86400, vhost)
         if site == UNKNOWN:
             self._strangers.add(vhost)
@@ -355,7 +355,7 @@ class ReferenceScan:
         if status[0] not in b"23":
             return OTHER_STATUS
         tally = self._tally
-        tally.number.append(self._row(site, targets, target))
+        tally.number.append(self._row(site, targets, path))
         tally.size.append(size)
         tally.full.append(size if status == b"200" and method != b"HEAD" else 0)
         tally.time.append(time)
@@ -418,11 +418,11 @@ class ReferenceScan:
             self._entries += 1
         return found
 
-    def _row(self, site: str, targets: Targets, target: bytes) -> int:
-        row = targets.get(target)
+    def _row(self, site: str, targets: Targets, path: bytes) -> int:
+        row = targets.get(path)
         if row is None:
-            row = targets[target] = self._tally.new(level_of(site, target))
-            self._text += len(target)
+            row = targets[path] = self._tally.new(level_of(site, path))
+            self._text += len(path)
         return row
 
     def _take_found(self) -> Found:
@@ -476,10 +476,8 @@ class ReferenceScan:
         return Columns(
             day=np.repeat(_ints([day for (day, _), _ in groups]), sizes),
             site=np.repeat(_ints([numbers[site] for (_, site), _ in groups]), sizes),
-            text=b"".join(target for target, _ in rows),
-            offsets=_ints(
-                list(accumulate((len(target) for target, _ in rows), initial=0))
-            ),
+            text=b"".join(path for path, _ in rows),
+            offsets=_ints(list(accumulate((len(path) for path, _ in rows), initial=0))),
             requests=tally.requests[order],
             bytes=tally.bytes[order].astype(np.int64),
             size=tally.largest[order],

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from flex_logs_ingest.lines.field_values import target, unescape
+from flex_logs_ingest.lines.field_values import spell_path, unescape
 
 # The site that stands for all names that are no site of ours.
 UNKNOWN = "(unknown)"
@@ -94,8 +94,8 @@ def directory_name(path: bytes) -> str:
     """The first directory of a path, `/shop/` of `/shop/a.png`; `/` for what lies in none. Too long
     a name is empty.
     """
-    end = target(path).find(b"/", 1) + 1
-    return target(path)[: end or 1].decode("ascii") if end <= SITE_LIMIT else ""
+    end = spell_path(path).find(b"/", 1) + 1
+    return spell_path(path)[: end or 1].decode("ascii") if end <= SITE_LIMIT else ""
 
 
 def spelling_in_logs(site: str) -> str:
