@@ -45,17 +45,17 @@ from flex_api.routes import (
     simulations,
     sites,
     static,
-    supposed,
     tokens,
+    what_if_routes,
 )
 from flex_api.settings.file import Settings
 from flex_api.web import contract
-from flex_api.web.asking import Asking, seal
 from flex_api.web.background import Later
 from flex_api.web.gate import Gate, present
-from flex_api.web.heads import Heads
+from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
 from flex_api.web.limits import Rate
+from flex_api.web.middleware import Asking, seal
 from flex_api.web.response_cache import Kept
 from flex_api.web.session import House
 from flex_api.web.slow_reads import Turns
@@ -65,9 +65,31 @@ from flex_api.web.warming import warming
 from flex_api.wiring import Clock
 
 ROUTES = (
-    pins, sites, nodes, partitions, plans, changes, jobs, freeze, data, dns, audit, tokens, reports, supposed, routing,
-    simulations, metrics, badge, health, docs, problems, sessions, static, *PAGES,
-)  # fmt: skip
+    pins,
+    sites,
+    nodes,
+    partitions,
+    plans,
+    changes,
+    jobs,
+    freeze,
+    data,
+    dns,
+    audit,
+    tokens,
+    reports,
+    what_if_routes,
+    routing,
+    simulations,
+    metrics,
+    badge,
+    health,
+    docs,
+    problems,
+    sessions,
+    static,
+    *PAGES,
+)
 ABOUT = (
     "What FLEX planned, why, what became of it, and everything a person may ask "
     "of it. docs/reference/api.md has examples."

@@ -67,8 +67,8 @@ from flex_api.schemas.rest import (
 )
 from flex_api.schemas.routing import NodeFiles, RoutedRow
 from flex_api.schemas.sim import SimulateOutput
-from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.schemas.verbs import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
+from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 if TYPE_CHECKING:
     from flex_api.routes.simulations import Simulation

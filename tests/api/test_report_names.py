@@ -27,7 +27,7 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     ZoneRow,
 )
-from flex_api.told import shown
+from flex_api.told import clean_text
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
 NIGHT: TypeAdapter[ReportData] = TypeAdapter(ReportData)
@@ -154,13 +154,13 @@ def test_a_name_of_64_kilobytes_takes_a_line_and_a_title() -> None:
     assert len(markup) < 300_000
     assert (
         max(len(found) for found in re.findall(r'title="([^"]*)"', markup))
-        == shown.TITLE
+        == clean_text.TITLE
     )
 
 
 @given(text=st.text(max_size=400), most=st.integers(min_value=2, max_value=300))
 def test_a_shortened_name_keeps_its_ends(text: str, most: int) -> None:
-    short = shown.plain(text, most)
+    short = clean_text.plain(text, most)
     assert len(short) == min(len(text), most)
     assert short.isprintable()
     if text.isprintable() and len(text) > most:
@@ -169,4 +169,4 @@ def test_a_shortened_name_keeps_its_ends(text: str, most: int) -> None:
 
 
 def test_a_name_is_isolated_from_the_text_around_it() -> None:
-    assert shown.name("\u05d0.example") == "<bdi>\u05d0.example</bdi>"
+    assert clean_text.name("\u05d0.example") == "<bdi>\u05d0.example</bdi>"

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from flex_api.cli.common import Context
-from flex_api.cli.following import following
+from flex_api.cli.progress_bar import following
 from flex_api.schemas.verbs import CheckRow
 from flex_api.told import text
 from flex_logs_ingest.reading.run_state import Step

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from flex_api.routes.problems import of_error
 from flex_api.web import address
-from flex_api.web.asking import Asking
 from flex_api.web.limits import Rate
+from flex_api.web.middleware import Asking
 from flex_api.web.timing import Timing
 from tests.web.scriptless import BROWSER
 

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 from flex.model.access import ROLES, digest_of
 from flex_api.routes.problems import of_error
-from flex_api.web.asking import Asking
 from flex_api.web.limits import Rate
+from flex_api.web.middleware import Asking
 from flex_api.web.timing import Timing
 from tests.effort import grows_with
 

@@ -57,14 +57,14 @@ VERBS: Mapping[str, Sequence[str]] = {
         ("apply", "rollback", "verify", "run", "report", "history"), ("night",)
     ),
     **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("orders",)),
-    "whatif": ("supposing",),
+    "whatif": ("what_if_verbs",),
     "files": ("files",),
     "export": ("export",),
     "explain": ("why",),
     **dict.fromkeys(
         ("demo", "init", "doctor", "serve", "completion", "version"), ("setup",)
     ),
-    "plan": ("night", "supposing"),
+    "plan": ("night", "what_if_verbs"),
     "sites": ("sites",),
     "nodes": ("nodes",),
     "dns": ("fencing",),

@@ -12,7 +12,7 @@ import typer
 from flex.errors import BadInput, NoData, NotWritten
 from flex.model.plan import Plan
 from flex_api.cli.common import context
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.wiring import World
 from flex_api.wishes import exporting
 from flex_dns.exports import ENDINGS, EXPORTS, Wanted

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.common import Reason, context
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.night import fencing
 from flex_api.night.fencing import Hold
 from flex_api.night.leases import lease

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from flex_api.cli.common import context
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.files import files_output
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
 from flex_api.told import words

@@ -14,9 +14,9 @@ from flex.loop.missing_readings import holes
 from flex.model.period import Period
 from flex_api import ingest_only
 from flex_api.cli.common import Context, context, now
-from flex_api.cli.following import following
 from flex_api.cli.night import AsOf
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
+from flex_api.cli.progress_bar import following
 from flex_api.known import trust
 from flex_api.known.selecting import Asked, choose, of_files
 from flex_api.night import nightly

@@ -27,8 +27,8 @@ from flex_api.cli.common import (
     now,
     write,
 )
-from flex_api.cli.following import count_down
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
+from flex_api.cli.progress_bar import count_down
 from flex_api.cli.timers import is_started_by_timer
 from flex_api.known import present, verifying
 from flex_api.night import (

@@ -25,7 +25,7 @@ from flex_api.cli.common import (
     now,
     split_names,
 )
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.known import present
 from flex_api.night import failover, nodes
 from flex_api.night.leases import lease

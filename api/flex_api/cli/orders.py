@@ -10,7 +10,7 @@ from flex.model.consent import Approval
 from flex.model.operator_orders import Freeze
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
 from flex_api.cli.night import AsOf, show
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.night import approving, freezing
 from flex_api.night.leases import lease
 from flex_api.schemas.night import FreezeOutput

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from flex_api import access, auditing
-from flex_api.cli.asked import Asked, asked_of
 from flex_api.cli.common import Reason, given_as, moment, now
 from flex_api.cli.night import Detailed, ReportForm, ReportFormat, deliver, exit_as
+from flex_api.cli.server_client import Asked, asked_of
 from flex_api.cli.tokens_and_audit import (
     Action,
     Actor,

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from flex_api.cli.asked import Asked, asked_of, show_plan, show_result
 from flex_api.cli.common import (
     PlanId,
     Reason,
@@ -18,7 +17,8 @@ from flex_api.cli.common import (
     split_names,
 )
 from flex_api.cli.orders import Agreed, Checksum
-from flex_api.cli.supposing import (
+from flex_api.cli.server_client import Asked, asked_of, show_plan, show_result
+from flex_api.cli.what_if_verbs import (
     Frontier,
     Growth,
     MaxMoves,

@@ -8,7 +8,6 @@ import typer
 
 from flex.errors import Unknown
 from flex_api import hosted
-from flex_api.cli.asked import Asked, asked_of, show_nodes, show_pin, show_result
 from flex_api.cli.common import (
     Campaign,
     DryRun,
@@ -19,6 +18,13 @@ from flex_api.cli.common import (
     split_names,
 )
 from flex_api.cli.nodes import Addresses, Capacity, Ram, check
+from flex_api.cli.server_client import (
+    Asked,
+    asked_of,
+    show_nodes,
+    show_pin,
+    show_result,
+)
 from flex_api.schemas.rest import (
     DownGiven,
     DrainGiven,

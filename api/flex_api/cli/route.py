@@ -15,9 +15,9 @@ from flex.routing import delivery, force, haproxy, pulling
 from flex.routing.program import find_program, program
 from flex.routing.runtime import Socket
 from flex_api.cli.common import context
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.cli.remote import token_in
-from flex_api.night import delivering, routed, steering
+from flex_api.night import delivering, haproxy_state, steering
 from flex_api.night.leases import lease
 from flex_api.night.misnamed import misnamed_sites
 from flex_api.schemas.routing import (
@@ -278,8 +278,11 @@ def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     pools = of_all.pools
     wanted = steering.versions(settings, store, pools)
     found = (
-        routed.ask_distributors(
-            settings, pools, list(wanted), routed.known_paths(settings, store, pools)
+        haproxy_state.ask_distributors(
+            settings,
+            pools,
+            list(wanted),
+            haproxy_state.known_paths(settings, store, pools),
         )
         if live
         else []
@@ -296,10 +299,10 @@ def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
         misnamed=misnamed_sites(settings, store),
-        nodes=routed.as_versions(
-            wanted, routed.versions_delivered(settings, list(wanted)), found
+        nodes=haproxy_state.as_versions(
+            wanted, haproxy_state.versions_delivered(settings, list(wanted)), found
         ),
-        live=routed.as_live(found),
+        live=haproxy_state.as_live(found),
     )
 
 

@@ -20,8 +20,8 @@ from flex.store import migrate
 from flex_api import doctor as checking
 from flex_api import first_files, named_files, units
 from flex_api.cli.common import Context, Format, context, now
-from flex_api.configured import configured
-from flex_api.schemas.configured import ConfigServersOutput, ServerPart
+from flex_api.name_server_config import configured
+from flex_api.schemas.name_servers import ConfigServersOutput, ServerPart
 from flex_api.schemas.verbs import (
     ConfigCheckOutput,
     ConfigShowOutput,

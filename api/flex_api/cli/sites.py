@@ -20,7 +20,7 @@ from flex_api.cli.common import (
     moment,
     split_names,
 )
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.known import present
 from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.told import desk_text, text

@@ -10,7 +10,7 @@ from flex.model.audit_chain import Author
 from flex_api import access, auditing
 from flex_api.access import Caller
 from flex_api.cli.common import Reason, author, context, moment, now
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.schemas.desk import (
     AuditOutput,
     AuditVerifyOutput,

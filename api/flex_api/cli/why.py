@@ -9,7 +9,7 @@ from rich.console import Console
 
 from flex_api import hosted
 from flex_api.cli.common import context
-from flex_api.cli.opening import open_world
+from flex_api.cli.open_installation import open_world
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.told import words
 from flex_api.wishes.explaining import explain_site

@@ -15,7 +15,7 @@ import pandas as pd
 
 from flex.model.plan_summary import Headline, headline
 from flex.ports import Store
-from flex_api.schemas.supposed import DiffRow
+from flex_api.schemas.what_if_output import DiffRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,8 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing import problem
 from flex.zones import zone_changes
 from flex.zones.other_names import Stray
-from flex_api.known import dead, foretold
+from flex_api.known import dead
+from flex_api.known import forecasts as foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.plans import BehindRow, EditRow
 from flex_api.schemas.verbs import (

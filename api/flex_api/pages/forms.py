@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from flex.errors import BadInput, FlexError
 from flex_api.problem_kinds import Problem
 from flex_api.routes import problems
-from flex_api.web.formed import local
+from flex_api.web.form_body import local
 
 Model = TypeVar("Model", bound=BaseModel)
 

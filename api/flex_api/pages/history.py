@@ -19,10 +19,10 @@ from flex_api.pictures.lines import Lines, Value, lines
 from flex_api.routes import data
 from flex_api.routes.data import RunsQuery
 from flex_api.schemas.rest import CLEAN, RunsPage
-from flex_api.schemas.supposed import DiffOutput
+from flex_api.schemas.what_if_output import DiffOutput
 from flex_api.told import words
 from flex_api.web.session import Desk, Viewer
-from flex_api.wishes import supposing
+from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
 
@@ -63,7 +63,7 @@ def _compare(desk: Desk, one: str, other: str) -> DiffOutput | None:
     """None while it is being worked out: a partition of many sites is large."""
     world = desk.world()
     return desk.house.later.ask(
-        f"{one} and {other}", lambda: supposing.difference(world, one, other)
+        f"{one} and {other}", lambda: what_if_answers.difference(world, one, other)
     )
 
 

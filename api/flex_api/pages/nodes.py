@@ -45,7 +45,7 @@ from flex_api.schemas.rest import DrainGiven, NodesPage
 from flex_api.told import words
 from flex_api.web.answers import Condition, etag
 from flex_api.web.session import Desk, Operator, Viewer
-from flex_api.wishes import supposing
+from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
 
@@ -170,7 +170,7 @@ def _without(desk: Desk, node: str) -> Supposed | None:
     """What would be done without it; None while that is being worked out."""
     world = desk.world()
     return desk.house.later.ask(
-        f"without {node}", lambda: supposing.without_node(world, node)
+        f"without {node}", lambda: what_if_answers.without_node(world, node)
     )
 
 

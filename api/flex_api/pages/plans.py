@@ -30,10 +30,10 @@ from flex_api.schemas.rest import (
     PlansPage,
     RollbackGiven,
 )
-from flex_api.schemas.supposed import FrontierOutput, PointRow
+from flex_api.schemas.what_if_output import FrontierOutput, PointRow
 from flex_api.told import text
 from flex_api.web.session import Approver, Desk, Operator, Viewer
-from flex_api.wishes import supposing
+from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
 
@@ -119,7 +119,7 @@ def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
     onward = chosen.id == base
     if not onward and chosen.base != base:
         return {"frontier": None, "curve": None, "onward": onward}
-    found = desk.house.later.ask("frontier", lambda: supposing.frontier_of(world))
+    found = desk.house.later.ask("frontier", lambda: what_if_answers.frontier_of(world))
     if found is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
     named = {

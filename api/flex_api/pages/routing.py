@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from flex.routing.pool import Pool
 from flex_api.known.catalogue import Catalogue
-from flex_api.night import routed
+from flex_api.night import haproxy_state
 from flex_api.pages.frame import show
 from flex_api.schemas.rest import CLEAN
 from flex_api.web.distributors import GOOD, distributors
@@ -67,7 +67,7 @@ def page(
         routing=desk.settings.routing,
         misnamed=wrong_names(desk),
         heard=heard,
-        live=routed.as_live(heard or ()),
+        live=haproxy_state.as_live(heard or ()),
         pending=heard is None,
         name=name,
     )

@@ -49,7 +49,7 @@ from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
 from flex_api.told import words
 from flex_api.web.answers import Condition
 from flex_api.web.session import Desk, Operator, Viewer
-from flex_api.wishes import explaining, supposing
+from flex_api.wishes import explaining, what_if_answers
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.hours_and_sample import hours_of_site
 
@@ -212,7 +212,7 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
 def _preview(desk: Desk, name: str, request: Request) -> Preview:
     form = form_of_query(request)
     wish, campaign = from_form(PinGiven, form, **_moments(form)), _campaign(form)
-    return supposing.with_pin(
+    return what_if_answers.with_pin(
         desk.world(),
         Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)),
     )

@@ -18,12 +18,12 @@ from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
 from flex_api.report.content import NodeLine
-from flex_api.routes import supposed
+from flex_api.routes import what_if_routes
 from flex_api.schemas.plans import BalanceOutput
 from flex_api.schemas.rest import Given, Supposed
-from flex_api.schemas.supposed import WhatIfOutput
+from flex_api.schemas.what_if_output import WhatIfOutput
 from flex_api.web.session import Desk, Operator
-from flex_api.wishes import supposing
+from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
 
@@ -71,10 +71,10 @@ def what_if(
 
 def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     """None while it is being worked out."""
-    question, world = supposed.supposition(wanted), desk.world()
+    question, world = what_if_routes.supposition(wanted), desk.world()
     return desk.house.later.ask(
         f"what if {wanted.model_dump_json()}",
-        lambda: supposing.what_if(world, question, with_frontier=wanted.frontier),
+        lambda: what_if_answers.what_if(world, question, with_frontier=wanted.frontier),
     )
 
 

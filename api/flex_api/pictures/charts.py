@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from flex_api.pictures import margins
-from flex_api.told import shown, words
+from flex_api.told import clean_text, words
 
 MOST_BARS = 40
 WORST_BARS = 10
@@ -141,7 +141,7 @@ def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Ba
 def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
     outside = row.outside(tolerance)
     return Bar(
-        label=shown.plain(row.node, LABEL),
+        label=clean_text.plain(row.node, LABEL),
         value=row.after / most * 100,
         before=None if row.before is None else row.before / most * 100,
         text="closed" if row.closed else words.with_sign(row.away),
@@ -160,7 +160,7 @@ def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
         return said + "."
     farthest = max(rows, key=lambda row: abs(row.away))
     return (
-        f"{said}; farthest is {shown.plain(farthest.node, LABEL)} at "
+        f"{said}; farthest is {clean_text.plain(farthest.node, LABEL)} at "
         f"{words.with_sign(farthest.away)}."
     )
 
@@ -258,7 +258,7 @@ def quantities(title: str, rows: Sequence[tuple[str, float, str]], strong: str) 
     most = max((value for _, value, _ in rows), default=0.0) * 1.02 or 1.0
     bars = tuple(
         Bar(
-            shown.plain(label, LABEL),
+            clean_text.plain(label, LABEL),
             value / most * 100,
             None,
             text,
@@ -339,7 +339,7 @@ def _point(spot: Spot, across: _Log, up: _Log) -> Point:
         across(spot.x),
         100 - up(spot.y),
         3.0,
-        shown.short(spot.name) if spot.marked else "",
+        clean_text.short(spot.name) if spot.marked else "",
         spot.marked,
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from flex.placing.problem import Ints
 from flex_api.pictures.charts import Extent, Point, Scatter, Tick
-from flex_api.told import shown, words
+from flex_api.told import clean_text, words
 
 FEW = 600
 ACROSS, UP = 56, 28
@@ -98,7 +98,7 @@ def cloud(
 
 
 def _point_with_name(name: str, x: float, y: float, *, ring: bool = False) -> Point:
-    return Point(float(x), float(y), 3.0, shown.short(str(name)), ring)
+    return Point(float(x), float(y), 3.0, clean_text.short(str(name)), ring)
 
 
 def _circles(x: np.ndarray, y: np.ndarray) -> list[Point]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from flex_api.pictures import charts, margins
 from flex_api.pictures.charts import Extent, Tick
-from flex_api.told import shown, words
+from flex_api.told import clean_text, words
 
 Hours = TypeVar("Hours", int, np.ndarray)
 
@@ -250,7 +250,7 @@ def heat(
     )
     return Heat(
         title=title,
-        desc=f"Most is {amount(said[0])} {unit}: {shown.short(said[1])}, {said[2]}."
+        desc=f"Most is {amount(said[0])} {unit}: {clean_text.short(said[1])}, {said[2]}."
         if most
         else "Nothing was asked for.",
         rows=tuple(
@@ -341,11 +341,11 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     worst = max(drawn, key=lambda row: abs(row[2] - row[1]), default=("", 0.0, 0.0))
     return Pairs(
         title=title,
-        desc=f"Farthest apart: {shown.short(worst[0])}, "
+        desc=f"Farthest apart: {clean_text.short(worst[0])}, "
         f"{words.with_sign(worst[2] - worst[1])} beside its prediction.",
         pairs=tuple(
             Pair(
-                shown.plain(name, charts.LABEL),
+                clean_text.plain(name, charts.LABEL),
                 x(one),
                 x(other),
                 words.with_sign(other - one),

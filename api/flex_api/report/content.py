@@ -28,7 +28,7 @@ from flex_api.schemas.verbs import (
     StageRow,
     VerdictRow,
 )
-from flex_api.told import nodes_given_up, shown, stopped, text, words
+from flex_api.told import clean_text, nodes_given_up, stopped, text, words
 
 NIGHTS = 14
 MOST_SITES = 50
@@ -200,7 +200,7 @@ def verdict(data: ReportData) -> str:
     """How balanced the cluster will be, and how little had to move for it."""
     after = data.plan.after
     worst = (
-        f"worst node {shown.short(after.worst_node)} is"
+        f"worst node {clean_text.short(after.worst_node)} is"
         if after.worst_node
         else "the worst node is"
     )
@@ -286,7 +286,7 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
         forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
         yield Notice(
             "Waits for a yes",
-            f"to apply it all the same: flex apply {shown.short(plan.id)} {forced}",
+            f"to apply it all the same: flex apply {clean_text.short(plan.id)} {forced}",
         )
     for each in plan.verdicts:
         if not each.agrees:
@@ -325,9 +325,9 @@ def _quantity(rule: str, value: float) -> str:
 
 def _said_of_verdict(row: VerdictRow) -> str:
     where = (
-        f"{shown.short(row.server)}, {shown.short(row.zone)}"
+        f"{clean_text.short(row.server)}, {clean_text.short(row.zone)}"
         if row.zone
-        else shown.short(row.server)
+        else clean_text.short(row.server)
     )
     return f"{where}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
 
@@ -478,7 +478,10 @@ def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
         room -= len(lines)
         found.append(
             ZoneLines(
-                shown.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)
+                clean_text.short(zone.zone),
+                lines,
+                len(zone.changes),
+                tuple(zone.foreign),
             )
         )
     return tuple(found)

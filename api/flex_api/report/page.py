@@ -21,7 +21,7 @@ import flex
 from flex.errors import NotWritten
 from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
-from flex_api.told import nodes_given_up, shown, words
+from flex_api.told import clean_text, nodes_given_up, words
 
 __all__ = ["ReportData", "html", "page", "write"]
 
@@ -103,15 +103,15 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("flex_api"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=shown.anything,
+        finalize=clean_text.anything,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "name": shown.name,
-        "sentence": shown.sentence,
-        "short": shown.short,
-        "whole": shown.whole,
+        "name": clean_text.name,
+        "sentence": clean_text.sentence,
+        "short": clean_text.short,
+        "whole": clean_text.whole,
         "size": words.size,
         "memory": words.memory,
         "share": words.share,
@@ -120,7 +120,7 @@ def _environment() -> jinja2.Environment:
         "count": words.count,
         "span": words.span,
         "when": words.when,
-        "ago": shown.ago,
+        "ago": clean_text.ago,
         "age": words.ago,
         "number": "{:,}".format,
         "grouped": nodes_given_up.grouped,

@@ -34,7 +34,7 @@ from flex_api.schemas.rest import (
     NodeGiven,
     NodesPage,
 )
-from flex_api.schemas.supposed import PreviewRow
+from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.answers import Condition, TheCondition, nothing, page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.session import (

@@ -18,7 +18,7 @@ from flex_api.schemas.rest import (
     PinsPage,
     PinTried,
 )
-from flex_api.schemas.supposed import PreviewRow
+from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.answers import (
     Condition,
     TheCondition,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
-from flex_api.night import routed
+from flex_api.night import haproxy_state
 from flex_api.schemas.paged import RoutingPage
 from flex_api.schemas.rest import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
@@ -68,12 +68,12 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         items=[pool_row(pool) for pool in found.items],
         left_out=left_out(made.routed.left_out)[:MOST],
         misnamed=wrong_names(desk),
-        nodes=routed.as_versions(
+        nodes=haproxy_state.as_versions(
             made.versions,
-            routed.versions_delivered(settings, list(made.versions)),
+            haproxy_state.versions_delivered(settings, list(made.versions)),
             heard,
         ),
-        live=[row for row in routed.as_live(heard) if row.site in shown],
+        live=[row for row in haproxy_state.as_live(heard) if row.site in shown],
         next=found.next,
     )
     return page_response(desk.request, output, found.next)

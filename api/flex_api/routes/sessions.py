@@ -20,7 +20,7 @@ from flex.model.audit_chain import Author
 from flex_api import access
 from flex_api.access import SESSION, Caller
 from flex_api.report.page import page
-from flex_api.web.formed import local
+from flex_api.web.form_body import local
 from flex_api.web.gate import COOKIE, Asked, cookie, forged_error, is_foreign
 from flex_api.web.session import House, TheHouse
 

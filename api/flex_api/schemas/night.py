@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from flex_api.schemas.output import Output, Part
-from flex_api.schemas.supposed import PreviewRow
+from flex_api.schemas.what_if_output import PreviewRow
 
 
 class PinOutput(Output):

@@ -9,7 +9,7 @@ from pydantic import Field
 from flex_api.schemas.output import Part
 from flex_api.schemas.rest import PageOf
 from flex_api.schemas.routing import LeftOut, LiveRow, NodeVersion, RoutedRow
-from flex_api.schemas.supposed import DiffRow
+from flex_api.schemas.what_if_output import DiffRow
 
 
 class DnsChangeRow(Part):

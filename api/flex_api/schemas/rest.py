@@ -25,7 +25,6 @@ from flex_api.schemas.desk import AuditRow, TokenRow
 from flex_api.schemas.night import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part
 from flex_api.schemas.plans import BehindRow
-from flex_api.schemas.supposed import PreviewRow
 from flex_api.schemas.verbs import (
     MoveRow,
     OtherNameRow,
@@ -37,6 +36,7 @@ from flex_api.schemas.verbs import (
     StageRow,
     VerdictRow,
 )
+from flex_api.schemas.what_if_output import PreviewRow
 
 EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 

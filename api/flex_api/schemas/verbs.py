@@ -11,7 +11,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from flex_api.schemas.configured import ConfigServersOutput
 from flex_api.schemas.desk import (
     AuditOutput,
     AuditVerifyOutput,
@@ -33,6 +32,7 @@ from flex_api.schemas.logs import (
     RateRow,
     UnreadRow,
 )
+from flex_api.schemas.name_servers import ConfigServersOutput
 from flex_api.schemas.night import (
     ApprovalRow,
     FreezeOutput,
@@ -63,7 +63,7 @@ from flex_api.schemas.routing import (
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.schemas.sites import SiteRow, SitesOutput
-from flex_api.schemas.supposed import DiffOutput, FrontierOutput, WhatIfOutput
+from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 __all__ = [
     "ApprovalRow",

@@ -15,7 +15,7 @@ from flex_api.schemas.desk import (
     TokensOutput,
 )
 from flex_api.schemas.night import PinOutput
-from flex_api.told import preview_text, wished, words
+from flex_api.told import preview_text, wish_text, words
 from flex_api.told.grids import grid
 
 # So much of a value fits on a line; the whole of it is in the JSON.
@@ -95,6 +95,6 @@ def _pin_line(output: PinOutput) -> str:
             "and it is in no partition."
         )
     to = f" to {', '.join(output.nodes)}" if output.nodes else ""
-    least = "".join(f", {each}" for each in wished.places(output))
+    least = "".join(f", {each}" for each in wish_text.places(output))
     campaign = f" by the campaign {output.campaign}" if output.campaign else ""
     return f"{output.site} {would}pinned{campaign}{to}{least}{until} {since}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from flex_api.schemas.night import NodesOutput
-from flex_api.schemas.supposed import PreviewRow
+from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.told import nodes_given_up, text, words
 
 

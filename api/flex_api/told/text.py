@@ -32,7 +32,7 @@ from flex_api.schemas.verbs import (
 )
 from flex_api.told import (
     dead_text,
-    foretold_text,
+    forecast_text,
     nodes_given_up,
     outcome,
     stopped,
@@ -81,7 +81,7 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     console.print()
     console.print(loads(output.before, output.after))
     console.print()
-    foretold_text.show(console, output)
+    forecast_text.show(console, output)
     if diff:
         dns(console, output)
     for number, line in enumerate(outcome.lines(output)):

@@ -4,8 +4,8 @@ seconds, whoever looks.
 
 from __future__ import annotations
 
-from flex_api.night import routed, steering
-from flex_api.night.routed import Heard
+from flex_api.night import haproxy_state, steering
+from flex_api.night.haproxy_state import Heard
 from flex_api.web.routing_view import routing_of
 from flex_api.web.session import Desk
 from flex_api.wiring import nodes
@@ -27,8 +27,8 @@ def _ask(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
     pools = routing_of(desk).routed.pools
     paths = desk.views.of(
-        "routed-paths", lambda: routed.known_paths(settings, store, pools)
+        "routed-paths", lambda: haproxy_state.known_paths(settings, store, pools)
     )
-    return routed.ask_distributors(
+    return haproxy_state.ask_distributors(
         settings, pools, list(steering.addresses(nodes(settings, store))), paths
     )

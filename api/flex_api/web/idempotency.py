@@ -23,7 +23,7 @@ from flex.errors import BadInput, Busy, FlexError, Reused
 from flex.model.jobs import Once
 from flex.ports import Store
 from flex.store.holders import PATIENCE, has_ended, holder
-from flex_api.web.formed import again
+from flex_api.web.form_body import again
 from flex_api.web.gate import present
 
 HEADER = "idempotency-key"

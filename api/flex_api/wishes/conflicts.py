@@ -16,7 +16,7 @@ from flex.loop import planning
 from flex.loop.facts import Facts
 from flex.model.pin import Pin
 from flex.wishes import campaigns, possible
-from flex_api.told import wished
+from flex_api.told import wish_text
 from flex_api.wiring import World
 
 FAR = datetime.max.replace(tzinfo=UTC)
@@ -74,7 +74,7 @@ def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -
     if not stopped:
         return
     conflict = _conflict(facts, wanted, others)
-    named = "; ".join(wished.wish_in_the_way(world.store, pin) for pin in conflict)
+    named = "; ".join(wish_text.wish_in_the_way(world.store, pin) for pin in conflict)
     raise Infeasible(
         f"the pin on {wanted.site}",
         f"it cannot be kept beside the wish for {named}: {'; '.join(stopped)}",

@@ -25,7 +25,7 @@ from flex_api import wiring
 from flex_api.known import other_names, present
 from flex_api.night import failover as failing
 from flex_api.night import nightly
-from flex_api.schemas.supposed import PreviewRow
+from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.wiring import World
 from flex_api.wishes.quick import quick
 

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flex.errors import BadInput, FlexError
 from flex_api.access import Caller
 from flex_api.report.page import STYLE_DIGEST
-from flex_api.web import address, formed
+from flex_api.web import address, form_body
 from flex_api.web.gate import ANYBODY, Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
 from flex_api.web.timing import Timing
@@ -98,11 +98,11 @@ class Asking:
         limited = _limit(receive, self.max_body)
         try:
             self._refuse_large(request)
-            if formed.is_form(request):
+            if form_body.is_form(request):
                 body = await Request(scope, limited).body()
                 request.state.form, limited = (
-                    formed.fields(body),
-                    formed.again(body, limited),
+                    form_body.fields(body),
+                    form_body.again(body, limited),
                 )
             await self._let_in(request)
         except FlexError as error:
@@ -121,7 +121,7 @@ class Asking:
     async def _let_in(self, request: Request) -> None:
         """Who asks is on the request from here on. Raises what keeps them out."""
         request.state.caller = None
-        proof = formed.proof(getattr(request.state, "form", {}))
+        proof = form_body.proof(getattr(request.state, "form", {}))
         peer = request.client.host if request.client else ""
         path, at = request.scope["path"], self._address(request, peer)
         if OPEN.fullmatch(path) is None:

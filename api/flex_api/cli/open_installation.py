@@ -40,7 +40,7 @@ def _follow(found: Context) -> Iterator[Progress]:
         yield silent
         return
     # The bar and the reader that it follows: hardly any verb reads logs.
-    from flex_api.cli.following import following
+    from flex_api.cli.progress_bar import following
 
     with following(found.progress) as told:
         yield told

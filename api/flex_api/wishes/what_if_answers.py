@@ -19,10 +19,15 @@ from flex.model.pin import Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
 from flex.wishes import possible
-from flex_api.known import differing, foretold, other_names, present, recent
+from flex_api.known import differing, forecasts, other_names, present, recent
 from flex_api.known.expecting import expect
 from flex_api.night import nightly
-from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
+from flex_api.schemas.what_if_output import (
+    DiffOutput,
+    FrontierOutput,
+    PointRow,
+    WhatIfOutput,
+)
 from flex_api.wiring import World
 from flex_api.wishes import pinning, previewing
 from flex_api.wishes.previewing import Preview
@@ -58,7 +63,7 @@ def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfO
         solver=found.quality.solver,
         moves_at_least=found.quality.bound,
         proven_least=found.quality.proven,
-        forecasts=foretold.rows(found.forecasts, period),
+        forecasts=forecasts.rows(found.forecasts, period),
         requests_per_second=found.asked,
         frontier=[
             PointRow(moves=point.moves, worst_ratio=point.worst) for point in points

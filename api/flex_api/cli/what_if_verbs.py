@@ -14,11 +14,16 @@ from flex.loop.what_if import Supposition
 from flex_api import hosted
 from flex_api.cli.common import PlanId, context, split_names
 from flex_api.cli.night import plan_app
-from flex_api.cli.opening import open_world
-from flex_api.schemas.supposed import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
-from flex_api.told import foretold_text, nodes_given_up, text, words
+from flex_api.cli.open_installation import open_world
+from flex_api.schemas.what_if_output import (
+    DiffOutput,
+    FrontierOutput,
+    PointRow,
+    WhatIfOutput,
+)
+from flex_api.told import forecast_text, nodes_given_up, text, words
 from flex_api.told.grids import grid
-from flex_api.wishes import supposing
+from flex_api.wishes import what_if_answers
 
 BAR = 40
 MOST = 20
@@ -76,7 +81,7 @@ def whatif(
         more, lost, ram, growth, times_of(times or ()), tolerance, max_moves
     )
     with open_world(found) as here:
-        output = supposing.what_if(here, wanted, with_frontier=frontier)
+        output = what_if_answers.what_if(here, wanted, with_frontier=frontier)
     found.show(output, lambda console: show_what_if(console, output))
 
 
@@ -86,7 +91,7 @@ def plan_frontier(ctx: typer.Context) -> None:
     """
     found = context(ctx)
     with open_world(found) as here:
-        output = supposing.frontier_of(here)
+        output = what_if_answers.frontier_of(here)
     found.show(output, lambda console: show_frontier(console, output))
 
 
@@ -98,7 +103,7 @@ def plan_diff(
     """What differs between the partitions of two plans, site by site."""
     found = context(ctx)
     with open_world(found) as here:
-        output = supposing.difference(here, one, other)
+        output = what_if_answers.difference(here, one, other)
     found.show(output, lambda console: show_diff(console, output))
 
 
@@ -128,7 +133,7 @@ def show_what_if(console: Console, output: WhatIfOutput) -> None:
     console.print()
     console.print(text.loads(output.before, output.after))
     console.print()
-    foretold_text.show_comparison(console, output.forecasts)
+    forecast_text.show_comparison(console, output.forecasts)
     if output.frontier:
         console.print()
         console.print(_points(output.frontier))

@@ -16,11 +16,11 @@ from flex_api.known.differing import Difference
 from flex_api.routes.plans import the_id
 from flex_api.schemas.paged import DifferencePage
 from flex_api.schemas.rest import CLEAN, ListQuery, Supposed
-from flex_api.schemas.supposed import FrontierOutput, WhatIfOutput
+from flex_api.schemas.what_if_output import FrontierOutput, WhatIfOutput
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.session import Desk, Operator, Reader
-from flex_api.wishes import supposing
+from flex_api.wishes import what_if_answers
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
 
@@ -30,7 +30,7 @@ def what_if(desk: Operator, given: Supposed) -> Response:
     """What FLEX would do if nodes, memory or visitors were others. Asks no name server."""
     return reply(
         desk.request,
-        supposing.what_if(
+        what_if_answers.what_if(
             desk.world(), supposition(given), with_frontier=given.frontier
         ),
     )
@@ -53,13 +53,13 @@ def frontier(desk: Reader, plan: str) -> Response:
     """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
     chosen = desk.store.plan(plan)
     pending.refuse_outdated(chosen, desk.store, "the frontier of")
-    return reply(desk.request, supposing.frontier_of(desk.world()))
+    return reply(desk.request, what_if_answers.frontier_of(desk.world()))
 
 
 @router.get("/partitions/current/frontier", response_model=FrontierOutput)
 def current_frontier(desk: Reader) -> Response:
     """What moves from the partition in force would buy, from none to a partition from scratch."""
-    return reply(desk.request, supposing.frontier_of(desk.world()))
+    return reply(desk.request, what_if_answers.frontier_of(desk.world()))
 
 
 class DifferenceQuery(ListQuery):
