@@ -22,8 +22,7 @@ from flex_dns.checks import verify
 from flex_dns.wire.contents import Question
 from flex_dns.wire.server import Address, Server
 
-# Servers of one zone that are asked. A guess, after the 13 root servers: with many more the NS
-# records would not fit a packet.
+# Servers of one zone that are asked. A guess: with many more the NS records would not fit a packet.
 MOST = 13
 
 

@@ -15,7 +15,7 @@ from flex_dns.server_configuration.zones_and_keys import (
     ZoneRights,
 )
 
-# Options of the primary. The numbers were measured with 2,000 zones.
+# Options of the primary, for some thousands of zones that change at once.
 # notify-delay: the secondaries hear of each change at once, not up to five seconds later.
 # notify-rate: messages a second. At named's own 20 the last of 2,000 zones would wait for 100
 # seconds. named sends ten at a time, so 1,250 a second is ten in each 8 ms. It counts time by a
@@ -30,8 +30,8 @@ PRIMARY_OPTIONS = (
     "transfers-out 1000;\ntcp-clients 1500;\ntcp-listen-queue 1000;"
 )
 # Options of a secondary, so that it asks for and fetches many zones at a time: questions for
-# serials a second, transfers in all, and transfers from one primary. Measured as those of the
-# primary.
+# serials a second (as notify-rate above), transfers in all, and transfers from one primary. The
+# last two are guesses.
 SECONDARY_OPTIONS = "serial-query-rate 1250;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
 # Tells a reader how to get all of this for the zones in the settings.
