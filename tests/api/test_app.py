@@ -117,7 +117,7 @@ def filled() -> MemoryStore:
 class Silent(MemoryStore):
     """A database that does not answer."""
 
-    def noted(self, *actions: str) -> int:
+    def last_number(self, *actions: str) -> int:
         raise StoreError(
             f"reading the log {actions}",
             "no answer within 5 s",
