@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex.model.best_effort import PINS, RESTING, Relaxation, Shortfall, less_of
 from flex.placing import score
-from flex.placing.problem import Budget, Ints, Problem
+from flex.placing.problem import Budget, Ints, MoveLimits, Problem
 from flex.placing.shortfall import text
 from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
@@ -136,6 +136,51 @@ def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None
         .instead
     )
     assert Relaxation(PINS, 1.0, least=True) in said
+
+
+def test_the_pin_of_a_site_without_load_is_not_counted_as_taken_back(
+    cluster: Cluster,
+) -> None:
+    sites = {**dict.fromkeys("abcd", (50, 50)), "idle": (0, 0)}
+    in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"], "idle": ["n0"]}
+    said = fewest_moves.place(cluster(sites, in_force, pins=in_force), Budget())
+    assert Relaxation(PINS, 1.0, least=True) in said.shortfalls[0].instead
+
+
+def test_two_pins_are_not_the_least_where_one_without_load_would_spare_a_move(
+    cluster: Cluster,
+) -> None:
+    """To change places takes both of `a` and `b`; without the pin of `idle`, they may."""
+    sites = {"a": (100, 100), "b": (100, 100), "idle": (0, 0)}
+    in_force = {"a": ["n0"], "b": ["n1"], "idle": ["n0"]}
+    pins = {"a": ["n1"], "b": ["n0"], "idle": ["n1"]}
+    problem = replace(cluster(sites, in_force, pins=pins), limits=MoveLimits(moves=2))
+    said = [
+        one
+        for short in fewest_moves.place(problem, Budget()).shortfalls
+        for one in short.instead
+        if one.rule == PINS
+    ]
+    assert said == [Relaxation(PINS, 2.0, least=False)]
+
+
+def test_a_site_that_rests_on_two_nodes_is_one_site(cluster: Cluster) -> None:
+    """Two large sites can be on one node each, and the site of two replicas rests on both."""
+    sites = {"a": (40, 40), "b": (40, 40), "p": (100, 100), "q": (100, 100)}
+    in_force = {"a": ["n2"], "b": ["n3"], "p": ["n2"], "q": ["n3"], "r": ["n0", "n1"]}
+    problem = cluster(
+        {**sites, "r": (60, 60)},
+        in_force,
+        nodes=4,
+        replicas={"r": 2},
+        pins={"r": ["n0", "n1"]},
+    )
+    elsewhere = {2: frozenset({1, 2, 3}), 3: frozenset({0, 2, 3})}
+    said = fewest_moves.place(
+        replace(problem, barred=elsewhere, resting=frozenset({4})), Budget()
+    )
+    assert Relaxation(RESTING, 1.0, least=True) in said.shortfalls[0].instead
+    assert "1 site that rests moved all the same would do" in said.note
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ ALL = 20_000
 AT_A_TIME = 500
 # One on which HiGHS itself was wrong.
 SLIPPERY = 10_323
+# One in which a site without load is pinned, and fewer pins would do than were said to.
+IDLE_PINNED = 416
 # Problems of which every placement is looked at, where there are few.
 COUNTED = 300
 # Placements, at most, that count as few.
@@ -148,6 +150,10 @@ def test_the_definition_is_what_looking_at_every_placement_finds() -> None:
             )
             looked_at += 1
     assert looked_at > COUNTED / 4
+
+
+def test_no_claim_is_untrue_where_a_site_without_load_is_pinned() -> None:
+    assert held([IDLE_PINNED]).wrong == []
 
 
 def test_no_claim_is_untrue_on_the_first_hundreds() -> None:

@@ -398,6 +398,9 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
 def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
     """How many pins to nodes would have to go, at least, or how many sites could not rest where
     they are.
+
+    The pins of sites that are not in the program hold. The program counts a site that rests once
+    for each node that it leaves, and people count it once: so fewer such sites may do.
     """
     pins = sum(len(kind.sites) * len(kind.pinned) for kind in search.kinds)
     if not pins:
@@ -407,15 +410,35 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
         found = program.minimise(program.cost_of_lost_pins(), search.left() / 3)
     except (pulp_run.Impossible, pulp_run.NoAnswer):
         return ()
-    there, problem = set(map(tuple, program.rows(found).tolist())), search.problem
+    there = set(map(tuple, program.rows(found).tolist()))
     lost = [
         site
-        for site, nodes in problem.pinned.items()
-        for node in nodes
+        for kind in search.kinds
+        for site in kind.sites
+        for node in kind.pinned
         if (site, node) not in there
     ]
-    rests = sum(site in problem.resting for site in lost)
-    return (short.less_of(len(lost) - rests, rests, least=found.best),)
+    resting, pinned = search.problem.resting, search.problem.pinned
+    rests = len(resting.intersection(lost))
+    wishes = sum(site not in resting for site in lost)
+    counts_alike = all(len(pinned.get(site, ())) <= 1 for site in resting)
+    is_least = counts_alike and not _pins_elsewhere_cost_moves(search)
+    # None at all is not enough, so one is always the least.
+    least = found.best and (is_least or wishes + rests == 1)
+    return (short.less_of(wishes, rests, least=least),)
+
+
+def _pins_elsewhere_cost_moves(search: _Search) -> bool:
+    """Whether to take back pins of sites that are not in the program would spare moves, of which
+    there is a limit.
+    """
+    if search.problem.limits.moves is None:
+        return False
+    without = replace(search.problem, pinned={})
+    demanded = row_rules.demanded(without) * row_rules.prices(without)
+    for kind in search.kinds:
+        demanded[list(kind.sites)] = 0
+    return int(demanded.sum()) < search.spent
 
 
 def _next(
