@@ -62,7 +62,7 @@ def test_an_answer_is_checked_by_hand(
 ) -> None:
     wire = answered(rcode, question=question)
     with patch.object(
-        signing, "verified", side_effect=AssertionError("left to dnspython")
+        signing, "verify_answer", side_effect=AssertionError("left to dnspython")
     ):
         assert told(wire, by_hand=True) == rcode
 
