@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from flex.errors import BadInput
+from flex.model.best_effort import EITHER, PINS
 from flex.placing import score
 from flex.placing.bundles import Bundles, bundle_groups
 from flex.placing.problem import Budget, Problem, Solution
@@ -36,12 +37,39 @@ def _in_bundles(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
         _check(problem)
         bundles = bundle_groups(problem)
-        solution = solver(bundles.problem, budget)
+        solution = _leave_out_miscounted_pins(
+            problem, bundles, solver(bundles.problem, budget)
+        )
         return _of_sites(
             problem, bundles, replace(solution, rows=bundles.rows(solution.rows))
         )
 
     return place
+
+
+def _leave_out_miscounted_pins(
+    problem: Problem, bundles: Bundles, solution: Solution
+) -> Solution:
+    """Says nothing of pins taken back where one pin of a bundle is the pins of several sites: the
+    solver counted it once.
+    """
+    if _count_pins(problem) == _count_pins(bundles.problem):
+        return solution
+    left = tuple(
+        replace(
+            one,
+            instead=tuple(
+                each for each in one.instead if each.rule not in (PINS, EITHER)
+            ),
+        )
+        for one in solution.shortfalls
+    )
+    said, says = ("; ".join(map(text, some)) for some in (solution.shortfalls, left))
+    return replace(solution, shortfalls=left, note=solution.note.replace(said, says, 1))
+
+
+def _count_pins(problem: Problem) -> int:
+    return sum(map(len, problem.pinned.values()))
 
 
 def _of_sites(problem: Problem, bundles: Bundles, solution: Solution) -> Solution:

@@ -164,6 +164,30 @@ def test_two_pins_are_not_the_least_where_one_without_load_would_spare_a_move(
     assert said == [Relaxation(PINS, 2.0, least=False)]
 
 
+@pytest.mark.parametrize(
+    ("pinned", "would_do"),
+    [("a", "1 pin taken back would do, and none smaller; "), ("ab", "")],
+)
+def test_nothing_is_said_of_pins_that_several_sites_kept_together_share(
+    cluster: Cluster, pinned: str, would_do: str
+) -> None:
+    sites = {"a": (25, 25), "b": (25, 25), "c": (100, 100), "d": (50, 50)}
+    in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
+    problem = replace(
+        cluster(sites, in_force, pins={site: ["n0"] for site in pinned}),
+        barred={2: frozenset({1})},
+        together=(frozenset({0, 1}),),
+    )
+    found = SOLVERS["exact"](problem, Budget())
+    assert found.note == (
+        "best effort: n0 stays over its access rate by 50.0%, because of the pin of a to n0; "
+        f"c not on n1; a tolerance of 0.500 would do, and none smaller; {would_do}"
+        "no placement is balanced"
+    )
+    rules = [one.rule for one in found.shortfalls[0].instead]
+    assert rules == ["tolerance", *[PINS] * bool(would_do)]
+
+
 def test_a_site_that_rests_on_two_nodes_is_one_site(cluster: Cluster) -> None:
     """Two large sites can be on one node each, and the site of two replicas rests on both."""
     sites = {"a": (40, 40), "b": (40, 40), "p": (100, 100), "q": (100, 100)}
