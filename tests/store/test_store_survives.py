@@ -40,7 +40,12 @@ class Writers:
 
     def done(self) -> list[int]:
         """What it did until it was dead."""
-        return [int(line) for line in iter(self.answers.readline, "ended\n")]
+        return [int(line) for line in self._until_ended()]
+
+    def _until_ended(self) -> Iterator[str]:
+        for line in iter(self.answers.readline, "ended\n"):
+            assert line, "the process that starts writers failed by itself"
+            yield line
 
 
 @pytest.fixture

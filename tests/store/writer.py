@@ -47,7 +47,8 @@ def write(store: SqlStore, number: int, rows: int) -> None:
     placement = PLACEMENT.from_columns({"site": sites, "node": [f"n{number}"] * rows})
     created = EPOCH + number * timedelta(seconds=1)
     period, proven = Period.days_before(created, 1), Proven("exact", 0, True)
-    base = f"{number - 1:09}" if number else ""
+    # Not always the plan before: the process that made it may have died before it was in force.
+    base = store.in_force()
     plan = Plan(
         f"{number:09}",
         created,
@@ -89,16 +90,15 @@ def write_on(url: str, rows: int, statement: int) -> NoReturn:
     database = Database(url)
     store = SqlStore(database)
     begun = datetime.now(UTC)
-    store.begin(
-        Run(f"{begun.isoformat()}-{holder()}", holder(), begun),
-        timedelta(hours=1),
-        begun,
-    )
+    run = Run(f"{begun.isoformat()}-{holder()}", holder(), begun)
+    store.begin(run, timedelta(hours=1), begun)
     die_before(database.engine, statement)
     done = [each.offset for each in store.streams("web")]
-    for number in count(max(done, default=-1) + 1):
-        write(store, number, rows)
-        say(number)
+    # As a night does: who holds the lease puts its plans in force, and nobody else.
+    with store.holding(run.id):
+        for number in count(max(done, default=-1) + 1):
+            write(store, number, rows)
+            say(number)
     raise AssertionError("there is always a next number")
 
 
@@ -109,7 +109,9 @@ def main() -> None:
         if not pid:
             say(os.getpid())
             write_on(sys.argv[1], int(sys.argv[2]), int(line))
-        os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
+        # Who asks waits for the numbers that are done: without a kill there may never be one.
+        assert os.WIFSIGNALED(status), "it failed by itself; what it said is above"
         say("ended")
 
 
