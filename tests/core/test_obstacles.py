@@ -167,14 +167,17 @@ def test_without_the_rules_that_are_named_more_moves_and_where_none_is_named_non
         assert stop.rule in together
         limit = stop.rule in LIFTED
         base = tonight if limit else aim
-        then = cluster.changes(reins.without(together), tonight=limit) - base
+        past = cluster.changes(reins.without(together), tonight=limit)
+        then = past - base
         assert then, "what is suggested moves something"
         assert {site for site, *_ in then} == set(stop.sites)
         for rule in together if len(together) > 1 else ():
             fewer = cluster.changes(
                 reins.without([one for one in together if one != rule]), tonight=limit
             )
-            assert (fewer - base) < then if limit else not fewer - base, (
+            # Under fewer limits other moves may be the first, some of tonight's among those that
+            # wait: what counts is whether any waits.
+            assert fewer < past if limit else not fewer - base, (
                 "none of them could be left out"
             )
     if not any(stop.rule in LIFTED for stop in stops):
