@@ -42,10 +42,7 @@ from flex_api.schemas.rest import (
     NodeChanged,
     NodeGiven,
     NodesPage,
-    PinGiven,
-    PinShown,
     PinsPage,
-    PinTried,
     PlacementPage,
     PlacementRow,
     PlanGiven,
@@ -67,6 +64,7 @@ from flex_api.schemas.rest import (
 )
 from flex_api.schemas.routing import NodeFiles, RoutedRow
 from flex_api.schemas.sim import SimulateOutput
+from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.verbs import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from flex import errors, http_without_redirects
 from flex.errors import Away, FlexError
 from flex.model.consent import Stop
-from flex_api.schemas.rest import PageOf
+from flex_api.schemas.given import PageOf
 
 Model = TypeVar("Model", bound=BaseModel)
 Page = TypeVar("Page", bound=PageOf)

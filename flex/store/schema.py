@@ -8,7 +8,10 @@ canonical order instead, after the frame's own schema has checked that each key 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import Field, fields
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -30,7 +33,9 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
 
+from flex.model.pin import Pin
 from flex.store import guards
 
 # A migration can only change a constraint that has a name, and SQLite gives none by itself.
@@ -75,6 +80,24 @@ class Utc(TypeDecorator[datetime]):
 
 
 metadata = MetaData(naming_convention=NAMES)
+
+# The kind of a column, by the kind of the field that it holds, as the class says it. Any: what
+# the column holds.
+KINDS: Mapping[str, TypeEngine[Any] | type[TypeEngine[Any]]] = {
+    "str": TEXT,
+    "int": BigInteger,
+    "float": Double,
+    "bool": Boolean,
+    "tuple[str, ...]": JSON,
+    "datetime | None": Utc,
+}
+
+
+def _column(field: Field[Any]) -> Column[Any]:
+    """For a field of a pin. Only a moment may be missing."""
+    kind = str(field.type)
+    return Column(field.name, KINDS[kind], nullable=kind.endswith("None"))
+
 
 node_orders = Table(
     "node_orders",
@@ -133,21 +156,7 @@ pins = Table(
     "pins",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("site", TEXT, nullable=False),
-    Column("nodes", JSON, nullable=False),
-    Column("min_replicas", BigInteger, nullable=False),
-    Column("until", Utc),
-    Column("reason", TEXT, nullable=False),
-    Column("author", TEXT, nullable=False),
-    Column("not_on", JSON, nullable=False),
-    Column("max_replicas", BigInteger, nullable=False),
-    Column("together", JSON, nullable=False),
-    Column("apart", JSON, nullable=False),
-    Column("since", Utc),
-    Column("weight", Double, nullable=False),
-    Column("sla", TEXT, nullable=False),
-    Column("excluded", Boolean, nullable=False),
-    Column("campaign", TEXT, nullable=False),
+    *(_column(one) for one in fields(Pin)),
 )
 
 # A stream is known by what it contains; the path is only where it was last seen.

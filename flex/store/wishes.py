@@ -1,10 +1,12 @@
-"""Pins in the database."""
+"""Pins in the database. A column is a field of a pin, by the same name."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 
-from flex.model.pin import Pin
+from flex.model.pin import FIELDS, Pin
 from flex.store.database import Part
 from flex.store.schema import pins
 
@@ -43,40 +45,14 @@ def _key(site: str, campaign: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def _row(pin: Pin) -> dict[str, object]:
-    return {
-        "site": pin.site,
-        "nodes": list(pin.nodes),
-        "min_replicas": pin.min_replicas,
-        "until": pin.until,
-        "reason": pin.reason,
-        "author": pin.author,
-        "not_on": list(pin.not_on),
-        "max_replicas": pin.max_replicas,
-        "together": list(pin.together),
-        "apart": list(pin.apart),
-        "since": pin.since,
-        "weight": pin.weight,
-        "sla": pin.sla,
-        "excluded": pin.excluded,
-        "campaign": pin.campaign,
-    }
+    """JSON has lists for tuples."""
+    return {name: getattr(pin, name) for name in FIELDS}
 
 
 def _pin(row: RowMapping) -> Pin:
-    return Pin(
-        site=row["site"],
-        nodes=tuple(row["nodes"]),
-        min_replicas=row["min_replicas"],
-        until=row["until"],
-        reason=row["reason"],
-        author=row["author"],
-        not_on=tuple(row["not_on"]),
-        max_replicas=row["max_replicas"],
-        together=tuple(row["together"]),
-        apart=tuple(row["apart"]),
-        since=row["since"],
-        weight=row["weight"],
-        sla=row["sla"],
-        excluded=row["excluded"],
-        campaign=row["campaign"],
-    )
+    # Any: a value of any field.
+    values: dict[str, Any] = {name: row[name] for name in FIELDS}
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+    return Pin(**values)

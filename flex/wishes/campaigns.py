@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
-from flex.model.pin import Pin
+from flex.model.pin import DEFAULTS, Pin
 
+# Fields of which a campaign takes some from itself and some from the standing wish. `over` says
+# how; of every other field it takes the one or the other.
+MERGED = ("nodes", "not_on", "min_replicas", "max_replicas", "together", "apart")
 EVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -44,16 +48,23 @@ def over(standing: Pin, campaign: Pin) -> Pin:
     kept_most = max(standing.max_replicas, needed) if standing.max_replicas else 0
     return replace(
         campaign,
+        **_values_left(standing, campaign),
         nodes=on,
         not_on=_join(campaign.not_on, standing.not_on, but=on),
         min_replicas=least,
         max_replicas=campaign.max_replicas or kept_most,
         together=_join(campaign.together, standing.together, but=campaign.apart),
         apart=_join(campaign.apart, standing.apart, but=campaign.together),
-        weight=campaign.weight if campaign.weight != 1 else standing.weight,
-        sla=campaign.sla or standing.sla,
-        excluded=campaign.excluded or standing.excluded,
     )
+
+
+def _values_left(standing: Pin, campaign: Pin) -> dict[str, Any]:
+    """What the standing wish asks for where the campaign says nothing. Any: values of any field."""
+    return {
+        name: getattr(standing, name)
+        for name, default in DEFAULTS.items()
+        if name not in MERGED and getattr(campaign, name) == default
+    }
 
 
 def _join(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.pin import DEFAULTS, Pin
 from flex.wishes import group_conflicts
 
 # What gives way first to last, as people call it.
@@ -69,15 +69,13 @@ def _why_suspended(site: str, lost: Sequence[str], left: Pin | None) -> str:
 
 def asks(pin: Pin) -> bool:
     """Whether anything is left of it."""
-    places = (
-        pin.nodes
-        or pin.not_on
-        or pin.together
-        or pin.apart
-        or pin.max_replicas
-        or pin.min_replicas > 1
+    # Where no node is active at all it is left with no replicas, and that is no wish.
+    more = (
+        getattr(pin, name) != default
+        for name, default in DEFAULTS.items()
+        if name != "min_replicas"
     )
-    return bool(places or pin.sla or pin.excluded) or pin.weight != 1
+    return pin.min_replicas > 1 or any(more)
 
 
 Places = Mapping[str, Set[str]]

@@ -25,14 +25,8 @@ from flex_api.cli.server_client import (
     show_pin,
     show_result,
 )
-from flex_api.schemas.rest import (
-    DownGiven,
-    DrainGiven,
-    NodeChange,
-    NodeGiven,
-    PinGiven,
-    PinShown,
-)
+from flex_api.schemas.rest import DownGiven, DrainGiven, NodeChange, NodeGiven
+from flex_api.schemas.sites import PinGiven, PinShown
 from flex_api.schemas.verbs import SitesOutput
 from flex_api.told import text
 from flex_api.wishes.pinning import until_text

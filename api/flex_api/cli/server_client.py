@@ -10,8 +10,9 @@ import typer
 from flex.errors import FlexError
 from flex_api.cli.common import Context, context
 from flex_api.client import Client
-from flex_api.schemas.night import NodesOutput, PinOutput
-from flex_api.schemas.rest import JobShown, NodeChanged, PinShown
+from flex_api.schemas.night import NodesOutput
+from flex_api.schemas.rest import JobShown, NodeChanged
+from flex_api.schemas.sites import PinOutput, PinShown
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import desk_text, preview_text, text
 

@@ -22,6 +22,7 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.open_installation import open_world
 from flex_api.known import present
+from flex_api.schemas.sites import values
 from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
 from flex_api.told import desk_text, text
 from flex_api.wiring import World
@@ -240,22 +241,8 @@ def _show_pin(
     found: Context, pin: Pin, *, pinned: bool, tried: Tried, dry_run: bool
 ) -> None:
     output = PinOutput(
-        site=pin.site,
+        **values(pin),
         pinned=pinned,
-        nodes=list(pin.nodes),
-        min_replicas=pin.min_replicas,
-        not_on=list(pin.not_on),
-        max_replicas=pin.max_replicas,
-        together=list(pin.together),
-        apart=list(pin.apart),
-        since=pin.since,
-        until=pin.until,
-        weight=pin.weight,
-        sla=pin.sla,
-        excluded=pin.excluded,
-        author=pin.author,
-        reason=pin.reason,
-        campaign=pin.campaign,
         dry_run=dry_run,
         preview=tried[0],
         notes=tried[1],

@@ -34,6 +34,7 @@ from flex_api.known import dead
 from flex_api.known import forecasts as foretold
 from flex_api.known.verifying import Verified
 from flex_api.schemas.plans import BehindRow, EditRow
+from flex_api.schemas.sites import values_of_site
 from flex_api.schemas.verbs import (
     ApprovalRow,
     BadLineRow,
@@ -334,19 +335,7 @@ def site_row(
         targets=measured["targets"],
         one_timers=measured["one_timers"],
         busy_hour_bytes=measured["busy_hour_bytes"],
-        pinned_to=list(pin.nodes),
-        min_replicas=pin.min_replicas,
-        max_replicas=pin.max_replicas,
-        not_on=list(pin.not_on),
-        together=list(pin.together),
-        apart=list(pin.apart),
-        weight=pin.weight,
-        sla=pin.sla,
-        excluded=pin.excluded,
-        pin_since=pin.since,
-        pin_until=pin.until,
-        pin_reason=pin.reason,
-        pin_author=pin.author,
+        **values_of_site(pin),
     )
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 
 from flex_api.pages.forms import TheForm, address
 from flex_api.pages.frame import THEME, THEMES
-from flex_api.schemas.rest import CLEAN
+from flex_api.schemas.given import CLEAN
 from flex_api.web.form_body import local
 from flex_api.web.session import Viewer
 

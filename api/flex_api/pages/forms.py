@@ -18,6 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from flex.errors import BadInput, FlexError
+from flex.model.pin import DEFAULTS
 from flex_api.problem_kinds import Problem
 from flex_api.routes import problems
 from flex_api.web.form_body import local
@@ -46,8 +47,10 @@ DONE = {
 }
 
 
-# Fields that several names can stand in.
-SEVERAL = ("nodes", "not_on", "together", "apart")
+# Fields of a wish that several names can stand in.
+SEVERAL = tuple(
+    name for name, default in DEFAULTS.items() if isinstance(default, tuple)
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from flex_api.pictures.charts import Columns, counts
 from flex_api.pictures.lines import Lines, Value, lines
 from flex_api.routes import data
 from flex_api.routes.data import RunsQuery
-from flex_api.schemas.rest import CLEAN, RunsPage
+from flex_api.schemas.given import CLEAN
+from flex_api.schemas.rest import RunsPage
 from flex_api.schemas.what_if_output import DiffOutput
 from flex_api.told import words
 from flex_api.web.session import Desk, Viewer

@@ -13,7 +13,7 @@ from flex.routing.pool import Pool
 from flex_api.known.catalogue import Catalogue
 from flex_api.night import haproxy_state
 from flex_api.pages.frame import show
-from flex_api.schemas.rest import CLEAN
+from flex_api.schemas.given import CLEAN
 from flex_api.web.distributors import GOOD, distributors
 from flex_api.web.routing_view import routing_of, wrong_names
 from flex_api.web.session import Viewer

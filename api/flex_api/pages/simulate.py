@@ -21,7 +21,7 @@ from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
 from flex_api.routes.simulations import period_to_replay
-from flex_api.schemas.rest import Given
+from flex_api.schemas.given import Given
 from flex_api.told import words
 from flex_api.trials import comparing, simulating
 from flex_api.web.session import Desk, Operator

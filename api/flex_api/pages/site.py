@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -17,7 +18,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
-from flex.model.pin import Pin
+from flex.model.pin import ASKS, DEFAULTS, Pin, Words
 from flex_api import files, hosted
 from flex_api.pages.forms import (
     SEVERAL,
@@ -44,9 +45,11 @@ from flex_api.pictures.lines import (
 )
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, find_row
-from flex_api.schemas.rest import PinGiven, PinShown, ProfilePage
+from flex_api.schemas.rest import ProfilePage
+from flex_api.schemas.sites import PinGiven, PinShown
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
-from flex_api.told import words
+from flex_api.told import wish_text
+from flex_api.told import words as in_words
 from flex_api.web.answers import Condition
 from flex_api.web.session import Desk, Operator, Viewer
 from flex_api.wishes import explaining, what_if_answers
@@ -58,18 +61,7 @@ router = APIRouter(include_in_schema=False)
 Part = Literal["", "why", "files", "hours", "preview"]
 PERIODS, WEEKS, FILES = 60, 4, 15
 # What the form of a wish holds, and those fields of it that are a date and a time.
-FIELDS = (
-    *SEVERAL,
-    "campaign",
-    "min_replicas",
-    "max_replicas",
-    "since",
-    "until",
-    "weight",
-    "sla",
-    "reason",
-    "excluded",
-)
+FIELDS = (*ASKS, "campaign", "since", "until", "reason")
 MOMENTS = ("since", "until")
 
 
@@ -125,6 +117,8 @@ def site(
         of=of if chosen is None and of else chosen.campaign if chosen else "",
         etag=pins.etag_of(desk, row.site, chosen.campaign) if chosen else "",
         wish=_wish(request, chosen),
+        inputs=INPUTS,
+        phrases=wish_text.phrases,
         nodes=[node.name for node in desk.world().nodes],
         part=part,
         pending=part and parts[part] is None and not refusal,
@@ -155,7 +149,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
             f"From {values[0][1]} to {values[-1][1]}.",
             [(title, "one", marks)],
             labels,
-            say=words.size,
+            say=in_words.size,
         )
 
     sent = [
@@ -165,7 +159,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
         drawn(
             "Sent a second",
             [
-                (value, f"{words.size(value)} a second, {row.start:%d %b}")
+                (value, f"{in_words.size(value)} a second, {row.start:%d %b}")
                 for value, row in sent
             ],
         ),
@@ -174,7 +168,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
             [
                 (
                     row.working_set_bytes,
-                    f"{words.size(row.working_set_bytes)}, {row.start:%d %b}",
+                    f"{in_words.size(row.working_set_bytes)}, {row.start:%d %b}",
                 )
                 for row in rows
             ],
@@ -229,22 +223,48 @@ def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:
         }
         return stated | {name: str(stated[name])[:16] for name in MOMENTS}
     if pin is None:
-        return {**dict.fromkeys(FIELDS, ""), "min_replicas": 1}
+        return dict.fromkeys(FIELDS, "")
     moments = {
         name: f"{at:%Y-%m-%dT%H:%M}" for name in MOMENTS if (at := getattr(pin, name))
     }
     return {
-        **dict.fromkeys(MOMENTS, ""),
-        **{name: " ".join(getattr(pin, name)) for name in SEVERAL},
+        **dict.fromkeys(FIELDS, ""),
+        **{name: _typed(getattr(pin, name)) for name in wish_text.phrases(pin)},
         "campaign": pin.campaign,
-        "min_replicas": pin.min_replicas,
-        "max_replicas": pin.max_replicas or "",
-        "weight": f"{pin.weight:g}" if pin.weight != 1 else "",
-        "sla": pin.sla,
         "reason": pin.reason,
-        "excluded": "true" if pin.excluded else "",
         **moments,
     }
+
+
+def _typed(value: object) -> str:
+    """As somebody would type it."""
+    if isinstance(value, list):
+        return " ".join(value)
+    if isinstance(value, bool):
+        return "true" if value else ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A field of a wish as the form asks for it."""
+
+    name: str
+    words: Words
+    kind: Literal["text", "number", "checkbox"]
+    step: str
+
+
+def _input(name: str, words: Words) -> Input:
+    default = DEFAULTS[name]
+    if isinstance(default, bool):
+        return Input(name, words, "checkbox", "")
+    if isinstance(default, int | float):
+        return Input(name, words, "number", "any" if isinstance(default, float) else "")
+    return Input(name, words, "text", "")
+
+
+INPUTS = tuple(_input(name, words) for name, words in ASKS.items())
 
 
 @router.post("/site/pin")

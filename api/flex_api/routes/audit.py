@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query, Response
 from flex.errors import NotWhole
 from flex_api import auditing
 from flex_api.schemas.desk import audit_row
-from flex_api.schemas.rest import CLEAN, AuditPage, AuditVerified, TimedQuery
+from flex_api.schemas.given import CLEAN, TimedQuery
+from flex_api.schemas.rest import AuditPage, AuditVerified
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import Order, decode, encode
 from flex_api.web.session import Reader, Viewer

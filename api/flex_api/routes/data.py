@@ -12,14 +12,13 @@ from flex_api.jobs import Follow
 from flex_api.known import present
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
+from flex_api.schemas.given import CLEAN, TimedQuery
 from flex_api.schemas.rest import (
-    CLEAN,
     IngestGiven,
     IngestRow,
     IngestsPage,
     JobShown,
     RunsPage,
-    TimedQuery,
 )
 from flex_api.told import words
 from flex_api.web.answers import page_response, reply

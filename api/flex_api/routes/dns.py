@@ -9,7 +9,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.zones import records
 from flex_api.known import present, verifying
-from flex_api.schemas.rest import CLEAN, DriftShown, ListQuery, RecordRow, RecordsPage
+from flex_api.schemas.given import CLEAN, ListQuery
+from flex_api.schemas.rest import DriftShown, RecordRow, RecordsPage
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.session import Desk, Reader

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.model.operator_orders import Freeze
 from flex_api.night import freezing
-from flex_api.schemas.rest import CLEAN, FreezeGiven, FreezeShown
+from flex_api.schemas.given import CLEAN
+from flex_api.schemas.rest import FreezeGiven, FreezeShown
 from flex_api.web.answers import TheCondition, nothing, reply
 from flex_api.web.session import Desk, Operator, Viewer
 

@@ -16,7 +16,8 @@ from flex.errors import Unauthenticated
 from flex.model.jobs import Job, JobState
 from flex_api import jobs as working
 from flex_api.routes.problems import describe
-from flex_api.schemas.rest import CLEAN, JobShown, JobsPage, TimedQuery
+from flex_api.schemas.given import CLEAN, TimedQuery
+from flex_api.schemas.rest import JobShown, JobsPage
 from flex_api.web.answers import page_response, reply
 from flex_api.web.gate import Asked
 from flex_api.web.paging import page

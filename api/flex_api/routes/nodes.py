@@ -22,13 +22,12 @@ from flex_api.night import nodes as noding
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.routes.jobs import job_model
+from flex_api.schemas.given import CLEAN, ListQuery
 from flex_api.schemas.night import NodeRow, NodeTurn
 from flex_api.schemas.rest import (
-    CLEAN,
     DownGiven,
     DrainGiven,
     JobShown,
-    ListQuery,
     NodeChange,
     NodeChanged,
     NodeGiven,

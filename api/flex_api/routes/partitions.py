@@ -13,15 +13,8 @@ from flex_api import hosted
 from flex_api.known import present
 from flex_api.routes.plans import the_id
 from flex_api.routes.sites import find_row
-from flex_api.schemas.rest import (
-    CLEAN,
-    ListQuery,
-    PlacementPage,
-    PlacementRow,
-    PlansPage,
-    RoutingShown,
-    TimedQuery,
-)
+from flex_api.schemas.given import CLEAN, ListQuery, TimedQuery
+from flex_api.schemas.rest import PlacementPage, PlacementRow, PlansPage, RoutingShown
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page, page_in_order

@@ -10,14 +10,10 @@ from fastapi import APIRouter, Path, Query, Response
 from flex.errors import Unknown
 from flex.model.pin import Pin
 from flex_api import hosted
-from flex_api.schemas.rest import (
-    CLEAN,
-    ListQuery,
-    PinGiven,
-    PinShown,
-    PinsPage,
-    PinTried,
-)
+from flex_api.schemas import sites
+from flex_api.schemas.given import CLEAN, ListQuery
+from flex_api.schemas.rest import PinsPage
+from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.answers import (
     Condition,
@@ -259,21 +255,4 @@ def _pin_of(desk: Desk, site: str, campaign: str = "") -> Pin:
 
 def pin_model(desk: Desk, pin: Pin) -> PinShown:
     """As it is answered, with whether it holds now."""
-    return PinShown(
-        site=pin.site,
-        campaign=pin.campaign,
-        nodes=list(pin.nodes),
-        not_on=list(pin.not_on),
-        together=list(pin.together),
-        apart=list(pin.apart),
-        min_replicas=pin.min_replicas,
-        max_replicas=pin.max_replicas,
-        weight=pin.weight,
-        sla=pin.sla,
-        excluded=pin.excluded,
-        since=pin.since,
-        until=pin.until,
-        reason=pin.reason,
-        author=pin.author,
-        holds=pin.holds(desk.now),
-    )
+    return PinShown(**sites.values(pin), holds=pin.holds(desk.now))

@@ -12,8 +12,9 @@ from flex_api.known import changes_by_name, present
 from flex_api.known.changes_by_name import Named
 from flex_api.night import approving, rules
 from flex_api.report.formats import table
+from flex_api.schemas.given import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.paged import DnsDiffPage
-from flex_api.schemas.rest import CLEAN, ListQuery, MovesPage, PlansPage, TimedQuery
+from flex_api.schemas.rest import MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.told import words
 from flex_api.web.answers import (

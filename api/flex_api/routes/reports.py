@@ -14,7 +14,8 @@ from flex_api.report.content import ReportData
 from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
-from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage, TimedQuery
+from flex_api.schemas.given import TimedQuery
+from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage
 from flex_api.web.answers import accepted_form, etag_of, made_response, page_response
 from flex_api.web.paging import page
 from flex_api.web.session import Desk, Viewer, in_turn

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
 from flex_api.night import haproxy_state
+from flex_api.schemas.given import CLEAN, ListQuery
 from flex_api.schemas.paged import RoutingPage
-from flex_api.schemas.rest import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
 from flex_api.web.answers import page_response, reply
 from flex_api.web.distributors import distributors

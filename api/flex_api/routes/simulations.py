@@ -16,7 +16,7 @@ from flex.sim import traces
 from flex.sim.cluster import MODELS
 from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.published import PUBLISHED
-from flex_api.schemas.rest import Given
+from flex_api.schemas.given import Given
 from flex_api.schemas.sim import SimulateOutput
 from flex_api.trials import comparing, simulating
 from flex_api.web.answers import reply

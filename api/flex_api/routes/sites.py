@@ -14,14 +14,8 @@ from flex.wishes.pins import unknown_site
 from flex_api import hosted
 from flex_api.known import present
 from flex_api.known.catalogue import Catalogue, Wanted
-from flex_api.schemas.rest import (
-    CLEAN,
-    ListQuery,
-    Moment,
-    ProfilePage,
-    ProfileRow,
-    SitesPage,
-)
+from flex_api.schemas.given import CLEAN, ListQuery, Moment
+from flex_api.schemas.rest import ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page

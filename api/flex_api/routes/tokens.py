@@ -9,7 +9,8 @@ from fastapi import APIRouter, Query, Response
 from flex.model.access import Role
 from flex_api import access
 from flex_api.schemas.desk import TokenRow, token_row
-from flex_api.schemas.rest import CLEAN, ListQuery, TokenGiven, TokenMade, TokensPage
+from flex_api.schemas.given import CLEAN, ListQuery
+from flex_api.schemas.rest import TokenGiven, TokenMade, TokensPage
 from flex_api.web.answers import nothing, page_response, reply
 from flex_api.web.idempotency import SHOWN_ONCE
 from flex_api.web.paging import page

@@ -14,8 +14,9 @@ from flex_api import hosted
 from flex_api.known import differing
 from flex_api.known.differing import Difference
 from flex_api.routes.plans import the_id
+from flex_api.schemas.given import CLEAN, ListQuery
 from flex_api.schemas.paged import DifferencePage
-from flex_api.schemas.rest import CLEAN, ListQuery, Supposed
+from flex_api.schemas.rest import Supposed
 from flex_api.schemas.what_if_output import FrontierOutput, WhatIfOutput
 from flex_api.web.answers import page_response, reply
 from flex_api.web.paging import page_in_order

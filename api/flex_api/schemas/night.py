@@ -11,38 +11,6 @@ from flex_api.schemas.output import Output, Part
 from flex_api.schemas.what_if_output import PreviewRow
 
 
-class PinOutput(Output):
-    site: str
-    pinned: bool
-    nodes: list[str]
-    min_replicas: int
-    not_on: list[str]
-    max_replicas: int
-    together: list[str]
-    apart: list[str]
-    until: datetime | None
-    reason: str
-    dry_run: bool
-    since: datetime | None = None
-    weight: float = Field(
-        1.0, description="it counts as so many times as large as it is"
-    )
-    sla: str = Field("", description="the class of [solver.classes] that it is in")
-    excluded: bool = Field(
-        False,
-        description="FLEX leaves it alone: its records stay, and it is in no partition",
-    )
-    author: str = ""
-    campaign: str = Field(
-        "",
-        description="it is on top of the standing wish, which has none, for its time",
-    )
-    preview: PreviewRow | None = Field(
-        None, description="with --dry-run: what the next plan would do then"
-    )
-    notes: list[str] = Field([], description="with --dry-run: why there is no preview")
-
-
 class NodeRow(Part):
     node: str
     state: Literal["active", "draining", "down"]

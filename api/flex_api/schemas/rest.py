@@ -7,24 +7,19 @@ Units are in the names, moments are in UTC. A field that a body does not know is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    Field,
-)
+from pydantic import AliasChoices, Field
 
 from flex.model.access import Role
 from flex.model.jobs import JobState
 from flex_api.schemas.desk import AuditRow, TokenRow
+from flex_api.schemas.given import CLEAN, Given, Moment, Name, Names, PageOf, Text
 from flex_api.schemas.night import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part
 from flex_api.schemas.plans import BehindRow
+from flex_api.schemas.sites import PinShown
 from flex_api.schemas.verbs import (
     MoveRow,
     OtherNameRow,
@@ -37,58 +32,6 @@ from flex_api.schemas.verbs import (
     VerdictRow,
 )
 from flex_api.schemas.what_if_output import PreviewRow
-
-EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-
-
-def _moment_in_range(moment: datetime) -> datetime:
-    if not EARLIEST <= moment < LATEST:
-        raise ValueError(f"it is not between {EARLIEST:%Y-%m-%d} and {LATEST:%Y-%m-%d}")
-    return moment.astimezone(UTC)
-
-
-# Text that databases keep and terminals show: no control characters.
-CLEAN = r"^[^\x00-\x1f\x7f]*$"
-Moment = Annotated[AwareDatetime, AfterValidator(_moment_in_range)]
-Text = Annotated[str, Field(max_length=1000, pattern=CLEAN)]
-Name = Annotated[
-    str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")
-]
-Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
-
-
-class Given(BaseModel):
-    """What comes in: nothing that is not known, nothing of another type."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ListQuery(Given):
-    limit: Annotated[int, Field(ge=1, le=1000, description="rows of a page")] = 50
-    cursor: Annotated[
-        str | None, Field(max_length=4000, description="`next` of the page before")
-    ] = None
-
-
-class TimedQuery(ListQuery):
-    """Of rows that have a time: which one the description of the list says."""
-
-    since: Annotated[Moment | None, Field(description="from then on")] = None
-    until: Annotated[Moment | None, Field(description="before then")] = None
-
-    def holds(self, moment: datetime | None) -> bool:
-        """What has no time is in no span of it."""
-        if moment is None:
-            return self.since is None and self.until is None
-        return (self.since is None or moment >= self.since) and (
-            self.until is None or moment < self.until
-        )
-
-
-class PageOf(Part):
-    next: str | None = Field(
-        description="the cursor of the next page; none on the last"
-    )
 
 
 class SitesPage(PageOf):
@@ -111,68 +54,6 @@ class ProfileRow(Part):
 class ProfilePage(PageOf):
     site: str
     items: list[ProfileRow]
-
-
-class PinGiven(Given):
-    """A wish for one site. It begins and ends by itself where it says so."""
-
-    nodes: Names = ()
-    not_on: Names = ()
-    together: Names = ()
-    apart: Names = ()
-    min_replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
-    max_replicas: Annotated[
-        int, Field(ge=0, le=10_000, description="0 is as many as it takes")
-    ] = 0
-    weight: Annotated[
-        float,
-        Field(
-            ge=0.1, le=100, description="count it as so many times as large as it is"
-        ),
-    ] = 1.0
-    sla: Annotated[
-        str,
-        Field(max_length=255, pattern=CLEAN, description="a class of [solver.classes]"),
-    ] = ""
-    excluded: Annotated[
-        bool,
-        Field(
-            description="leave it alone: its records stay, and it is in no partition"
-        ),
-    ] = False
-    since: Moment | None = None
-    until: Moment | None = None
-    reason: Text = ""
-
-
-class PinShown(Part):
-    site: str
-    campaign: str = Field(
-        description="it is on top of the standing wish, which has none, for its time"
-    )
-    nodes: list[str]
-    not_on: list[str]
-    together: list[str]
-    apart: list[str]
-    min_replicas: int
-    max_replicas: int
-    weight: float
-    sla: str
-    excluded: bool
-    since: datetime | None
-    until: datetime | None
-    reason: str
-    author: str
-    holds: bool = Field(description="whether it is in force now")
-
-
-class PinTried(PinShown):
-    """The answer of a dry run."""
-
-    preview: PreviewRow | None = Field(
-        description="what the next plan would do then; none where no plan can be made"
-    )
-    notes: list[str] = Field(description="why there is none")
 
 
 class PinsPage(PageOf):

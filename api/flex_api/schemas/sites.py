@@ -1,14 +1,135 @@
-"""Sites as the verbs print them with -o json: what was measured, where they are, what people wish
-for them now.
+"""Sites, and the wishes for them: as the verbs print them with -o json, and as the API takes and
+answers them.
+
+The fields of a wish stand here once for each model, because order, names and defaults are part of
+what other programs read. What a field means, its bounds and its default come from
+flex/model/pin.py; a test compares the models with it.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from flex.model.pin import ASKS, DEFAULTS, FIELDS, Pin
+from flex_api.schemas.given import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.output import Output, Part
+from flex_api.schemas.what_if_output import PreviewRow
+
+ON_TOP = "it is on top of the standing wish, which has none, for its time"
+# What a site's row calls those fields of its wish that it has another name for.
+OF_A_SITE = {
+    "nodes": "pinned_to",
+    "since": "pin_since",
+    "until": "pin_until",
+    "reason": "pin_reason",
+    "author": "pin_author",
+}
+
+
+def _asked(name: str) -> Any:
+    """A field that a wish may have, with its default, bounds and text. Any: as pydantic's own."""
+    words = ASKS[name]
+    return Field(DEFAULTS[name], ge=words.least, le=words.most, description=words.help)
+
+
+def _said(name: str) -> Any:
+    """A field of a wish that is answered, always. Any: as pydantic's own."""
+    return Field(description=ASKS[name].help)
+
+
+def _usual(name: str) -> Any:
+    """A field of a wish that an answer of another version may lack. Any: as pydantic's own."""
+    default = DEFAULTS[name]
+    return Field(
+        [*default] if isinstance(default, tuple) else default,
+        description=ASKS[name].help,
+    )
+
+
+def values(pin: Pin) -> dict[str, Any]:
+    """What models hold of a wish, by name. Any: values of any field."""
+    return {name: getattr(pin, name) for name in FIELDS}
+
+
+def values_of_site(pin: Pin) -> dict[str, Any]:
+    """The same by the names that the row of a site has. Any: values of any field."""
+    return {
+        OF_A_SITE.get(name, name): getattr(pin, name)
+        for name in FIELDS
+        if name not in ("site", "campaign")
+    }
+
+
+class PinGiven(Given):
+    """A wish for one site. It begins and ends by itself where it says so."""
+
+    nodes: Names = _asked("nodes")
+    not_on: Names = _asked("not_on")
+    together: Names = _asked("together")
+    apart: Names = _asked("apart")
+    min_replicas: int = _asked("min_replicas")
+    max_replicas: int = _asked("max_replicas")
+    weight: float = _asked("weight")
+    sla: Annotated[str, Field(max_length=255, pattern=CLEAN)] = _asked("sla")
+    excluded: bool = _asked("excluded")
+    since: Moment | None = None
+    until: Moment | None = None
+    reason: Text = ""
+
+
+class PinShown(Part):
+    site: str
+    campaign: str = Field(description=ON_TOP)
+    nodes: list[str] = _said("nodes")
+    not_on: list[str] = _said("not_on")
+    together: list[str] = _said("together")
+    apart: list[str] = _said("apart")
+    min_replicas: int = _said("min_replicas")
+    max_replicas: int = _said("max_replicas")
+    weight: float = _said("weight")
+    sla: str = _said("sla")
+    excluded: bool = _said("excluded")
+    since: datetime | None
+    until: datetime | None
+    reason: str
+    author: str
+    holds: bool = Field(description="whether it is in force now")
+
+
+class PinTried(PinShown):
+    """The answer of a dry run."""
+
+    preview: PreviewRow | None = Field(
+        description="what the next plan would do then; none where no plan can be made"
+    )
+    notes: list[str] = Field(description="why there is none")
+
+
+class PinOutput(Output):
+    site: str
+    pinned: bool
+    nodes: list[str] = _said("nodes")
+    min_replicas: int = _said("min_replicas")
+    not_on: list[str] = _said("not_on")
+    max_replicas: int = _said("max_replicas")
+    together: list[str] = _said("together")
+    apart: list[str] = _said("apart")
+    until: datetime | None
+    reason: str
+    dry_run: bool
+    since: datetime | None = None
+    weight: float = _usual("weight")
+    sla: str = _usual("sla")
+    excluded: bool = _usual("excluded")
+    author: str = ""
+    campaign: str = Field("", description=ON_TOP)
+    preview: PreviewRow | None = Field(
+        None, description="with --dry-run: what the next plan would do then"
+    )
+    notes: list[str] = Field([], description="with --dry-run: why there is no preview")
 
 
 class SiteRow(Part):
@@ -20,17 +141,15 @@ class SiteRow(Part):
     targets: int
     one_timers: int
     busy_hour_bytes: int
-    pinned_to: list[str]
-    min_replicas: int
-    max_replicas: int = 0
-    not_on: list[str] = Field([])
-    together: list[str] = Field([])
-    apart: list[str] = Field([])
-    weight: float = Field(
-        1.0, description="it counts as so many times as large as it is"
-    )
-    sla: str = Field("", description="the class of [solver.classes] that it is in")
-    excluded: bool = Field(False, description="FLEX leaves it alone")
+    pinned_to: list[str] = _said("nodes")
+    min_replicas: int = _said("min_replicas")
+    max_replicas: int = _usual("max_replicas")
+    not_on: list[str] = _usual("not_on")
+    together: list[str] = _usual("together")
+    apart: list[str] = _usual("apart")
+    weight: float = _usual("weight")
+    sla: str = _usual("sla")
+    excluded: bool = _usual("excluded")
     pin_since: datetime | None = None
     pin_until: datetime | None = None
     pin_reason: str = ""

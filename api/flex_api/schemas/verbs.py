@@ -40,7 +40,6 @@ from flex_api.schemas.night import (
     LeftRow,
     NodeRow,
     NodesOutput,
-    PinOutput,
 )
 from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plans import (
@@ -62,7 +61,7 @@ from flex_api.schemas.routing import (
     RouteOutput,
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.schemas.sites import SiteRow, SitesOutput
+from flex_api.schemas.sites import PinOutput, SiteRow, SitesOutput
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 __all__ = [

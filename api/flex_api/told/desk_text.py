@@ -14,7 +14,7 @@ from flex_api.schemas.desk import (
     TokenRow,
     TokensOutput,
 )
-from flex_api.schemas.night import PinOutput
+from flex_api.schemas.sites import PinOutput
 from flex_api.told import preview_text, wish_text, words
 from flex_api.told.grids import grid
 
@@ -95,6 +95,7 @@ def _pin_line(output: PinOutput) -> str:
             "and it is in no partition."
         )
     to = f" to {', '.join(output.nodes)}" if output.nodes else ""
-    least = "".join(f", {each}" for each in wish_text.places(output))
+    said = wish_text.phrases(output)
+    more = "".join(f", {each}" for name, each in said.items() if name != "nodes")
     campaign = f" by the campaign {output.campaign}" if output.campaign else ""
-    return f"{output.site} {would}pinned{campaign}{to}{least}{until} {since}."
+    return f"{output.site} {would}pinned{campaign}{to}{more}{until} {since}."

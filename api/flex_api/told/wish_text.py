@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
-from flex.model.pin import Pin
+from flex.model.pin import ASKS, DEFAULTS, Pin, Words
 from flex.ports import Store
+from flex_api.schemas.sites import PinOutput, PinShown
 from flex_api.told import words
 
 # How many entries of the record are looked at in one go.
 ENTRIES = 1000
 
-
-class Wish(Protocol):
-    """What a pin and its models have in common."""
-
-    @property
-    def nodes(self) -> Sequence[str]: ...
-    @property
-    def not_on(self) -> Sequence[str]: ...
-    @property
-    def together(self) -> Sequence[str]: ...
-    @property
-    def apart(self) -> Sequence[str]: ...
-    @property
-    def min_replicas(self) -> int: ...
-    @property
-    def max_replicas(self) -> int: ...
-    @property
-    def weight(self) -> float: ...
-    @property
-    def sla(self) -> str: ...
+Wish = Pin | PinOutput | PinShown
 
 
-def places(wish: Wish) -> list[str]:
-    """All that it asks for but the nodes to be on."""
-    said = [
-        f"on at least {wish.min_replicas} nodes" if wish.min_replicas > 1 else "",
-        f"on at most {wish.max_replicas}" if wish.max_replicas else "",
-        f"not on {', '.join(wish.not_on)}" if wish.not_on else "",
-        f"together with {', '.join(wish.together)}" if wish.together else "",
-        f"apart from {', '.join(wish.apart)}" if wish.apart else "",
-        f"counted {wish.weight:g} times" if wish.weight != 1 else "",
-        f"of the class {wish.sla}" if wish.sla else "",
-    ]
-    return [one for one in said if one]
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """One thing that a wish asks for: the words before its value, the value, the words after it.
+
+    `names` are the value where it is names of nodes or sites; then a page links each of them.
+    """
+
+    words: Words
+    before: str
+    value: str
+    after: str
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.before}{self.value}{self.after}"
+
+
+def phrases(wish: Wish) -> dict[str, Phrase]:
+    """All that it asks for, by the names of its fields."""
+    return {
+        name: _phrase(ASKS[name], value)
+        for name, default in DEFAULTS.items()
+        if (value := _as_in_pin(getattr(wish, name))) != default
+    }
+
+
+def _as_in_pin(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _phrase(asked: Words, value: object) -> Phrase:
+    before, braces, after = asked.phrase.partition("{}")
+    if isinstance(value, tuple):
+        return Phrase(asked, before, ", ".join(value), after, value)
+    number = f"{value:g}" if isinstance(value, float) else str(value)
+    return Phrase(asked, before, number if braces else "", after)
 
 
 def wish_in_the_way(store: Store, pin: Pin) -> str:
     """A wish that is in the way: of which site, what for, who made it and when."""
-    asks = ", ".join(
-        [*([f"on {', '.join(pin.nodes)}"] if pin.nodes else []), *places(pin)]
-    )
+    asks = ", ".join(map(str, phrases(pin).values()))
     campaign = f", campaign {pin.campaign}" if pin.campaign else ""
     until = f", until {words.when(pin.until)}" if pin.until else ""
     why = f": {pin.reason}" if pin.reason else ""

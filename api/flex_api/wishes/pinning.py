@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from math import inf
 
 from flex.errors import BadInput
 from flex.loop.facts import Facts
 from flex.loop.remarks import some
-from flex.model.pin import Pin
+from flex.model.pin import ASKS, Pin, option
 from flex.ports import Store
 from flex.wishes import possible
 from flex.wishes.pins import unknown_site
@@ -23,7 +24,8 @@ from flex_api.wiring import World
 from flex_api.wishes import conflicts
 
 # Between these, a site counts as so many times as large as it is.
-LIGHTEST, HEAVIEST = 0.1, 100.0
+LIGHTEST = ASKS["weight"].least or 0.0
+HEAVIEST = ASKS["weight"].most or inf
 
 
 def pin(world: World, wanted: Pin, *, dry_run: bool = False) -> None:
@@ -115,11 +117,11 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
             "give --until; a standing wish needs none",
         )
     if not possible.asks(wanted):
+        *others, last = filter(None, map(option, ASKS))
         raise _bad(
             wanted,
-            "it names no nodes, no number of replicas, no other sites, no weight and no class",
-            "give --nodes, --not-on, --min-replicas, --max-replicas, --together, "
-            "--apart, --weight or --class",
+            "it asks for nothing",
+            f"give {', '.join(others)} or {last}",
         )
     if not LIGHTEST <= wanted.weight <= HEAVIEST:
         answer = f"a weight of {wanted.weight:g} is not between {LIGHTEST:g} and {HEAVIEST:g}"
