@@ -32,9 +32,9 @@ mod flex_native {
     #[pymodule_export]
     use super::replay::replay;
     #[pymodule_export]
-    use super::scan::Scan;
+    use super::scan::Fitting;
     #[pymodule_export]
-    use super::scan::fitting;
+    use super::scan::Scan;
     #[pymodule_export]
     use super::shelve::shelve;
     #[pymodule_export]

@@ -81,16 +81,30 @@ impl Tables {
         Ok(rows)
     }
 
+    fn weight(&self, names: Vec<u64>) -> u64 {
+        flex_core::signature::weight(&self.0, &names)
+    }
+
     fn write(&self, py: Python<'_>, files: PathBuf, hours: PathBuf, sample: PathBuf) -> PyResult<()> {
         Ok(py.detach(|| self.0.write(&files, &hours, &sample))?)
     }
 }
 
-/// As `reference_fitting` of flex_logs_ingest/lines/which_layout.py.
-#[pyfunction]
-pub fn fitting(layout: &Bound<'_, PyAny>, lines: Vec<Bound<'_, PyBytes>>) -> PyResult<Vec<usize>> {
-    let mut layout = layout_of(layout)?;
-    Ok(flex_core::fitting::fitting(&mut layout, lines.iter().map(|line| line.as_bytes())))
+/// As `ReferenceFitting` of flex_logs_ingest/lines/which_layout.py.
+#[pyclass(module = "flex_native", frozen)]
+pub struct Fitting(Vec<Layout>);
+
+#[pymethods]
+impl Fitting {
+    #[new]
+    fn new(layouts: Vec<Bound<'_, PyAny>>) -> PyResult<Fitting> {
+        Ok(Fitting(layouts.iter().map(layout_of).collect::<PyResult<_>>()?))
+    }
+
+    fn of(&self, lines: Vec<Bound<'_, PyBytes>>) -> Vec<Vec<usize>> {
+        let lines: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+        flex_core::fitting::fitting(&self.0, &lines)
+    }
 }
 
 impl Scan {
@@ -106,15 +120,24 @@ impl Scan {
 fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
     let (fixed, directory) = (rule.getattr("fixed")?.extract()?, rule.getattr("directory")?.extract()?);
     let every_host = rule.getattr("every_host")?.extract()?;
-    let naming = asking(rule.call_method0("naming")?.unbind(), failed.clone(), UNKNOWN);
-    let other = asking(rule.call_method0("other_naming")?.unbind(), failed, "");
+    let naming = asking(rule, "naming", failed.clone(), UNKNOWN);
+    let other = asking(rule, "other_naming", failed, "");
     Ok(Rule { fixed, directory, every_host, naming, other })
 }
 
-/// What Python says of a name; `otherwise` where it raises.
-fn asking(answer: Py<PyAny>, failed: Failed, otherwise: &'static str) -> Naming {
-    let ask = move |name: &[u8]| -> PyResult<String> {
-        Python::attach(|py| answer.call1(py, (PyBytes::new(py, name),))?.extract(py))
+/// What Python says of a name; `otherwise` where it raises. A rule that nobody asks, as that of a log of one site, works
+/// nothing out.
+fn asking(rule: &Bound<'_, PyAny>, which: &'static str, failed: Failed, otherwise: &'static str) -> Naming {
+    let rule = rule.clone().unbind();
+    let mut answer: Option<Py<PyAny>> = None;
+    let mut ask = move |name: &[u8]| -> PyResult<String> {
+        Python::attach(|py| {
+            let answer = match &mut answer {
+                Some(answer) => answer,
+                none => none.insert(rule.call_method0(py, which)?),
+            };
+            answer.call1(py, (PyBytes::new(py, name),))?.extract(py)
+        })
     };
     Box::new(move |name: &[u8]| {
         ask(name).unwrap_or_else(|error| {

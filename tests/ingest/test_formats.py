@@ -11,9 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from flex.errors import BadInput, NoData, Unknown
-from flex_logs_ingest.formats import FORMATS, detect, layout_of, nginx_json
+from flex_logs_ingest.formats import (
+    FORMATS,
+    detect,
+    every_format,
+    layout_of,
+    nginx_json,
+)
 from flex_logs_ingest.formats.format_directive import from_apache
 from flex_logs_ingest.lines.extract import extractor
 from flex_logs_ingest.lines.layout import Field, from_keys
@@ -79,6 +87,39 @@ def test_the_document_lists_every_format_in_the_order_in_which_they_are_tried() 
     formats, _, _ = DOCUMENT.read_text().partition("\n## ")
     rows = re.findall(r"^\| `(\w+)` \|", formats, re.MULTILINE)
     assert rows == list(FORMATS)
+
+
+SAMPLE_LOGS = [path.read_bytes() for path in sorted(SAMPLES.glob("*.log"))]
+NAMED = b"".join((SAMPLES / "w3c.log").read_bytes().splitlines(keepends=True)[:6])
+# Lines whose columns nobody names: those that an earlier log named are not theirs.
+UNNAMED = re.sub(rb"(?m)^#.*\n", b"", NAMED)
+HEADS = [*SAMPLE_LOGS, NAMED, UNNAMED]
+# Logs of one format, of two, cut anywhere, with rubbish, or empty.
+beginnings = st.tuples(
+    st.sampled_from([*HEADS, b"", b"#Fields: date time\n", b"nonsense\n", b"\0\0\r\n"]),
+    st.integers(0, 2000),
+    st.sampled_from([*HEADS, b""]),
+).map(lambda parts: parts[0][: parts[1]] + parts[2])
+
+
+def told(head: bytes) -> str:
+    try:
+        return detect(head)
+    except (BadInput, NoData) as error:
+        return str(error)
+
+
+@given(st.lists(beginnings, min_size=2, max_size=4))
+@example([NAMED, UNNAMED])
+def test_the_format_of_a_log_is_the_same_whichever_logs_came_before(
+    heads: list[bytes],
+) -> None:
+    alone = []
+    for head in heads:
+        every_format.cache_clear()
+        alone.append(told(head))
+    every_format.cache_clear()
+    assert [told(head) for head in heads] == alone
 
 
 def test_a_single_line_tells_the_format() -> None:

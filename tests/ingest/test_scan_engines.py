@@ -14,18 +14,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flex import engine
+from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
 from flex_logs_ingest.lines.field_values import PATH_LIMIT, method_and_path, spell_path
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.lines.which_layout import reference_fitting
+from flex_logs_ingest.lines.which_layout import ReferenceFitting
 from flex_logs_ingest.scan.columns import Found, Loop
 from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
-fitting = getattr(engine.NATIVE, "fitting", reference_fitting)
+Fitting = getattr(engine.NATIVE, "Fitting", ReferenceFitting)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 RULE = RULES[0]
 LAYOUTS: dict[str, Layout] = {
@@ -204,13 +206,28 @@ def test_the_native_scan_says_what_the_reference_says(
 
 @needs_native
 @given(
-    layouts.filter(lambda layout: layout.kind != "records"),
-    st.lists(st.one_of(logs, mutated()), max_size=4),
+    st.lists(layouts.filter(lambda layout: layout.kind != "records"), max_size=3),
+    st.lists(st.lists(st.one_of(logs, mutated()), max_size=4), max_size=3),
 )
-def test_both_engines_find_the_same_lines_to_be_of_a_layout(
-    layout: Layout, lines: list[bytes]
+def test_both_engines_find_the_same_lines_to_be_of_each_layout_whatever_log_came_before(
+    several: list[Layout], of_logs: list[list[bytes]]
 ) -> None:
-    assert fitting(layout, lines) == reference_fitting(layout, lines)
+    native = Fitting(several)
+    for lines in of_logs:
+        assert native.of(lines) == ReferenceFitting(several).of(lines)
+
+
+@needs_native
+@given(layouts, rules, logs, st.integers(0, 5))
+def test_both_engines_sign_what_they_counted_alike(
+    layout: Layout, rule: SiteRule, data: bytes, limit: int
+) -> None:
+    signed = []
+    for scan in (NATIVE, ReferenceScan):
+        loop = scan(layout, rule, limit)
+        loop.feed(data)
+        signed.append(signature(Counts(loop.finish(True))))
+    assert signed[0] == signed[1]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from flex_logs_ingest.counts import partials
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, site_name
+from tests.effort import calls
 
 Line = Callable[..., bytes]
 
@@ -41,6 +43,19 @@ def test_a_file_is_of_the_site_it_is_named_for(name: str, site: str) -> None:
 )
 def test_a_name_that_says_nothing_is_of_no_site(name: str) -> None:
     assert RULE.of_file(f"/logs/{name}") is None
+
+
+def test_the_site_of_a_file_takes_no_longer_where_there_are_many_aliases() -> None:
+    few, many = (
+        replace(
+            RULE,
+            aliases={f"alias{n}.example": f"site{n}.example" for n in range(number)},
+        ).of_files()
+        for number in (1, 500)
+    )
+    path = "/logs/alias0.example.access.log"
+    assert many(path) == few(path) == SiteRule(fixed="site0.example")
+    assert calls(lambda: many(path)) == calls(lambda: few(path))
 
 
 def test_a_rule_without_a_pattern_holds_for_every_file() -> None:

@@ -7,6 +7,7 @@ read a log.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from flex.errors import BadInput, NoData, Unknown
 from flex_logs_ingest.formats import (
@@ -34,7 +35,7 @@ from flex_logs_ingest.formats.format_directive import from_directive
 from flex_logs_ingest.formats.server_configuration import from_file
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout, columns, is_directive, names, unusable
-from flex_logs_ingest.lines.which_layout import Fit, most_of
+from flex_logs_ingest.lines.which_layout import Fits, most_of
 from flex_logs_ingest.scan.binary_records import SIZE, is_records
 
 # Formats stand before those that their lines would fit as well, so those that name the site before
@@ -131,16 +132,7 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
             kept="nothing was read",
             advice="wait for the first request",
         )
-    fits = {
-        name: Fit(
-            replace(layout, unsized=True)
-            if unsized and layout.kind == "w3c"
-            else layout,
-            lines,
-        )
-        for name, layout in FORMATS.items()
-        if layout.kind != "records"
-    }
+    fits = every_format(unsized).of(lines)
     most = most_of(tuple(fits.values()))
     if most * 10 < len(records):
         raise (
@@ -151,6 +143,18 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
     return with_columns(
         next(name for name, fit in fits.items() if fit.is_half(most)), head
     )
+
+
+@cache
+def every_format(unsized: bool) -> Fits:
+    """All that are searched for: of each log, so that they are made ready once."""
+    layouts: dict[str, Layout] = {}
+    for name, layout in FORMATS.items():
+        if layout.kind == "w3c" and unsized:
+            layouts[name] = replace(layout, unsized=True)
+        elif layout.kind != "records":
+            layouts[name] = layout
+    return Fits(layouts)
 
 
 def with_columns(format_: str, head: bytes) -> str:

@@ -1,13 +1,14 @@
-"""Which lines are of a layout: the search for a log's format asks this for each layout that it
-knows.
+"""Which lines are of which layout: the search for a log's format asks this for every layout that
+it knows, of each log.
 
-Takes a layout and the first lines of a log. Returns the numbers of the lines that are of it. Does
-not count, and does not decide which format the log is in: the formats package does.
+Takes layouts, and the first lines of a log. Returns for each layout the numbers of the lines that
+are of it. Does not count, and does not decide which format the log is in: the formats package does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from flex import engine
 from flex_logs_ingest.lines.extract import HEADING, Texts, extractor
@@ -15,7 +16,18 @@ from flex_logs_ingest.lines.field_values import STATUSES, number, seconds
 from flex_logs_ingest.lines.layout import Layout
 
 
-def reference_fitting(layout: Layout, lines: Sequence[bytes]) -> list[int]:
+class ReferenceFitting:
+    """What the layouts are is worked out once, for all logs."""
+
+    def __init__(self, layouts: Sequence[Layout]) -> None:
+        self._layouts = layouts
+
+    def of(self, lines: Sequence[bytes]) -> list[list[int]]:
+        """The numbers of the lines that are of each layout."""
+        return [_fitting(layout, lines) for layout in self._layouts]
+
+
+def _fitting(layout: Layout, lines: Sequence[bytes]) -> list[int]:
     extract = extractor(layout)
     found = ((i, line, extract(line)) for i, line in enumerate(lines))
     return [
@@ -34,7 +46,21 @@ def _says_all(texts: Texts, line: bytes) -> bool:
     return seconds(time) is not None and number(sent) is not None and status in STATUSES
 
 
-_fitting = engine.pick("fitting", reference_fitting)
+_new_fitting = engine.pick("Fitting", ReferenceFitting)
+
+
+class Fits:
+    """How many lines are of each of these layouts."""
+
+    def __init__(self, layouts: Mapping[str, Layout]) -> None:
+        self._shapes = {name: layout.shape for name, layout in layouts.items()}
+        self._fitting = _new_fitting([*layouts.values()])
+
+    def of(self, lines: list[bytes]) -> dict[str, Fit]:
+        """By the names of the layouts, in their order."""
+        numbers = self._fitting.of(lines)
+        of_layouts = zip(self._shapes.items(), numbers, strict=True)
+        return {name: Fit(shape, lines, found) for (name, shape), found in of_layouts}
 
 
 class Fit:
@@ -42,10 +68,12 @@ class Fit:
     for it takes long.
     """
 
-    def __init__(self, layout: Layout, lines: Sequence[bytes]) -> None:
-        self._shape = layout.shape
+    def __init__(
+        self, shape: re.Pattern[bytes] | None, lines: Sequence[bytes], found: list[int]
+    ) -> None:
+        self._shape = shape
         self._lines = lines
-        self._numbers = _fitting(layout, lines)
+        self._numbers = found
 
     @property
     def at_most(self) -> int:

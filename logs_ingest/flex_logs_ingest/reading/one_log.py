@@ -104,7 +104,7 @@ class LogReading(ABC):
         """None when everything is known that is needed to count from there; `later` may tell the
         format as well.
         """
-        rule = self._reader.source.site.of_file(self._log.path)
+        rule = self._reader.rule_of(self._log.path)
         if rule is None:
             return self._report(
                 "unknown site",

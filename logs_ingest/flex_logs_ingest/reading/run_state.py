@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from flex.errors import BadInput, NoData
@@ -108,6 +109,8 @@ class Reader:
     def __init__(self, source: Source, run: Run) -> None:
         self.source = source
         self.run = run
+        # The rule for one of its files, None where its name does not say the site.
+        self.rule_of = cache(source.site.of_files())
         self._streams: dict[str, tuple[Stream, ...]] = {}
         self._heads: dict[str, list[bytes]] = {}
         self.size = self._lines = self._read = 0
@@ -120,7 +123,7 @@ class Reader:
         Where the name of a file says its site, the logs of each site are a family: two sites that
         only ever heard from the same monitor have the very same lines.
         """
-        site = self.source.site.of_file(path) if self.source.site.pattern else None
+        site = self.rule_of(path) if self.source.site.pattern else None
         family = f"{self.source.name}:{site.fixed}" if site else self.source.name
         self.run.families.add(family)
         return family

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
@@ -139,11 +138,20 @@ class SiteRule:
 
     def of_file(self, path: str) -> SiteRule | None:
         """The rule for this one file; None when its name does not say which site it is of."""
+        return self.of_files()(path)
+
+    def of_files(self) -> Callable[[str], SiteRule | None]:
+        """As `of_file`, for many: what all of them have in common is worked out once."""
         if not self.pattern:
-            return self
-        found = re.fullmatch(self.pattern, Path(path).name)
-        name = site_name(os.fsencode(found["site"] or "")) if found else ""
-        return SiteRule(fixed=self._renaming()(name)) if name else None
+            return lambda _: self
+        pattern, renamed = re.compile(self.pattern), self._renaming()
+
+        def rule_of(path: str) -> SiteRule | None:
+            found = pattern.fullmatch(os.path.basename(path))  # noqa: PTH119 - a third of the time
+            name = site_name(os.fsencode(found["site"] or "")) if found else ""
+            return SiteRule(fixed=renamed(name)) if name else None
+
+        return rule_of
 
     def naming(self) -> Naming:
         """What tells the site from the bytes of a virtual host's name, or of a path where its

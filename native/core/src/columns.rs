@@ -5,6 +5,7 @@ use memchr::{memchr, memchr_iter, memmem};
 use crate::layout::{DATE, FIELDS, Joined, METHOD, REQUEST, STATUS, TIME, Texts, URI, join};
 
 /// The field of each column; empty while they do not say enough.
+#[derive(Clone)]
 pub struct Columns(Vec<Option<usize>>);
 
 impl Columns {

@@ -16,6 +16,7 @@ const HEADING_LIMIT: usize = 4096;
 pub type Spelled = Vec<(usize, Vec<Vec<u8>>)>;
 
 /// As the value of that name in flex_logs_ingest/lines/layout.py.
+#[derive(Clone)]
 pub struct Layout {
     kind: Kind,
     url_site: bool,
@@ -27,6 +28,7 @@ pub struct Layout {
 }
 
 /// Made by the functions of the same names.
+#[derive(Clone)]
 pub enum Kind {
     Fields { start: Vec<u8>, ops: Vec<Op>, whole: bool },
     Json { keys: Vec<Vec<u8>>, fields: Vec<(usize, Vec<usize>)> },
@@ -60,6 +62,11 @@ impl Layout {
             Kind::W3c { heading, .. } => heading,
             _ => b"",
         }
+    }
+
+    /// Whether the line is no record, as `is_heading` says; nothing is taken from it.
+    pub fn takes_heading(&self, line: &[u8]) -> bool {
+        matches!(self.kind, Kind::W3c { .. }) && line.first() == Some(&b'#')
     }
 
     /// Whether the line is no record but says how to read those that follow.

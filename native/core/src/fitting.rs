@@ -1,14 +1,27 @@
-//! Which lines are of a layout: see flex_logs_ingest/lines/which_layout.py, which defines it.
+//! Which lines are of which layout: see flex_logs_ingest/lines/which_layout.py, which defines it.
 
 use crate::cut::Layout;
 use crate::layout::{BYTES, Joined, STATUS, TIME, VHOST};
 use crate::line::{is_status, number, seconds, unescaped};
 
-/// Their numbers.
-pub fn fitting<'a>(layout: &mut Layout, lines: impl Iterator<Item = &'a [u8]>) -> Vec<usize> {
+/// Their numbers, for each layout.
+pub fn fitting(layouts: &[Layout], lines: &[&[u8]]) -> Vec<Vec<usize>> {
     let mut joined = Joined::default();
-    let mut fits = |line| !layout.is_heading(line) && says_all(layout, line, &mut joined);
-    lines.enumerate().filter(|(_, line)| fits(line)).map(|(number, _)| number).collect()
+    layouts.iter().map(|layout| of_one(layout, lines, &mut joined)).collect()
+}
+
+fn of_one(layout: &Layout, lines: &[&[u8]], joined: &mut Joined) -> Vec<usize> {
+    // A line that names columns changes what those behind it are read by, and the layout is to stay as it is.
+    let mut changed: Option<Layout> = None;
+    let mut found = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        if layout.takes_heading(line) {
+            changed.get_or_insert_with(|| layout.clone()).is_heading(line);
+        } else if says_all(changed.as_ref().unwrap_or(layout), line, joined) {
+            found.push(number);
+        }
+    }
+    found
 }
 
 fn says_all(layout: &Layout, line: &[u8], joined: &mut Joined) -> bool {

@@ -28,6 +28,7 @@ pub mod replay;
 mod rows;
 pub mod run;
 pub mod scan;
+pub mod signature;
 pub mod sim;
 pub mod sites;
 mod strangers;

@@ -15,6 +15,7 @@ const VERSION: &[u8] = b" HTTP/1.1";
 const DIGITS: usize = 15;
 
 /// A layout whose lines can be such ones.
+#[derive(Clone)]
 pub struct Usual {
     start: Vec<u8>,
     before: Vec<Op>,
