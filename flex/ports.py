@@ -186,8 +186,8 @@ class Segments(Protocol):
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         """Those of these segments that there are."""
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        """As continued.opened has them, and `behind`."""
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        """As continued_logs.with_opening has them, and so has `behind`."""
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
 

@@ -303,7 +303,9 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "other names"
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
-            found = other_names.followed(world, known_sites(settings), world.pins)
+            found = other_names.read_other_names(
+                world, known_sites(settings), world.pins
+            )
     except FlexError as error:
         yield _warn(
             name, f"where other names of sites lead was not read: {error}", error.advice

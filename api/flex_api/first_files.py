@@ -18,12 +18,16 @@ from flex_api import units
 from flex_dns.server_configuration.named_conf import bind_snippet
 from flex_dns.wire.key import make_key
 
-KEY_NAME, READER_NAME = "flex-update", "flex-transfer"
+# The TSIG key that may change records, and the one that may only transfer zones, as the name server
+# knows them.
+KEY_NAME = "flex-update"
+READER_NAME = "flex-transfer"
 ZONE = "hosting.example."
 # The key is for FLEX and for the name server's group, and for nobody else.
 KEY_MODE = 0o640
-# The settings may hold the password of a database.
-SETTINGS, SETTINGS_MODE = "flex.toml", 0o640
+SETTINGS = "flex.toml"
+# Not readable for everybody: the settings may hold the password of a database.
+SETTINGS_MODE = 0o640
 # The account that the units run FLEX as.
 ACCOUNT = "flex"
 STATE = "/var/lib/flex/"
@@ -71,7 +75,7 @@ def _files(folder: Path) -> dict[str, str]:
         for entry in starter.iterdir()
         if entry.name[0] != "_"
     }
-    plain = {name: _filled(text, marks) for name, text in texts.items()}
+    plain = {name: _fill_marks(text, marks) for name, text in texts.items()}
     keys = {
         "flex.key": make_key(KEY_NAME).clause(),
         "flex-transfer.key": make_key(READER_NAME).clause(),
@@ -83,7 +87,7 @@ def _files(folder: Path) -> dict[str, str]:
     }
 
 
-def _filled(text: str, marks: Mapping[str, str]) -> str:
+def _fill_marks(text: str, marks: Mapping[str, str]) -> str:
     for mark, words in marks.items():
         text = text.replace(mark, words)
     return text

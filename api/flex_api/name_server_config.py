@@ -49,13 +49,13 @@ class Configured:
     text: str
 
 
-def configured(
+def configurations(
     settings: Settings, kind: str, sites: Collection[str], wanted: Sequence[str] = ()
 ) -> list[Configured]:
     """One for each primary that has any of the `wanted` zones, or of all where none is. Raises
     BadSetting, BadInput.
     """
-    zones = _wanted(settings.dns.every_zone, wanted)
+    zones = _wanted_zones(settings.dns.every_zone, wanted)
     names = frozenset(map(records.name_of, sites))
     return [
         _of_primary(settings, primary, KINDS[kind], ours, names)
@@ -64,7 +64,7 @@ def configured(
     ]
 
 
-def _wanted(every: Sequence[str], wanted: Sequence[str]) -> frozenset[str]:
+def _wanted_zones(every: Sequence[str], wanted: Sequence[str]) -> frozenset[str]:
     if not every:
         raise BadSetting(
             "printing what name servers have to be told",

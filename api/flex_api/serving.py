@@ -48,7 +48,7 @@ def _answer(
     app = create_app(
         settings,
         open_store(settings.database.url),
-        watched=beside.post.said if beside else None,
+        watched=beside.post.state if beside else None,
     )
     # Nobody's word on who the caller is is taken here: the settings name the proxies that are
     # believed.

@@ -41,12 +41,12 @@ def words(flex: Path, settings: Path, state: str, *others: Path) -> Mapping[str,
     `others` are further files that FLEX needs to run.
     """
     return {
-        "@FLEX@": _escaped(str(flex)),
-        "@CONFIG@": _escaped(str(settings)),
+        "@FLEX@": _escape(str(flex)),
+        "@CONFIG@": _escape(str(settings)),
         "@HOME@": "read-only" if _one_below(HOMES, flex, settings, *others) else "yes",
         "@WRITABLE@": ""
         if state
-        else f"ReadWritePaths={_escaped(str(settings.parent), command=False)}\n",
+        else f"ReadWritePaths={_escape(str(settings.parent), command=False)}\n",
     }
 
 
@@ -73,7 +73,7 @@ def _one_below(folders: tuple[Path, ...], *paths: Path) -> str:
     return ""
 
 
-def _escaped(path: str, *, command: bool = True) -> str:
+def _escape(path: str, *, command: bool = True) -> str:
     """As systemd reads it: % and, in a command, $ stand for something, and a space ends a word."""
     safe = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     safe = safe.replace("$", "$$") if command else safe

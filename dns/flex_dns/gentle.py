@@ -135,7 +135,7 @@ class GentleTarget:
         """The last wave, too, is looked at before the first."""
         for made in zone_plans:
             if made.changes:
-                state = self.target.read(made.zone, zone_changes.touched(made))
+                state = self.target.read(made.zone, zone_changes.changed_names(made))
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
 
     def _steps(
@@ -206,7 +206,7 @@ class GentleTarget:
 
     def _overtaken(self, zone_plans: Iterable[ZonePlan]) -> Lost:
         states = (
-            (made, self.target.read(made.zone, zone_changes.touched(made)))
+            (made, self.target.read(made.zone, zone_changes.changed_names(made)))
             for made in zone_plans
         )
         return {
@@ -243,7 +243,7 @@ class GentleTarget:
     ) -> list[ZonePlan]:
         found: list[ZonePlan] = []
         for made in zone_plans:
-            state = self.target.read(made.zone, zone_changes.touched(made))
+            state = self.target.read(made.zone, zone_changes.changed_names(made))
             found.append(zone_changes.what_is_left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found

@@ -41,7 +41,7 @@ class Apart:
     unsure: tuple[str, ...] = ()
 
     @property
-    def said(self) -> Said:
+    def answers(self) -> Said:
         return Said({node.name: node.addresses for node in self.facts.nodes}, self.left)
 
 

@@ -174,7 +174,7 @@ def _split(found: Reach, facts: Facts) -> Facts:
     profiles, spreads = other_traffic.profiles_with(
         parts, facts.profiles, facts.spreads
     )
-    placed = other_traffic.placed(parts)
+    placed = other_traffic.placement_of_parts(parts)
     names = frozenset(texts(placed["site"])) & frozenset(texts(profiles["site"]))
     placed = placed[placed["site"].isin(list(names))]
     return replace(

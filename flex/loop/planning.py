@@ -284,7 +284,7 @@ def draft(
                 forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
             ),
         ),
-        said=apart.said,
+        said=apart.answers,
     )
     return Proposal(plan, placement)
 

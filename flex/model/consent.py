@@ -66,7 +66,7 @@ class Stop:
         return f"{self.said}: {self.actual}; {self.rule} is {self.limit}"
 
 
-def told(stops: Iterable[Stop]) -> str:
+def in_one_line(stops: Iterable[Stop]) -> str:
     """In one line, each way past them once: several rules may take one command."""
     found = groupby(stops, key=lambda stop: stop.way_past)
     return "; ".join(

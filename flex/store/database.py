@@ -143,7 +143,7 @@ class Database:
                 self._mine.connection = None
 
     @contextmanager
-    def guarded(self, run: str, guard: Guard) -> Iterator[None]:
+    def under_guard(self, run: str, guard: Guard) -> Iterator[None]:
         """Each transaction by which this thread writes in here, for that run, begins with the
         guard, which may refuse it.
         """

@@ -238,8 +238,8 @@ class MemoryStore(AllOrNothing):
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return continued_logs.opened(self._segments.values(), opening, first_time)
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        return continued_logs.with_opening(self._segments.values(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         return continued_logs.behind(self._segments.values(), places)

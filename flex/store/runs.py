@@ -68,7 +68,7 @@ class SqlRuns(Part):
             if connection.scalar(select(schema.lease.c.run)) != run_id:
                 raise refusals.lost_error(run_id, lease_of(connection))
 
-        with self._database.guarded(run_id, refuse_lost):
+        with self._database.under_guard(run_id, refuse_lost):
             yield
 
     def go_on(self, run_id: str) -> None:

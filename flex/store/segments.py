@@ -148,7 +148,7 @@ class SqlSegments(Part):
             )
             return frozenset(value for values in found for value in values)
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         unnoted = and_(segments.c.opening == "", segments.c.first_time == first_time)
         either = or_(segments.c.opening == opening, unnoted)
         return self._all(segments.c.first_byte == 0, either)

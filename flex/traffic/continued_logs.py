@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable
 from flex.model.log_reading import Segment
 
 
-def opened(
+def with_opening(
     segments: Iterable[Segment], opening: str, first_time: int
 ) -> tuple[Segment, ...]:
     """Those from the beginning of a log that opens so; where that was not noted, those that begin

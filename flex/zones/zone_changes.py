@@ -188,7 +188,7 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
     )
 
 
-def touched(made: ZonePlan) -> list[str]:
+def changed_names(made: ZonePlan) -> list[str]:
     """The names whose addresses or markers the plan changes."""
     return sorted({site_name(made.zone, change.name) for change in made.changes})
 

@@ -366,8 +366,8 @@ class _Sent:
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return continued_logs.opened(self._every(), opening, first_time)
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        return continued_logs.with_opening(self._every(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         return continued_logs.behind(self._every(), places)

@@ -81,7 +81,7 @@ def lacking(problem: Problem) -> Ints:
     return problem.replicas - rows_that_may_stay(problem)
 
 
-def demanded(problem: Problem) -> Ints:
+def rows_demanded(problem: Problem) -> Ints:
     """For each site, the new rows that its replicas and pins alone demand, whatever the balance."""
     least: Ints = np.maximum(lacking(problem), _pins_missing(problem))
     return least
@@ -89,7 +89,9 @@ def demanded(problem: Problem) -> Ints:
 
 def tight(problem: Problem) -> Bools:
     """The sites that lose no row unless they gain another."""
-    keeps: Bools = demanded(problem) + rows_that_may_stay(problem) == problem.replicas
+    keeps: Bools = (
+        rows_demanded(problem) + rows_that_may_stay(problem) == problem.replicas
+    )
     return keeps
 
 

@@ -122,7 +122,7 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
     assert cluster.on("n4") == 0
     assert resting(cluster) == {}
     cluster.world.store.order_node(NodeOrder("n4", "active", given=cluster.now))
-    said = tonight.told(cluster.world, "n4")
+    said = tonight.sentences(cluster.world, "n4")
     back = cluster.night(loads(0))
     come = sum(move.target == "n4" for move in back.moves)
     assert said == [f"{come} sites come to n4 with the next plan"]
@@ -138,13 +138,13 @@ def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurr
     cluster.world = limited(cluster.world, 4)
     order = NodeOrder("n4", "draining", cluster.now)
     cluster.world.store.order_node(order)
-    (said,) = tonight.told(cluster.world, "n4")
+    (said,) = tonight.sentences(cluster.world, "n4")
     leave = f"4 sites leave n4 with the next plan, {there - 4} later (safety.max_moved_sites is 4)"
     assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
     cluster.world.store.order_node(
         dataclasses.replace(order, deadline=cluster.now + DAY / 2)
     )
-    assert tonight.told(cluster.world, "n4") == [
+    assert tonight.sentences(cluster.world, "n4") == [
         f"{there} sites leave n4 with the next plan"
     ]
     cluster.world.store.order_node(order)
@@ -167,7 +167,7 @@ def test_an_order_that_is_stored_is_not_said_to_have_failed_where_no_plan_can_be
         cluster.world,
         settings=cluster.world.settings.model_copy(update={"ingest": ingest}),
     )
-    (said,) = tonight.told(world, "n4")
+    (said,) = tonight.sentences(world, "n4")
     assert said.startswith("how many sites that is with the next plan is not known: ")
     assert "gone.txt" in said
 

@@ -235,7 +235,7 @@ def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
         )
     )
     loaded, path = load(tmp_path, text), tmp_path / "flex.toml"
-    hidden = settings.hidden(path)
+    hidden = settings.names_without_credentials(path)
     assert hidden == {"dns.transfer_key_file"}
     found = "\n".join(named_files.problems(loaded, hidden))
     for named in (

@@ -67,12 +67,12 @@ def test_one_that_ends_is_started_again() -> None:
         if ends.value:
             ends.value -= 1
             raise OSError("the pipe is closed")
-        post.looked(NOW)
+        post.note_round(NOW)
         signal.pause()
 
     process = kept(work, post, 5)
     until("a round", lambda: post.rounds)
-    said = post.said()
+    said = post.state()
     assert (said.is_alive, said.starts, said.last_round, said.error) == (
         True,
         4,
@@ -93,7 +93,7 @@ def test_one_that_never_comes_to_look_is_given_up_and_its_keeper_ends_with_1() -
     process = kept(work, post, 3)
     process.join(PATIENCE)
     assert process.exitcode == 1
-    said = post.said()
+    said = post.state()
     assert (said.is_alive, said.starts, said.error) == (
         False,
         4,
@@ -109,7 +109,7 @@ def test_one_that_looked_in_between_is_never_given_up() -> None:
     post, ends = Post(), RawValue("i", 12)
 
     def work(post: Post) -> None:
-        post.looked(NOW)
+        post.note_round(NOW)
         if ends.value:
             ends.value -= 1
             os.kill(os.getpid(), signal.SIGKILL)
@@ -132,17 +132,17 @@ def test_who_listens_no_more_ends_nobodys_work() -> None:
 
 def test_what_is_wrong_with_it_is_said_in_a_sentence() -> None:
     post = Post()
-    post.started()
-    assert post.said().trouble(NOW) == ""
-    post.looked(NOW, "it could not look: the database is away")
-    assert post.said().trouble(NOW) == "it could not look: the database is away"
-    post.looked(NOW)
-    assert post.said().trouble(NOW + OVERDUE) == ""
-    assert "it has not looked since" in post.said().trouble(
+    post.note_start()
+    assert post.state().trouble(NOW) == ""
+    post.note_round(NOW, "it could not look: the database is away")
+    assert post.state().trouble(NOW) == "it could not look: the database is away"
+    post.note_round(NOW)
+    assert post.state().trouble(NOW + OVERDUE) == ""
+    assert "it has not looked since" in post.state().trouble(
         NOW + OVERDUE + timedelta(seconds=1)
     )
-    post.looked(NOW, "é" * 5000)
-    assert set(post.said().error) == {"é"}
+    post.note_round(NOW, "é" * 5000)
+    assert set(post.state().error) == {"é"}
 
 
 def children(number: int) -> list[int]:

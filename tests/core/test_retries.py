@@ -7,16 +7,24 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.retries import FIRST, MOST, Attempt, failed, is_due, is_told, pause
+from flex.model.retries import (
+    FIRST,
+    MOST,
+    Attempt,
+    after_failure,
+    is_due,
+    is_told,
+    pause,
+)
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 
 def after(count: int) -> Attempt:
-    found = failed(None, "n1", NOW, "away")
+    found = after_failure(None, "n1", NOW, "away")
     for number in range(1, count):
-        found = failed(found, "n1", NOW + number * SECOND, "away")
+        found = after_failure(found, "n1", NOW + number * SECOND, "away")
     return found
 
 

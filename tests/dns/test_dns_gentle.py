@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_while_it_waited_is_taken_back(
     killed_in_between(target, home, MemoryJournal())
     made = move(home, *NEW)
     target.apply(
-        zone_changes.undoing(made, target.read(home, zone_changes.touched(made)))
+        zone_changes.undoing(made, target.read(home, zone_changes.changed_names(made)))
     )
     assert addresses(target, home) == list(OLD)
 
@@ -163,7 +163,9 @@ def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
         Watched(target, home, ttl=5).apply(made, begun(journal, home))
     else:
         target.apply(
-            zone_changes.undoing(made, target.read(home, zone_changes.touched(made)), 5)
+            zone_changes.undoing(
+                made, target.read(home, zone_changes.changed_names(made)), 5
+            )
         )
     assert (addresses(target, home), ttls(target, home)) == (
         list(NEW if goes_on else OLD),
@@ -209,7 +211,8 @@ class InWaves:
     def take_back(self) -> None:
         self.target.apply(
             zone_changes.undoing(
-                self.made, self.target.read(self.zone, zone_changes.touched(self.made))
+                self.made,
+                self.target.read(self.zone, zone_changes.changed_names(self.made)),
             )
         )
 
@@ -217,7 +220,7 @@ class InWaves:
     def homes(self) -> tuple[int, int, int]:
         """How many sites are on the old node alone, on both, on the new one alone."""
         found = (
-            self.target.read(self.zone, zone_changes.touched(self.made))
+            self.target.read(self.zone, zone_changes.changed_names(self.made))
             .records.groupby("name")["value"]
             .apply(tuple)
         )
@@ -327,7 +330,7 @@ def test_a_name_that_somebody_changes_on_the_way_is_left_to_him_and_all_others_m
     many: InWaves, edit: Edit, at: int
 ) -> None:
     wave_of, journal = rollout.waves([many.made], SHARES), MemoryJournal()
-    theirs = max(zone_changes.touched(many.made), key=lambda name: wave_of[name])
+    theirs = max(zone_changes.changed_names(many.made), key=lambda name: wave_of[name])
     many.meanwhile = lambda waits: edit(theirs, "A", [FOREIGN]) if waits == at else None
     with pytest.raises(
         PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"

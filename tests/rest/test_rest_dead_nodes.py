@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
 from flex.model.operator_orders import NodeOrder
-from flex.model.retries import Attempt, failed
+from flex.model.retries import Attempt, after_failure
 from flex_api.night import bulletin
 from flex_api.night.watch_process import Watched
 
@@ -24,7 +24,7 @@ def tried(door: Door, times: int) -> Attempt:
     door.store.order_node(NodeOrder("n1", "down", NOW))
     found = None
     for _ in range(times):
-        found = failed(found, "n1", NOW, "ns1: no answer in time")
+        found = after_failure(found, "n1", NOW, "ns1: no answer in time")
     assert found is not None
     door.store.put_attempt(found)
     return found
@@ -44,7 +44,7 @@ def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(
     )
     assert row["sites"] > 0
     assert datetime.fromisoformat(row["next_attempt"]) == found.again
-    door.store.put_attempt(failed(found, "n1", NOW, "ns1: REFUSED"))
+    door.store.put_attempt(after_failure(found, "n1", NOW, "ns1: REFUSED"))
     assert client.get("/api/v1/nodes").json()["dead"][0]["error"] == "ns1: REFUSED"
 
 

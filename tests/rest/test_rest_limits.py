@@ -171,9 +171,9 @@ def test_what_a_client_sends_itself_never_changes_its_address(
     sent: list[str], client: object
 ) -> None:
     if not address.is_trusted(str(client), AUTH["trusted_proxies"]):
-        real = address.parsed(str(client))
+        real = address.parse(str(client))
         found = address.of_client(PROXY, [*sent, str(client)], AUTH["trusted_proxies"])
-        assert address.parsed(found) == real
+        assert address.parse(found) == real
 
 
 def test_addresses_of_one_customer_are_one_caller() -> None:

@@ -65,7 +65,7 @@ def test_new_sites_missing_replicas_and_unheld_pins_are_wishes(
         replicas={"b": 2},
         pins={"c": ["n1"]},
     )
-    assert row_rules.demanded(problem).tolist() == [1, 1, 1, 0]
+    assert row_rules.rows_demanded(problem).tolist() == [1, 1, 1, 0]
 
 
 def test_surplus_replicas_vanish_for_nothing(cluster: Cluster) -> None:

@@ -95,9 +95,9 @@ def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(
     )
     for each in (first, old, later):
         assert store.record(each, stream(0, head=each.id), None)
-    assert store.opened("it opens so", 0) == (first,)
-    assert store.opened("it opens so", 77) == (first, old)
-    assert store.opened("another", 78) == ()
+    assert store.with_opening("it opens so", 0) == (first,)
+    assert store.with_opening("it opens so", 77) == (first, old)
+    assert store.with_opening("another", 78) == ()
     assert store.behind(["one", "three"]) == (later,)
     assert store.behind([]) == ()
 

@@ -146,7 +146,7 @@ BOOKS = {
 READ = {
     "stamp",
     "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
-    "readings", "in_force", "history", "opened", "behind", "streams_of",
+    "readings", "in_force", "history", "with_opening", "behind", "streams_of",
     "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
     "placement_of", "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
     "last_number",

@@ -29,20 +29,23 @@ if TYPE_CHECKING:
 
     from flex_api.client import Client
 
-# Long before the first access log and long after the last: between these, no sum of days leaves the
-# calendar.
-EARLIEST, LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+# Moments that a verb takes lie between these. Both are guesses: the first is long before the first
+# access log, the second long after the last, and sums of days stay within Python's calendar.
+EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 Given = TypeVar("Given", bound=BaseModel)
-# As rest_schemas.py has it for the API.
-CONTROL, MOST = re.compile(r"[\x00-\x1f\x7f]"), 1000
+# Control characters: no text that a person gives may hold one. schemas/rest.py has the same rule.
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Characters that a text may have. A guess; schemas/rest.py has the same number.
+LONGEST_TEXT = 1000
 
 
 def _clean(given: str) -> str:
     """Text that databases keep and terminals show, as the API takes it too. Raises BadInput."""
-    if len(given) > MOST or CONTROL.search(given):
+    if len(given) > LONGEST_TEXT or CONTROL.search(given):
         raise BadInput(
             f"the text {given[:40]!r}",
-            f"it holds control characters, or is longer than {MOST}",
+            f"it holds control characters, or is longer than {LONGEST_TEXT}",
             kept="nothing was changed",
             advice="write it on one line, in plain text",
         )

@@ -284,7 +284,7 @@ def data(
         period = Period.days_before(moment, here.settings.profile.window.days)
         judged = trust.judge(here.settings, here.store, period, moment)
         output = trust.data_output(
-            judged, period, trust.unused(here.settings, here.store, period)
+            judged, period, trust.unused_files(here.settings, here.store, period)
         )
     found.show(output, lambda console: text.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):

@@ -252,18 +252,18 @@ def _send_order(
         was = {node.name: node.state for node in here.nodes}
         notes, changed = change(here)
         if turns and not dry_run and was[changed.name] != changed.state:
-            notes = [*notes, *_turned(here, changed.name)]
+            notes = [*notes, *next_plan_lines(here, changed.name)]
         output = _nodes(here, notes)
         if dry_run:
             output = _try(here, output, changed)
     found.show(output, lambda console: preview_text.nodes(console, output))
 
 
-def _turned(here: World, node: str) -> list[str]:
+def next_plan_lines(here: World, node: str) -> list[str]:
     """It takes a while to load what makes plans."""
     from flex_api.wishes import tonight
 
-    return tonight.told(here, node)
+    return tonight.sentences(here, node)
 
 
 def _try(

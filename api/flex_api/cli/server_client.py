@@ -53,12 +53,12 @@ def show_nodes(asked: Asked, changed: NodeChanged | None = None) -> None:
         items=list(asked.client.nodes()), dead=asked.client.dead_nodes()
     )
     if changed:
-        notes = [*changed.notes, *_turned(asked, changed)]
+        notes = [*changed.notes, *_next_plan_lines(asked, changed)]
         output = output.model_copy(update={"notes": notes, "preview": changed.preview})
     asked.context.show(output, lambda console: preview_text.nodes(console, output))
 
 
-def _turned(asked: Asked, changed: NodeChanged) -> list[str]:
+def _next_plan_lines(asked: Asked, changed: NodeChanged) -> list[str]:
     """It was changed, whatever becomes of this question."""
     if changed.turn is not None:
         return changed.turn

@@ -20,7 +20,7 @@ from flex.store import migrate
 from flex_api import doctor as checking
 from flex_api import first_files, named_files, units
 from flex_api.cli.common import Context, Format, context, now
-from flex_api.name_server_config import configured
+from flex_api.name_server_config import configurations
 from flex_api.schemas.name_servers import ConfigServersOutput, ServerPart
 from flex_api.schemas.verbs import (
     ConfigCheckOutput,
@@ -145,8 +145,16 @@ def _looked_over(found: Context) -> ConfigCheckOutput:
         return ConfigCheckOutput(file=str(found.path), problems=problems, remarks=[])
     return ConfigCheckOutput(
         file=str(found.path),
-        problems=list(named_files.problems(found.settings, config.hidden(found.path))),
-        remarks=list(named_files.remarks(found.settings, config.hidden(found.path))),
+        problems=list(
+            named_files.problems(
+                found.settings, config.names_without_credentials(found.path)
+            )
+        ),
+        remarks=list(
+            named_files.remarks(
+                found.settings, config.names_without_credentials(found.path)
+            )
+        ),
     )
 
 
@@ -209,7 +217,9 @@ def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
 
 
 def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
-    made = configured(found.settings, kind, checking.known_sites(found.settings), zones)
+    made = configurations(
+        found.settings, kind, checking.known_sites(found.settings), zones
+    )
     output = ConfigServersOutput(
         items=[
             ServerPart(

@@ -35,7 +35,7 @@ class Named:
         )
 
 
-def named(plan: Plan, by: str) -> tuple[Named, ...]:
+def list_names(plan: Plan, by: str) -> tuple[Named, ...]:
     found = [
         Named(zone_plan.zone, change.name, change)
         for zone_plan in plan.zone_plans

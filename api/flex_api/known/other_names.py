@@ -64,7 +64,7 @@ def _alone(settings: Settings, sites: Collection[str]) -> frozenset[str]:
     return frozenset(source.site.fixed for source in known if source.site.fixed)
 
 
-def followed(
+def read_other_names(
     world: World, sites: Collection[str], pins: Collection[Pin] = ()
 ) -> Followed:
     """Where DNS leads their other names now, of those that nobody keeps FLEX away from. Raises a

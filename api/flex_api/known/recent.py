@@ -189,7 +189,7 @@ def _moved_sites(plan: Plan, draining: Collection[str]) -> set[str]:
     had to go: they rest only while it is being drained, and may come back as soon as it is in
     service again.
     """
-    closed = _closed(plan) - set(draining)
+    closed = _nodes_without_share(plan) - set(draining)
     left = (
         move
         for move in plan.moves
@@ -198,13 +198,13 @@ def _moved_sites(plan: Plan, draining: Collection[str]) -> set[str]:
     return {*plan.grown, *(move.site for move in left)}
 
 
-def _closed(plan: Plan) -> set[str]:
+def _nodes_without_share(plan: Plan) -> set[str]:
     """The nodes that took no sites: a fair share of nothing is theirs."""
     return {load.node for load in plan.after.nodes if not load.fair}
 
 
 def _shrunk(plan: Plan) -> set[str]:
-    closed = _closed(plan)
+    closed = _nodes_without_share(plan)
     return {
         move.site
         for move in plan.moves

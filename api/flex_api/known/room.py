@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Of fewer periods a line says nothing; of less growth a day than this nobody can tell it from none.
-LEAST, NONE = 7, 0.0005
-# Beyond this nobody plans.
+# Periods that a straight line needs: with fewer than a week it says nothing. A guess.
+LEAST_PERIODS = 7
+# Growth in a period, as a part of the last one. Less than this looks like none. A guess.
+NO_GROWTH = 0.0005
+# Days. Nobody plans beyond this. A guess.
 FAR = 1000
 
 
@@ -31,11 +33,11 @@ class Room:
 
 def room(sent: Sequence[float], busy: float) -> Room | None:
     """None where too little is known."""
-    if len(sent) < LEAST or not busy > 0 or not sent[-1] > 0:
+    if len(sent) < LEAST_PERIODS or not busy > 0 or not sent[-1] > 0:
         return None
     slope = float(
         np.polyfit(np.arange(len(sent)), np.asarray(sent, dtype=np.float64), 1)[0]
     )
     growth = slope / sent[-1]
-    left = (1 / busy - 1) / growth if growth > NONE else FAR
+    left = (1 / busy - 1) / growth if growth > NO_GROWTH else FAR
     return Room(busy, growth, max(round(left), 0) if left < FAR else None)

@@ -141,7 +141,7 @@ _MEND = {
 }
 
 
-def unused(settings: Settings, store: Store, period: Period) -> list[Unread]:
+def unused_files(settings: Settings, store: Store, period: Period) -> list[Unread]:
     """Files that the last reading of their source could not use, and logs of the period that were
     taken for copies.
     """

@@ -79,7 +79,9 @@ def verify(world: World, patience: float = 0.0) -> Verified:
 def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
     """None where a primary does not answer: its verdict says so already."""
     try:
-        return other_names.followed(world, set(placement["site"]), world.pins).strays
+        return other_names.read_other_names(
+            world, set(placement["site"]), world.pins
+        ).strays
     except DnsError:
         return ()
 

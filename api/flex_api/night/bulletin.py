@@ -105,7 +105,7 @@ def _verdict(plan: Plan, waiting: str) -> str:
     if waiting:
         over = "; ".join(str(breach) for breach in plan.breaches)
         would = (
-            nodes_given_up.told(plan.moves, plan.base, done=False)
+            nodes_given_up.sentence(plan.moves, plan.base, done=False)
             or f"{moved} would move"
         )
         return (
@@ -113,7 +113,7 @@ def _verdict(plan: Plan, waiting: str) -> str:
             f"{would}{nodes_given_up.misses(plan.forecasts)}{f' ({over})' if over else ''}"
         )
     before = f"{words.share(plan.before.worst)} -> " if plan.before else ""
-    did = nodes_given_up.told(plan.moves, plan.base, done=True) or f"{moved} moved"
+    did = nodes_given_up.sentence(plan.moves, plan.base, done=True) or f"{moved} moved"
     return f"applied: {did}, worst node {before}{words.share(plan.after.worst)} off"
 
 
@@ -130,7 +130,7 @@ def _lines(
     for edit in plan.said.edits[:MOST]:
         site, found = edit.name.rstrip("."), " ".join(edit.found) or "no address"
         yield f"Edited   {site} has {found} in DNS by somebody else, and was left alone"
-    rows = nodes_given_up.grouped(plan.moves)
+    rows = nodes_given_up.group(plan.moves)
     for row in rows[:MOST]:
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"
     if len(rows) > MOST:

@@ -26,7 +26,7 @@ def cleared(
     """
     failed = [
         order
-        for order in retrying.owed(world)
+        for order in retrying.orders_to_retry(world)
         if not _is_out(world, step, order, force, is_last=is_last)
     ]
     return not failed

@@ -82,7 +82,7 @@ def _deliver(
     return Delivered(node, str(folder), changed)
 
 
-def owed(settings: Settings, store: Store) -> list[str]:
+def undelivered_nodes(settings: Settings, store: Store) -> list[str]:
     """The nodes whose files lie ready in their folder and have not reached them."""
     if not settings.routing.deliver_command:
         return []

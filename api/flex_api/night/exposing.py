@@ -17,8 +17,10 @@ from flex_api.night.metrics import Known
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 
-# The runs of some months, and jobs that may still be done.
-RUNS, JOBS = 500, 100
+# The latest runs that are counted: those of some months. A guess.
+RUNS = 500
+# The latest jobs that are looked at: older ones are done long since. A guess.
+JOBS = 100
 
 
 def metrics_text(settings: Settings, store: Store, now: datetime) -> str:

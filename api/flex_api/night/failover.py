@@ -59,7 +59,7 @@ def take_down(
     nodes.refuse_last(world, node)
     world.store.order_node(order)
     try:
-        with retrying.noted(world, node):
+        with retrying.note_failure(world, node):
             taken = _taken_down(world, node, enters)
     except DnsError as error:
         raise type(error)(
@@ -87,14 +87,14 @@ def look(world: World, node: str) -> Taken | None:
     """
     if world.store.plans(state="applying"):
         return None
-    made = _made(world, node)
-    return None if made.plan.moves else Taken(left=_left(world, made, node))
+    made = _plan_failover(world, node)
+    return None if made.plan.moves else Taken(left=_names_left(world, made, node))
 
 
 def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
     finishing.make_way(world, node)
-    made = _made(world, node)
-    left = _left(world, made, node)
+    made = _plan_failover(world, node)
+    left = _names_left(world, made, node)
     if not made.plan.moves:
         return Taken(left=left)
     plan = _tried_before(world, made.plan)
@@ -103,13 +103,13 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
     return Taken(carrying_out.carry_out(world, plan or made.plan, enters), left)
 
 
-def _made(world: World, node: str) -> Proposal:
+def _plan_failover(world: World, node: str) -> Proposal:
     return planning.fail_over(
         facts(world), world.rules, node, target=world.target, now=world.clock()
     )
 
 
-def _left(world: World, made: Proposal, node: str) -> dict[str, str]:
+def _names_left(world: World, made: Proposal, node: str) -> dict[str, str]:
     return {**made.left, **_excluded_names(world, node)}
 
 

@@ -23,7 +23,8 @@ from flex_dns.wire.session import Session
 
 # Of the audit log. Who asks for the first gets all of them.
 DONE = "zone.take-over"
-BEGUN, REFUSED = f"{DONE}.begin", f"{DONE}.refused"
+BEGUN = f"{DONE}.begin"
+REFUSED = f"{DONE}.refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
                 world.store.note(BEGUN, zone, was, told)
                 _take_over(world, (server, session), zone, us, was)
                 world.store.note(DONE, zone, was, told)
-            elif by == us and (told := _unended(world, zone, us, was)):
+            elif by == us and (told := _unfinished_takeover(world, zone, us, was)):
                 world.store.note(DONE, zone, was, told)
             else:
                 continue
@@ -86,7 +87,7 @@ def _take_over(
         raise
 
 
-def _unended(world: World, zone: str, us: str, was: str) -> dict[str, str]:
+def _unfinished_takeover(world: World, zone: str, us: str, was: str) -> dict[str, str]:
     """What was told where the zone was about to become ours, and nothing since; empty where that is
     not so.
     """

@@ -14,7 +14,9 @@ from flex.model.operator_orders import Freeze
 from flex_api.told import words
 from flex_api.wiring import World
 
-RULE, WINDOWS = "freeze", "safety.windows"
+# Names of rules, as plans and `--force` have them.
+RULE = "freeze"
+WINDOWS = "safety.windows"
 
 
 def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:

@@ -467,7 +467,7 @@ def _waits(world: World, plan: Plan) -> tuple[int, str]:
     if mode == "shadow":
         return 0, f"Shadow mode: plan {plan.id} was made and nothing was written."
     stops = rules.stops(world, plan)
-    told = consent.told(stops)
+    told = consent.in_one_line(stops)
     if freezing.RULE in {stop.rule for stop in stops}:
         return (
             Frozen.exit_code,

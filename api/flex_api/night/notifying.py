@@ -37,7 +37,9 @@ from flex_api.wiring import World
 TIMEOUT = 10.0
 # Seconds before each further attempt, when a receiver does not take it or is away.
 PAUSES = (1.0, 4.0)
-SIGNATURE, EVENT_ID = "X-Flex-Signature", "X-Flex-Event-Id"
+# Headers of a webhook's request.
+SIGNATURE = "X-Flex-Signature"
+EVENT_ID = "X-Flex-Event-Id"
 
 
 def after(world: World, plan: Plan, waiting: str, code: int) -> str:

@@ -74,7 +74,7 @@ class Redelivery:
             return
         now, owed = (
             self._world.time_of_day(),
-            delivering.owed(self._world.settings, self._world.store),
+            delivering.undelivered_nodes(self._world.settings, self._world.store),
         )
         self._tried = {
             node: tried for node, tried in self._tried.items() if node in owed
@@ -92,7 +92,7 @@ class Redelivery:
         if not done.error:
             self._world.say(f"The routing of {done.node} has reached it.")
             return
-        tried = self._tried[done.node] = retries.failed(
+        tried = self._tried[done.node] = retries.after_failure(
             before, done.node, self._world.time_of_day(), done.error
         )
         if retries.is_told(tried):

@@ -20,7 +20,7 @@ from flex_api.night import freezing
 from flex_api.wiring import World
 
 
-def owed(world: World) -> tuple[NodeOrder, ...]:
+def orders_to_retry(world: World) -> tuple[NodeOrder, ...]:
     """The orders for nodes that are down while the placement in force has sites on them, or while a
     plan that takes them out is half applied. Whoever gave the order, and whatever became of it,
     somebody has to go on.
@@ -66,7 +66,7 @@ def last(world: World, node: str) -> Attempt | None:
 
 
 @contextmanager
-def noted(world: World, node: str) -> Iterator[None]:
+def note_failure(world: World, node: str) -> Iterator[None]:
     """What goes wrong in here is written down as one more attempt, and goes on."""
     try:
         yield
@@ -77,7 +77,7 @@ def noted(world: World, node: str) -> Iterator[None]:
     except FlexError as error:
         # A database that is away is said by the error itself.
         with suppress(FlexError):
-            _failed(world, node, str(error))
+            _store_failure(world, node, str(error))
         raise
 
 
@@ -90,7 +90,7 @@ def note_left(world: World, node: str, left: Mapping[str, str]) -> None:
             some([f"{name} ({why})" for name, why in left.items()])
             or "some of its sites"
         )
-        _failed(world, node, f"not FLEX's to change, and on it still: {names}")
+        _store_failure(world, node, f"not FLEX's to change, and on it still: {names}")
     else:
         forget(world, node)
 
@@ -100,7 +100,7 @@ def forget(world: World, node: str) -> None:
         world.store.drop_attempt(node)
 
 
-def _failed(world: World, node: str, error: str) -> None:
+def _store_failure(world: World, node: str, error: str) -> None:
     world.store.put_attempt(
-        retries.failed(last(world, node), node, world.time_of_day(), error)
+        retries.after_failure(last(world, node), node, world.time_of_day(), error)
     )

@@ -77,7 +77,7 @@ def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
 
 
 def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
-    state = world.target.read(made.zone, names := zone_changes.touched(made))
+    state = world.target.read(made.zone, names := zone_changes.changed_names(made))
     back = zone_changes.undoing(made, state, ttl)
     put_back = {site_name(made.zone, change.name) for change in back.changes}
     others = sorted(set(names) - put_back - _as_before(made, state))
@@ -96,7 +96,7 @@ def _as_before(made: ZonePlan, state: ZoneState) -> set[str]:
     before = [
         (one, one.before and (one.before.ttl, one.before.values)) for one in changes
     ]
-    only_marked = set(zone_changes.touched(made)) - {one.name for one in changes}
+    only_marked = set(zone_changes.changed_names(made)) - {one.name for one in changes}
     return only_marked | {
         one.name for one, said in before if have.get((one.name, one.type)) == said
     }

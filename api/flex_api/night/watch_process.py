@@ -74,17 +74,17 @@ class Post:
     def rounds(self) -> int:
         return int(self._rounds.value)
 
-    def started(self) -> None:
+    def note_start(self) -> None:
         self._starts.value += 1
         self._alive.value = 1
 
-    def looked(self, now: datetime, error: str = "") -> None:
+    def note_round(self, now: datetime, error: str = "") -> None:
         """After each round, also one that failed."""
-        self.failed(error)
+        self.note_error(error)
         self._last.value = now.timestamp()
         self._rounds.value += 1
 
-    def failed(self, error: str) -> None:
+    def note_error(self, error: str) -> None:
         # Cut to whole characters.
         self._error.value = (
             error.encode()[: LONGEST - 1]
@@ -93,10 +93,10 @@ class Post:
             .encode()
         )
 
-    def ended(self) -> None:
+    def note_end(self) -> None:
         self._alive.value = 0
 
-    def said(self) -> Watched:
+    def state(self) -> Watched:
         last = float(self._last.value)
         return Watched(
             bool(self._alive.value),
@@ -130,7 +130,7 @@ def keep(
     while True:
         before = post.rounds
         code = _done_once(work, post, parent, told)
-        post.ended()
+        post.note_end()
         if os.getppid() != parent or wait([told], 0):
             return
         in_a_row = 0 if post.rounds > before else in_a_row + 1
@@ -153,7 +153,7 @@ def _done_once(
     process = multiprocessing.get_context("fork").Process(
         target=_do, args=(work, post), name="health watch"
     )
-    post.started()
+    post.note_start()
     process.start()
     while process.is_alive() and os.getppid() == parent and not wait([told], 0):
         wait([process.sentinel, told], LOOK)
@@ -168,5 +168,5 @@ def _do(work: Callable[[Post], None], post: Post) -> None:
     try:
         work(post)
     except Exception as error:
-        post.failed(f"{type(error).__name__}: {error}")
+        post.note_error(f"{type(error).__name__}: {error}")
         raise

@@ -98,7 +98,7 @@ class Watch:
     def _go_on(self) -> None:
         """With the nodes that are down and still in DNS, whoever found them dead."""
         here = self._world
-        owed = {order.node: order for order in retrying.owed(here)}
+        owed = {order.node: order for order in retrying.orders_to_retry(here)}
         tried = {one.node: one for one in here.store.attempts()}
         for node in sorted(tried.keys() - owed.keys()):
             retrying.forget(here, node)
@@ -124,7 +124,7 @@ class Watch:
             self._world.say(f"{node} was dead and is out of DNS, but {error}")
             return
         except FlexError as error:
-            self._failed(node, error)
+            self._report_failure(node, error)
             return
         if taken.plan:
             self._world.say(
@@ -149,14 +149,14 @@ class Watch:
         """The lease is asked for once there is something to do: a name server that is away makes no
         run each time.
         """
-        with retrying.noted(self._world, order.node):
+        with retrying.note_failure(self._world, order.node):
             found = failover.look(self._world, order.node)
         if found is None:
             return self._taken_down(order)
         retrying.note_left(self._world, order.node, found.left)
         return found
 
-    def _failed(self, node: str, error: FlexError) -> None:
+    def _report_failure(self, node: str, error: FlexError) -> None:
         found = retrying.last(self._world, node)
         again = f" It is tried again at {words.when(found.again)}." if found else ""
         self._world.say(
@@ -220,7 +220,7 @@ class Beside:
         raise Away(
             "watching over the nodes beside the pages",
             "the process of the health watch does not live: "
-            f"{self.post.said().error or 'it ended without a word'}",
+            f"{self.post.state().error or 'it ended without a word'}",
             kept="DNS is as it was; nobody looks for dead nodes now",
             advice="mend what it says and start `flex serve` again; `[watch] probes "
             "= []` serves without it",
@@ -244,4 +244,4 @@ def _watch(settings: Settings, say: Say, post: Post) -> None:
         except FlexError as error:
             trouble = f"it could not look: {error}"
             say(f"The health watch could not look: {error}")
-        post.looked(datetime.now(UTC), trouble)
+        post.note_round(datetime.now(UTC), trouble)

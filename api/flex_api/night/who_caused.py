@@ -25,7 +25,7 @@ ITSELF = Author().name
 def wishers(world: World, made: Proposal) -> tuple[str, ...]:
     """In order of names."""
     base, placement = world.store.placement()
-    gone, come = _changed(placement, made.placement)
+    gone, come = _row_differences(placement, made.placement)
     rows = pd.concat([gone, come])
     sites, nodes, left = set(rows["site"]), set(rows["node"]), set(gone["node"])
     found = {
@@ -40,7 +40,7 @@ def wishers(world: World, made: Proposal) -> tuple[str, ...]:
         if order.node in (left if order.state != "active" else nodes)
     }
     for entry in _since(world, base):
-        if entry.action.startswith("pin.") and not sites & _named(entry):
+        if entry.action.startswith("pin.") and not sites & _sites_of(entry):
             continue
         # The watch takes nodes down, too, and is nobody.
         by_flex = entry.actor == ITSELF and entry.action == "node.order"
@@ -53,7 +53,7 @@ def wishers(world: World, made: Proposal) -> tuple[str, ...]:
     return tuple(sorted(found - {""}))
 
 
-def _changed(
+def _row_differences(
     before: pd.DataFrame, after: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that are there no more, and those that were not there."""
@@ -75,7 +75,7 @@ def _since(world: World, base: str) -> Iterator[Entry]:
         yield from world.store.found_entries(MOST, behind, down=False, action=kind)
 
 
-def _named(entry: Entry) -> Set[str]:
+def _sites_of(entry: Entry) -> Set[str]:
     """Every site that a wish is about."""
     found = {entry.subject}
     for side in (entry.before, entry.after):

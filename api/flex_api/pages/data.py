@@ -23,7 +23,10 @@ from flex_api.web.session import Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 
-MOST, SAMPLES = 300, 12
+# Sources and nodes on the page. A guess; the API has them all.
+MOST = 300
+# Bad lines that the page shows. A guess.
+SAMPLES = 12
 
 
 @router.get("/data", response_class=HTMLResponse)
@@ -32,7 +35,7 @@ def page(desk: Viewer, request: Request) -> Response:
     found = as_model(IngestsPage, data.ingests(desk, query))
     period, judged = quality(desk)
     output = trust.data_output(
-        judged, period, trust.unused(desk.settings, desk.house.store, period)
+        judged, period, trust.unused_files(desk.settings, desk.house.store, period)
     )
     states = [row.state for row in output.nodes]
     return show(

@@ -51,7 +51,14 @@ router = APIRouter(include_in_schema=False)
 
 # What a preview of a drain hands on to the form below it.
 STATED = ("deadline", "reason")
-WEEKS, SITES, DRAWN, FAR = 4, 20, 10, 0.1
+# Weeks of logs in a node's heat map. A guess.
+WEEKS = 4
+# Sites of a node in the table on its page. A guess; the list of sites has them all.
+SITES = 20
+# Sites of a node that the picture shows one by one. A guess.
+DRAWN = 10
+# A node's prediction stands out when it was wrong by more than this part. A guess.
+FAR = 0.1
 
 
 @router.get("/nodes", response_class=HTMLResponse)

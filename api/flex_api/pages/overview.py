@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex_api.known import present
-from flex_api.known.room import NONE, room
+from flex_api.known.room import NO_GROWTH, room
 from flex_api.pages.forms import address
 from flex_api.pages.frame import show
 from flex_api.pages.past import sent_lately
@@ -111,7 +111,11 @@ def _cards(desk: Desk) -> Iterator[Tile]:
 
 
 def _grow(growth: float) -> str:
-    return f"grow by {words.share(growth)} a period" if growth > NONE else "do not grow"
+    return (
+        f"grow by {words.share(growth)} a period"
+        if growth > NO_GROWTH
+        else "do not grow"
+    )
 
 
 def _forecasts(desk: Desk, plan: Plan | None) -> list[ForecastRow]:

@@ -31,11 +31,11 @@ router = APIRouter(include_in_schema=False)
 
 # A section with more settings than these is folded.
 FEW = 20
-# What is told in bytes, and spans as JSON has them.
-SIZES, MIB = (
-    ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body"),
-    2**20,
-)
+# How the names of settings end whose values are bytes.
+SIZES = ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body")
+# Bytes. A smaller size is shown as the plain number that it is.
+MIB = 2**20
+# A span of time as JSON has it, by ISO 8601.
 SPAN = r"P(?=.)(\d+D)?(T(\d+H)?(\d+M)?([\d.]+S)?)?"
 
 

@@ -31,7 +31,10 @@ router = APIRouter(include_in_schema=False)
 USUAL = ("flex", "round_robin", "lard", "optimal")
 # One of them asks who sent each request, which pages do not tell.
 EVERY = [name for name in POLICIES if name != "round_robin_clients"]
-MOST_ACCESSES, MOST_POLICIES = 200_000, 8
+# Accesses of a trace, and policies, that a simulation from the page takes. Guesses; the command line
+# takes more.
+MOST_ACCESSES = 200_000
+MOST_POLICIES = 8
 ABOUT = {
     "flex": "each site has its node, as FLEX does it",
     "round_robin": "each request to the next node, as DNS does without FLEX",

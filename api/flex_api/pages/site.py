@@ -59,7 +59,12 @@ from flex_logs_ingest.counts.hours_and_sample import hours_of_site
 router = APIRouter(include_in_schema=False)
 
 Part = Literal["", "why", "files", "hours", "preview"]
-PERIODS, WEEKS, FILES = 60, 4, 15
+# Periods in the pictures of a site. A guess.
+PERIODS = 60
+# Weeks of logs in a site's heat map. A guess.
+WEEKS = 4
+# Files of the site on its page. A guess; `flex files` has them all.
+FILES = 15
 # What the form of a wish holds, and those fields of it that are a date and a time.
 FIELDS = (*ASKS, "campaign", "since", "until", "reason")
 MOMENTS = ("since", "until")
@@ -85,7 +90,7 @@ def site(
     wishes = [
         pins.pin_model(desk, pin) for pin in desk.views.wishes().get(row.site, ())
     ]
-    chosen = _chosen(wishes, of)
+    chosen = _choose_wish(wishes, of)
     parts: dict[str, object] = {
         "why": None,
         "files": None,
@@ -127,7 +132,7 @@ def site(
     )
 
 
-def _chosen(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
+def _choose_wish(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
     """The wish that the form is about: the one that is asked for, else the standing one, else the
     first campaign.
     """

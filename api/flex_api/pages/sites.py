@@ -36,8 +36,10 @@ ZOOMS = (
     ("held_from", "Working set from, bytes"), ("held_to", "to"), ("sent_from", "Sent from, bytes"),
     ("sent_to", "up to"),
 )  # fmt: skip
-# Rows of the file that are made at a time, and what a spreadsheet would take for a formula.
-PIECE, FORMULA = 1000, ("=", "+", "-", "@", "\t", "\r")
+# Rows of the file that are made at a time. A guess.
+PIECE = 1000
+# A spreadsheet takes a cell that begins with one of these for a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @router.get("/sites", response_class=HTMLResponse)

@@ -27,9 +27,11 @@ from flex_api.settings import file as config
 from flex_api.told import dead_text, words
 from flex_api.web.session import Desk
 
-# Of a node that has been silent for weeks, the last line is in one of its latest readings; a
-# sentence names few nodes.
-LATEST, NAMED = 50, 5
+# The latest readings of a node in which its last line is looked for: enough for one that has been
+# silent for weeks. A guess.
+LATEST = 50
+# Nodes that a sentence names. A guess.
+NAMED = 5
 
 # Exit codes of runs that ended as they should, or wait for a person who is told of that otherwise.
 WELL = (0, 22, 23, None)
@@ -78,7 +80,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
             "/nodes",
         )
     for still in in_dns_still(desk):
-        said = dead_text.told(dead.row(still))
+        said = dead_text.sentence(dead.row(still))
         yield Trouble(
             f"{said}.",
             "Mend what the last attempt says; flex nodes down tries at once",
@@ -119,7 +121,7 @@ def _of_settings(desk: Desk) -> Iterator[Trouble]:
     if read and stale:
         yield Trouble(
             f"This server goes by the settings that it read {words.when(read.read)}; "
-            f"{_ended(stale)}",
+            f"{_with_full_stop(stale)}",
             "Run flex config check, then restart flex serve; the command line and "
             "nights go by the file already",
             "/settings",
@@ -137,13 +139,13 @@ def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
         raise
     except FlexError as error:
         yield Trouble(
-            _ended(str(error)),
+            _with_full_stop(str(error)),
             f"{error.advice[:1].upper()}{error.advice[1:]}",
             "/settings",
         )
 
 
-def _ended(sentence: str) -> str:
+def _with_full_stop(sentence: str) -> str:
     return sentence if sentence.endswith((".", "?")) else f"{sentence}."
 
 

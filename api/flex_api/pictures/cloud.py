@@ -16,8 +16,11 @@ from flex.placing.problem import Ints
 from flex_api.pictures.charts import Extent, Point, Scatter, Tick
 from flex_api.told import clean_text, words
 
+# Points that are drawn one by one; more are counted in cells. A guess.
 FEW = 600
-ACROSS, UP = 56, 28
+# Cells of the picture, across and up. A guess: about square ones on a screen.
+ACROSS = 56
+UP = 28
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,13 @@ from math import ceil, floor, log10
 
 Points = Sequence[tuple[float, float]]
 
-WIDTH, HEIGHT = 640, 360
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 170, 34, 34
+# Pixels: the picture, and what is kept free around the curves for their labels. Chosen by eye.
+WIDTH = 640
+HEIGHT = 360
+_LEFT = 64
+_RIGHT = 170
+_TOP = 34
+_BOTTOM = 34
 _COLORS = (
     "#1b6ca8",
     "#d1495b",
@@ -24,8 +29,10 @@ _COLORS = (
 )
 # Beyond so many lines, colours come again, dashed.
 _DASHES = ("", "6 3", "2 2")
-# Marks stand at round numbers, so many of them at most.
-_ROUND, _MARKS = (1, 2, 2.5, 5, 10), 5
+# Marks stand at one of these times a power of ten.
+_ROUND = (1, 2, 2.5, 5, 10)
+# Marks on an axis at most. Chosen by eye.
+_MARKS = 5
 
 
 def svg(title: str, lines: Mapping[str, Points]) -> str:

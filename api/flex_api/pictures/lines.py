@@ -21,7 +21,9 @@ from flex_api.told import clean_text, words
 Hours = TypeVar("Hours", int, np.ndarray)
 
 PLOT = 200
-SPARK_WIDTH, SPARK_HEIGHT = 90, 18
+# Pixels of a small line in a table's row. Chosen by eye.
+SPARK_WIDTH = 90
+SPARK_HEIGHT = 18
 
 
 @dataclass(frozen=True, slots=True)

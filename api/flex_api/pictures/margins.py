@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from math import ceil
 
+# Pixels: the mean width of a letter in the pages' font. A guess.
 PIXELS_A_LETTER = 7.7
-STEP, STEPS = 8, 48
+# Pixels from one class of the stylesheet to the next, and how many classes it has.
+STEP = 8
+STEPS = 48
 
 
 def beside(letters: int) -> int:

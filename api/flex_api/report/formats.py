@@ -16,8 +16,10 @@ from flex_api.schemas.plans import MoveRow
 from flex_api.schemas.rest import ReportShown
 from flex_api.told import nodes_given_up, stopped, words
 
-# The busiest sites that a report names, and the moves that Markdown does; the plan has all of them.
-BUSIEST, MOVES = 100, 200
+# The busiest sites that a report names. A guess.
+BUSIEST = 100
+# The moves that a report in Markdown names. A guess; the plan has all of them.
+MOVES = 200
 MOVED = ("site", "from", "to", "to read", "why")
 
 MEDIA = {
@@ -108,7 +110,7 @@ def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
 
 
 def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
-    found = nodes_given_up.grouped(rows)
+    found = nodes_given_up.group(rows)
     for row in found[:MOVES]:
         yield row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason
     if len(found) > MOVES:

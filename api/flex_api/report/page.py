@@ -123,7 +123,7 @@ def _environment() -> jinja2.Environment:
         "ago": clean_text.ago,
         "age": words.ago,
         "number": "{:,}".format,
-        "grouped": nodes_given_up.grouped,
+        "grouped": nodes_given_up.group,
         "path": partial(quote, safe=""),
     }
     style = environment.get_template("style.css").render(

@@ -14,7 +14,10 @@ from flex_api.web.session import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 
-GOOD, WAITS, WRONG = "#1a7f37", "#9a6700", "#b42318"
+# Colours: all is well, a plan waits, something is wrong.
+GOOD = "#1a7f37"
+WAITS = "#9a6700"
+WRONG = "#b42318"
 # About the width of a letter of the size that it is drawn in.
 LETTER = 7
 

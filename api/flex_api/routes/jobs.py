@@ -26,8 +26,10 @@ from flex_api.web.session import Desk, Operator, Viewer
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
 EVENTS = "text/event-stream"
-# How often a followed job is looked at, and how many looks without news make a sign of life.
-LOOK, QUIET = 0.25, 60
+# Seconds between two looks at a job that somebody follows. A guess.
+LOOK = 0.25
+# After so many looks without news a sign of life is sent: every 15 seconds. A guess.
+QUIET = 60
 
 
 class JobsQuery(TimedQuery):

@@ -154,7 +154,7 @@ def turn(desk: Reader, node: str) -> Response:
     """
     here = desk.world()
     noding.find(here, node)
-    return reply(desk.request, NodeTurn(node=node, turn=tonight.told(here, node)))
+    return reply(desk.request, NodeTurn(node=node, turn=tonight.sentences(here, node)))
 
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -357,7 +357,7 @@ def turn_of(
     """None while it is being worked out: nobody waits long for what was ordered already."""
     here = desk.world()
     return desk.house.later.ask(
-        f"turn of {node}", lambda: tonight.told(here, node), patience=patience
+        f"turn of {node}", lambda: tonight.sentences(here, node), patience=patience
     )
 
 

@@ -222,7 +222,7 @@ def dns_diff(
     found = page_in_order(
         desk.views.few(
             f"records {plan} {by}",
-            lambda: changes_by_name.named(desk.views.plan(plan), by),
+            lambda: changes_by_name.list_names(desk.views.plan(plan), by),
             len,
         ),
         lambda one: one.key(by),

@@ -27,12 +27,12 @@ __all__ = [
     "Settings",
     "config_path",
     "flat",
-    "hidden",
     "is_started_by_systemd",
     "keys_in_file",
     "keys_set",
     "load",
     "mask_secrets",
+    "names_without_credentials",
     "parse",
     "problems",
     "read_from",
@@ -136,7 +136,7 @@ def keys_in_file(path: Path) -> frozenset[str]:
     return frozenset(flat(_read(path)))
 
 
-def hidden(path: Path) -> frozenset[str]:
+def names_without_credentials(path: Path) -> frozenset[str]:
     """The dotted names of those that name a credential of systemd's, where it gives this process
     none.
     """

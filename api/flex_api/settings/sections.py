@@ -33,7 +33,9 @@ from flex_api.settings.watch import Watch
 from flex_logs_ingest import formats
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
-SECOND, YEAR = timedelta(seconds=1), timedelta(days=366)
+SECOND = timedelta(seconds=1)
+# A leap year: a period of logs lasts no longer.
+YEAR = timedelta(days=366)
 
 
 class Cluster(Section):

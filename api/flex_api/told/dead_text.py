@@ -6,7 +6,7 @@ from flex_api.schemas.night import DeadRow
 from flex_api.told import words
 
 
-def told(row: DeadRow) -> str:
+def sentence(row: DeadRow) -> str:
     are = "is" if row.sites == 1 else "are"
     said = f"{row.node} is down, and {words.count(row.sites, 'site')} {are} on it still in DNS"
     if row.last_attempt is None or row.next_attempt is None:

@@ -14,8 +14,10 @@ from flex_api.told.grids import grid
 
 AFTER = "after"
 NOTHING = "Not predicted: no access was replayed."
-# So many nodes and sites are shown; `-o json` has them all.
-NODES, SITES = 16, 5
+# Nodes that are shown. A guess; `-o json` has them all.
+NODES = 16
+# Sites that are shown. A guess; `-o json` has them all.
+SITES = 5
 
 
 def show(console: Console, output: PlanOutput) -> None:

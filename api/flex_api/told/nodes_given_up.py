@@ -62,7 +62,7 @@ class Row:
 
 
 def table(rows: Sequence[Moved]) -> Table:
-    drawn, found = grid("site", "from", "to", "cold>", "why"), grouped(rows)
+    drawn, found = grid("site", "from", "to", "cold>", "why"), group(rows)
     for row in found[:MOST_MOVES]:
         drawn.add_row(
             row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason
@@ -72,7 +72,7 @@ def table(rows: Sequence[Moved]) -> Table:
     return drawn
 
 
-def grouped(moves: Sequence[Moved]) -> list[Row]:
+def group(moves: Sequence[Moved]) -> list[Row]:
     """Moves to other nodes first, as they are; then what is given up, by reason."""
     found = [
         Row(
@@ -120,7 +120,7 @@ def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
     ]
 
 
-def told(moves: Sequence[Moved], base: str, *, done: bool) -> str:
+def sentence(moves: Sequence[Moved], base: str, *, done: bool) -> str:
     """Of a plan that only gives nodes up; nothing of another. One without a `base` adopts what was
     in DNS before it.
     """

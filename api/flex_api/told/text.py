@@ -136,7 +136,7 @@ def moves_text(output: PlanOutput) -> str:
     """
     if not output.before:
         return f"{words.count(output.sites, 'site')} placed for the first time"
-    if only := nodes_given_up.told(
+    if only := nodes_given_up.sentence(
         output.moves, output.base, done=output.state == "applied"
     ):
         return only
@@ -310,7 +310,7 @@ def nodes(console: Console, output: NodesOutput) -> None:
         )
     console.print(table)
     for still in output.dead:
-        console.print(f"  {dead_text.told(still)}")
+        console.print(f"  {dead_text.sentence(still)}")
     for note in output.notes:
         console.print(f"  note: {note}")
     for name in output.left:

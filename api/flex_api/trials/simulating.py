@@ -31,11 +31,15 @@ from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-# As a new installation has them.
-TOLERANCE, REPLICATE_ABOVE = 0.05, 0.6
+# The values that a new installation has: how far a node's load may be from its fair share, and the
+# part of a node's load above which a site gets replicas.
+TOLERANCE = 0.05
+REPLICATE_ABOVE = 0.6
 _STEPS = 50_000
-# Where a tar archive says that it is one.
-_HEADER, _MAGIC_AT, _MAGIC = 512, 257, b"ustar"
+# Bytes of a tar archive's first header, and what stands where in it (POSIX.1-1988, ustar).
+_HEADER = 512
+_MAGIC_AT = 257
+_MAGIC = b"ustar"
 _MOST = 20_000_000
 _EVER = Period(datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 

@@ -16,7 +16,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 CUSTOMER = 64
 
 
-def parsed(text: str) -> Address | None:
+def parse(text: str) -> Address | None:
     """With or without a port, in brackets or not; None where it is no address."""
     bare = text.strip().strip('"')
     if bare.startswith("["):
@@ -33,7 +33,7 @@ def parsed(text: str) -> Address | None:
 
 
 def is_trusted(text: str, proxies: Sequence[str]) -> bool:
-    address = parsed(text)
+    address = parse(text)
     return address is not None and any(
         address in ipaddress.ip_network(proxy) for proxy in proxies
     )
@@ -44,7 +44,7 @@ def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> st
     nearest = peer
     hops = [hop for header in forwarded for hop in header.split(",")]
     while hops and is_trusted(nearest, proxies):
-        said = parsed(hops.pop())
+        said = parse(hops.pop())
         if said is None:
             break
         nearest = str(said)
@@ -53,7 +53,7 @@ def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> st
 
 def bucket(address: str) -> str:
     """Under which name requests of it are counted."""
-    found = parsed(address)
+    found = parse(address)
     if isinstance(found, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((found.packed, CUSTOMER), strict=False))
     return str(found) if found else address

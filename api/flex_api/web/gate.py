@@ -32,9 +32,13 @@ SENT_BY_FORMS = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
 )
 
-# How long the store's word on a token is good, how many are remembered, and how often a use is
-# written down.
-TRUST, MOST, USED = 1.0, 10_000, timedelta(minutes=1)
+# Seconds for which the store's answer about a token is believed. A guess: a revoked token stays good
+# no longer than this.
+TRUST = 1.0
+# Tokens that are remembered at a time. A guess.
+MOST = 10_000
+# The use of a token is stored once in this time at most. A guess.
+USED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ class Gate:
         digest, moment = digest_of(secret), self.ticks()
         asked, token = self.known.get(digest, (float("-inf"), None))
         if moment - asked > TRUST:
-            token = self._kept(digest)
+            token = self._stored_token(digest)
             if len(self.known) >= MOST:
                 self.forget()
             self.known[digest] = (moment, token)
@@ -140,7 +144,7 @@ class Gate:
                 self.store.use_token(token.id, now)
         return token if token and token.holds(now) else None
 
-    def _kept(self, digest: str) -> Token | None:
+    def _stored_token(self, digest: str) -> Token | None:
         """As the store has it; of a session what its token leaves of it."""
         token = self.store.token_of(digest)
         return (

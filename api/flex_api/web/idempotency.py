@@ -30,8 +30,10 @@ HEADER = "idempotency-key"
 KEPT_FOR = timedelta(days=1)
 # Said of what is shown once only, such as a token's secret: it is never kept.
 SHOWN_ONCE = "x-flex-shown-once"
-# Of a larger answer only that it was given is kept.
-TOO_LARGE, LARGEST = "x-flex-too-large", 2**20
+# Bytes. A larger answer is not stored: only that it was given. A guess.
+LARGEST = 2**20
+# The header that marks a stored answer whose body was too large.
+TOO_LARGE = "x-flex-too-large"
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,255}")
 
 

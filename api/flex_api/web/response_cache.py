@@ -26,8 +26,10 @@ STORED = re.compile(
 # A wish begins, a freeze ends and a job's process dies without a word to the store: seen so late at
 # most.
 TRUST = 1.0
-# What is remembered stays under 32 MiB.
-MOST, LARGEST = 1000, 2**15
+# Answers that are remembered, and the bytes of the largest one. Guesses: together they stay under
+# 32 MiB.
+MOST = 1000
+LARGEST = 2**15
 
 # The role, the path, the query, and the kind of text that is asked for.
 Key = tuple[str, str, bytes, bytes]

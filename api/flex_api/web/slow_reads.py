@@ -18,9 +18,12 @@ from dataclasses import dataclass, field
 from flex.errors import TooMany
 from flex.model.consent import Stop
 
-# Seconds: what takes less is no burden; how long somebody waits for his turn, and how often he
-# looks.
-SHORT, PATIENCE, LOOK = 2.0, 5.0, 0.02
+# Seconds. A read that takes less is no burden. A guess.
+SHORT = 2.0
+# Seconds for which a request waits for its turn. A guess.
+PATIENCE = 5.0
+# Seconds between two looks whether it is the request's turn. A guess.
+LOOK = 0.02
 # More callers than anybody has.
 MOST = 10_000
 

@@ -77,7 +77,9 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             *(
                 [of_edit(edit)]
                 if edit
-                else _stays(problem, rows, position, _stopped(made, facts.guard, site))
+                else _stays(
+                    problem, rows, position, _rules_in_the_way(made, facts.guard, site)
+                )
             ),
             *_rules_that_keep(
                 facts.guard, decide.sites_with_spare_nodes(problem).get(site, 0), site
@@ -122,7 +124,7 @@ def _put_off(move: Move) -> str:
     )
 
 
-def _stopped(made: Plan | None, guard: Guard, site: str) -> Iterator[str]:
+def _rules_in_the_way(made: Plan | None, guard: Guard, site: str) -> Iterator[str]:
     """The rules without which the site would move, as was found when the plan was made; limits of a
     night have their own sentence.
     """

@@ -15,9 +15,12 @@ from flex.placing.problem import Budget, Problem, Solution
 from flex.ports import Solver
 from flex_solver import SOLVERS
 
-# Sites times nodes up to which the nights' solver mostly has its proof in that many seconds; and
-# steps of a search.
-SMALL, SECONDS, STEPS = 2_000, 5.0, 50_000
+# Sites times nodes up to which the solver of the nights mostly has its proof in SECONDS. A guess.
+SMALL = 2_000
+# Seconds that a preview may take. A guess: somebody waits for it.
+SECONDS = 5.0
+# Steps of the search in a preview. A guess.
+STEPS = 50_000
 NOTE = "this is the answer of a short search: a night searches longer, and may move fewer sites"
 
 

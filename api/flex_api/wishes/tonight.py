@@ -37,7 +37,7 @@ class Turn:
     stops: tuple[Stop, ...]
 
 
-def told(world: World, node: str) -> list[str]:
+def sentences(world: World, node: str) -> list[str]:
     """Nothing where no partition is in force, or no plan could be made yet: then there is nothing
     to say.
     """

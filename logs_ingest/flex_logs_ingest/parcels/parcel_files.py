@@ -77,8 +77,8 @@ class Outbox:
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return self._store.known_segments(ids)
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return self._store.opened(opening, first_time)
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+        return self._store.with_opening(opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         return self._store.behind(places)

@@ -99,12 +99,12 @@ class Batch:
         with suppress(FlexError):
             self.settle()
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]:
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         """As the store has it and will have it."""
         if self._openings.isdisjoint((opening, first_time)):
             return ()
-        waiting = continued_logs.opened(self._now(), opening, first_time)
-        return _each_once(waiting, self._segments.opened(opening, first_time))
+        waiting = continued_logs.with_opening(self._now(), opening, first_time)
+        return _each_once(waiting, self._segments.with_opening(opening, first_time))
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         waiting = continued_logs.behind(self._now(), places)

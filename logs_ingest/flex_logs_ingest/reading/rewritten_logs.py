@@ -41,7 +41,7 @@ NewScanner = Callable[[], Scanner]
 class Openings(Protocol):
     """What is asked of the readings so far, those that wait to be recorded among them."""
 
-    def opened(self, opening: str, first_time: int) -> tuple[Segment, ...]: ...
+    def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]: ...
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
 
 
@@ -193,7 +193,7 @@ def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | No
 def _first(segments: Openings, source: str, opened: Opening) -> list[Segment]:
     return [
         each
-        for each in segments.opened(opened.hash, opened.time)
+        for each in segments.with_opening(opened.hash, opened.time)
         if each.source == source
     ]
 

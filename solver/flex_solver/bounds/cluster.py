@@ -52,7 +52,7 @@ def cluster_of(problem: Problem) -> Cluster:
     load, low, high = _bands(problem, of_site, opened)
     lacking = row_rules.lacking(problem)
     prices = row_rules.prices(problem).astype(np.float64)
-    to_give = row_rules.demanded(problem) - lacking
+    to_give = row_rules.rows_demanded(problem) - lacking
     giving = np.flatnonzero(to_give > 0)
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))

@@ -35,7 +35,7 @@ def least_moves(problem: Problem) -> int:
     """No balanced placement moves fewer rows. Where none exists, the number says nothing."""
     return int(
         max(
-            row_rules.demanded(problem) @ row_rules.prices(problem)
+            row_rules.rows_demanded(problem) @ row_rules.prices(problem)
             + leaving(problem).sum(),
             entering(problem).sum(),
         )
@@ -50,7 +50,7 @@ def idle(problem: Problem) -> int:
     all but one leave.
     """
     none: Bools = np.asarray(~problem.load.any(axis=1))
-    demanded = int(row_rules.demanded(problem)[none].sum())
+    demanded = int(row_rules.rows_demanded(problem)[none].sum())
     if not problem.apart:
         return demanded
     able = none & row_rules.tight(problem)

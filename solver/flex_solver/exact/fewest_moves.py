@@ -106,7 +106,9 @@ def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
-    spent = int((row_rules.demanded(problem) * row_rules.prices(problem))[others].sum())
+    spent = int(
+        (row_rules.rows_demanded(problem) * row_rules.prices(problem))[others].sum()
+    )
     known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
     search = _Search(
@@ -324,7 +326,8 @@ def _best_effort(search: _Search) -> _Answer:
     forced = (
         int(
             (
-                row_rules.demanded(search.problem) * row_rules.prices(search.problem)
+                row_rules.rows_demanded(search.problem)
+                * row_rules.prices(search.problem)
             ).sum()
         )
         - search.spent
@@ -435,7 +438,7 @@ def _pins_elsewhere_cost_moves(search: _Search) -> bool:
     if search.problem.limits.moves is None:
         return False
     without = replace(search.problem, pinned={})
-    demanded = row_rules.demanded(without) * row_rules.prices(without)
+    demanded = row_rules.rows_demanded(without) * row_rules.prices(without)
     for kind in search.kinds:
         demanded[list(kind.sites)] = 0
     return int(demanded.sum()) < search.spent

@@ -77,7 +77,7 @@ def coldest(
     """
     if (
         _idle_moves(problem, known)
-        > row_rules.demanded(problem)[~_asking(problem)].sum()
+        > row_rules.rows_demanded(problem)[~_asking(problem)].sum()
     ):
         return known, False
     moves, cold = _moves(problem, known), score.cold_bytes(problem, known) - 1

@@ -26,7 +26,7 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     """
     rows = problem.old[row_rules.may_stay(problem) & np.isin(problem.old[:, 0], sites)]
     held = np.bincount(rows[:, 0], minlength=len(problem.sites))
-    as_wished = (row_rules.demanded(problem) == 0) & (held == problem.replicas)
+    as_wished = (row_rules.rows_demanded(problem) == 0) & (held == problem.replicas)
     as_wished[_too_near(problem, rows)] = False
     stays = rows[as_wished[rows[:, 0]]]
     room = _Room(problem, np.concatenate([decided, stays]))
