@@ -57,11 +57,12 @@ def configurations(
     """
     zones = _wanted_zones(settings.dns.every_zone, wanted)
     names = frozenset(map(records.name_of, sites))
-    return [
-        _of_primary(settings, primary, KINDS[kind], ours, names)
-        for primary in settings.dns.primaries
-        if (ours := [zone for zone in primary.zones if zone in zones])
-    ]
+    found = []
+    for primary in settings.dns.primaries:
+        ours = [zone for zone in primary.zones if zone in zones]
+        if ours:
+            found.append(_of_primary(settings, primary, KINDS[kind], ours, names))
+    return found
 
 
 def _wanted_zones(every: Sequence[str], wanted: Sequence[str]) -> frozenset[str]:
@@ -152,9 +153,12 @@ def _zones(
 
 
 def _outermost(zones: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        zone for zone in zones if not any(zone.endswith(f".{other}") for other in zones)
-    )
+    """The zones that lie below no other one of these."""
+
+    def is_below_another(zone: str) -> bool:
+        return any(zone.endswith(f".{other}") for other in zones)
+
+    return tuple(zone for zone in zones if not is_below_another(zone))
 
 
 def _seen_by_others(host: str) -> str:

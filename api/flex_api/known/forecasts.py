@@ -20,12 +20,12 @@ from flex_api.schemas.plans import (
 
 
 def rows(forecasts: Iterable[Forecast], period: Period) -> list[ForecastRow]:
-    """One that no request was replayed for foretells nothing."""
-    return [
-        forecast_row(one, period)
-        for one in forecasts
-        if any(node.requests for node in one.nodes)
-    ]
+    """A forecast for which no request was replayed predicts nothing, and has no row."""
+    return [forecast_row(one, period) for one in forecasts if _has_requests(one)]
+
+
+def _has_requests(forecast: Forecast) -> bool:
+    return any(node.requests for node in forecast.nodes)
 
 
 def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:

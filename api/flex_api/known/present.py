@@ -362,10 +362,8 @@ def nodes_output(
     """The nodes there are; of others that sites are still on there is a note. `settled` are those
     of the settings.
     """
-    of_node, plain = (
-        {order.node: order for order in orders},
-        {node.name: node for node in settled},
-    )
+    order_of = {order.node: order for order in orders}
+    settings_of = {node.name: node for node in settled}
     sites = placement["node"].value_counts().to_dict()
     gone = [
         f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} "
@@ -378,12 +376,12 @@ def nodes_output(
         items=[
             node_row(
                 node,
-                order,
+                order_of.get(node.name),
                 int(sites.get(node.name, 0)),
                 loads.get(node.name),
-                plain.get(node.name),
+                settings_of.get(node.name),
             )
-            for node, order in ((node, of_node.get(node.name)) for node in nodes)
+            for node in nodes
         ],
         notes=[*gone, *notes],
         dead=[dead.row(one) for one in still],

@@ -113,9 +113,8 @@ def refuse_bad(
 def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
     told = "; ".join(f"the logs of {node}: {finding}" for node, finding in found[:5])
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    forced = " ".join(
-        f"--force {rule}" for rule in sorted({finding.rule for _, finding in found})
-    )
+    rules = sorted({finding.rule for _, finding in found})
+    forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
         f"profiles of {period}",
         f"{told}{more}",
@@ -174,16 +173,13 @@ def data_output(
     found: Judged, period: Period, files: Sequence[Unread] = ()
 ) -> DataOutput:
     """`files` are those that could not be used."""
+    names = {source.name for source in found.sources}
     return DataOutput(
         period_start=period.start,
         period_end=period.end,
         nodes=[_row(each) for each in found.nodes],
         sources=[_row(each) for each in found.sources],
-        unread=[
-            _unread(each)
-            for each in files
-            if any(each.source == source.name for source in found.sources)
-        ],
+        unread=[_unread(each) for each in files if each.source in names],
     )
 
 

@@ -173,12 +173,12 @@ def refuse_forced_alone(world: World, plan: Plan, rules: Collection[str]) -> Non
     if not world.settings.safety.four_eyes:
         return
     yes = [one for one in plan.approvals if one.decision == "approve"]
-    agreed = {
-        rule
-        for rule in rules
-        if not _own(world, plan, {one.author for one in yes if rule in one.force})
-    }
-    if alone := sorted(set(rules) - agreed):
+    alone = []
+    for rule in sorted(set(rules)):
+        authors = {one.author for one in yes if rule in one.force}
+        if _own(world, plan, authors):
+            alone.append(rule)
+    if alone:
         forced = " ".join(f"--force {rule}" for rule in alone)
         raise Held(
             f"applying {plan.id}",

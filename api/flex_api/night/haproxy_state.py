@@ -15,7 +15,7 @@ from functools import partial
 from flex.errors import FlexError
 from flex.ports import Store
 from flex.routing import delivery, haproxy
-from flex.routing.live import Distributor, Live, Paths, distributor
+from flex.routing.live import Distributor, Live, MemberLive, Paths, distributor
 from flex.routing.pool import Pool
 from flex.routing.runtime import Socket
 from flex.routing.warming import hottest
@@ -85,18 +85,21 @@ def _ask_distributor(
 def known_paths(
     settings: Settings, store: Store, pools: Sequence[Pool]
 ) -> dict[str, list[str]]:
-    """By site what was asked for most, of the file table; nothing where there is none."""
-    sites, found = [pool.site for pool in pools if not pool.by_query], store.profiles()
-    if not sites or found is None:
+    """The paths that were asked for most, by site, from the file table. Empty where there is no
+    file table.
+    """
+    sites = [pool.site for pool in pools if not pool.by_query]
+    profiles = store.profiles()
+    if not sites or profiles is None:
         return {}
+    paths: dict[str, list[str]] = {}
     try:
-        files = file_table(store, settings.ingest.directory, found[0])
-        return {
-            site: [path for _, path in hottest([found], _NAMED)]
-            for site, found in files.sites(sites)
-        }
+        files = file_table(store, settings.ingest.directory, profiles[0])
+        for site, found in files.sites(sites):
+            paths[site] = [path for _, path in hottest([found], _NAMED)]
     except FlexError:
         return {}
+    return paths
 
 
 def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str, str]:
@@ -170,7 +173,6 @@ def as_live(found: Sequence[Heard]) -> list[LiveRow]:
 
 
 def _live(node: str, each: Live) -> LiveRow:
-    names = LiveMember.model_fields
     return LiveRow(
         distributor=node,
         site=each.site,
@@ -178,10 +180,7 @@ def _live(node: str, each: Live) -> LiveRow:
         shared=each.shared,
         overloaded=each.overloaded,
         waiting=each.waiting,
-        members=[
-            LiveMember(**{name: getattr(one, name) for name in names})
-            for one in each.members
-        ],
+        members=[_member(one) for one in each.members],
         busiest=[
             TargetRow(
                 target=one.target, nodes=list(one.nodes), overloaded=one.overloaded
@@ -189,6 +188,10 @@ def _live(node: str, each: Live) -> LiveRow:
             for one in each.busiest
         ],
     )
+
+
+def _member(one: MemberLive) -> LiveMember:
+    return LiveMember(**{name: getattr(one, name) for name in LiveMember.model_fields})
 
 
 def as_versions(

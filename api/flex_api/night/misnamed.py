@@ -7,6 +7,7 @@ before it comes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from flex.ports import Store
@@ -37,11 +38,10 @@ def misnamed_sites(settings: Settings, store: Store) -> list[str]:
 
 
 def _twice(named: Collection[str]) -> Iterator[str]:
-    """Only the first of two is looked at."""
-    yield from (
-        f"[[routing.site]] {name}: it is there twice, and the first counts"
-        for name in sorted({name for name in named if list(named).count(name) > 1})
-    )
+    """Only the first of two entries with one name is looked at."""
+    for name, times in sorted(Counter(named).items()):
+        if times > 1:
+            yield f"[[routing.site]] {name}: it is there twice, and the first counts"
 
 
 def _of_site(

@@ -52,11 +52,12 @@ def coming(store: Store, plan: str) -> dict[str, list[str]]:
 def warm_up_nodes(world: World, coming: Mapping[str, Collection[str]]) -> str:
     """Warm up the nodes side by side for these sites; what came of it, in words."""
     at = steering.addresses(world.nodes)
-    wanted = {
-        node: [site for site in sites if not site.startswith("/")]
-        for node, sites in coming.items()
-    }
-    busy = {node: sites for node, sites in wanted.items() if sites and node in at}
+    busy: dict[str, list[str]] = {}
+    for node, sites in coming.items():
+        # A directory of another site is no host, and cannot be asked for.
+        hosts = [site for site in sites if not site.startswith("/")]
+        if hosts and node in at:
+            busy[node] = hosts
     if not busy or not world.settings.warming.bytes:
         return "nothing to fetch"
     try:
@@ -107,10 +108,8 @@ def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
 
 
 def _sentence(found: Mapping[str, Warmed]) -> str:
-    fetched, size = (
-        sum(getattr(one, name) for one in found.values())
-        for name in ("fetched", "bytes")
-    )
+    fetched = sum(one.fetched for one in found.values())
+    size = sum(one.bytes for one in found.values())
     said = (
         f"{words.count(fetched, 'target')} of {words.size(size)} fetched on "
         f"{words.count(len(found), 'node')}"

@@ -96,12 +96,10 @@ def _cloud(
     held, sent = found.columns["working_set"], found.columns["access_bytes"]
     if not len(found.sites):
         return None, ()
-    nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
-    rows = [
-        row
-        for row in (found.row_of(site) for site in desk.views.pins())
-        if row is not None
-    ]
+    active = [node for node in desk.world().nodes if node.state == "active"]
+    nodes = max(len(active), 1)
+    rows_with_pins = map(found.row_of, desk.views.pins())
+    rows = [row for row in rows_with_pins if row is not None]
     share = int(held.sum()) / nodes, int(sent.sum()) / nodes
     marked = np.array(sorted(rows), dtype=np.int64)
     drawn = _between(held, zoom, "held") & _between(sent, zoom, "sent")

@@ -155,20 +155,14 @@ def lines(
     def y(value: float) -> float:
         return (1 - value / most) * 100
 
+    drawn = []
+    for name, kind, values in series:
+        marks = [Mark(x(one.at), y(one.value), one.text, one.strong) for one in values]
+        drawn.append(Series(name, kind, tuple(marks)))
     return Lines(
         title=title,
         desc=desc,
-        series=tuple(
-            Series(
-                name,
-                kind,
-                tuple(
-                    Mark(x(one.at), y(one.value), one.text, one.strong)
-                    for one in values
-                ),
-            )
-            for name, kind, values in series
-        ),
+        series=tuple(drawn),
         across=tuple(Tick(x(at), text) for at, text in labels),
         up=tuple(Tick(y(value), say(value)) for value in charts.steps(most, 4)),
         band=None if aim is None else y(aim),
@@ -250,21 +244,16 @@ def heat(
         ),
         default=(0.0, "", ""),
     )
+    cells = []
+    for name, values in drawn:
+        row = [Cell(_shade(value, most), f"{amount(value)} {unit}") for value in values]
+        cells.append((name, tuple(row)))
     return Heat(
         title=title,
         desc=f"Most is {amount(said[0])} {unit}: {clean_text.short(said[1])}, {said[2]}."
         if most
         else "Nothing was asked for.",
-        rows=tuple(
-            (
-                name,
-                tuple(
-                    Cell(_shade(value, most), f"{amount(value)} {unit}")
-                    for value in values
-                ),
-            )
-            for name, values in drawn
-        ),
+        rows=tuple(cells),
         columns=tuple(columns),
         key=tuple((shade, amount(_from(shade, most))) for shade in range(SHADES + 1))
         if most

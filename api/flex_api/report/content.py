@@ -449,25 +449,30 @@ def _decades(rows: Sequence[SiteRow]) -> tuple[Decade, ...]:
     """The table behind the scatter: how many sites of which size there are, and what they add up
     to.
     """
-    access, held = (
-        max(sum(row.access_bytes for row in rows), 1),
-        max(sum(row.working_set_bytes for row in rows), 1),
-    )
-    found: dict[int, list[SiteRow]] = {}
+    of_length: dict[int, list[SiteRow]] = {}
     for row in rows:
-        found.setdefault(
-            len(str(row.working_set_bytes)) if row.working_set_bytes else 0, []
-        ).append(row)
+        digits = len(str(row.working_set_bytes)) if row.working_set_bytes else 0
+        of_length.setdefault(digits, []).append(row)
+    access = max(_access(rows), 1)
+    held = max(_working_sets(rows), 1)
     return tuple(
         Decade(
             low=10 ** (digits - 1) if digits else 0,
             high=10**digits if digits else 0,
             sites=len(members),
-            access_share=sum(row.access_bytes for row in members) / access,
-            working_set_share=sum(row.working_set_bytes for row in members) / held,
+            access_share=_access(members) / access,
+            working_set_share=_working_sets(members) / held,
         )
-        for digits, members in sorted(found.items())
+        for digits, members in sorted(of_length.items())
     )
+
+
+def _access(rows: Sequence[SiteRow]) -> int:
+    return sum(row.access_bytes for row in rows)
+
+
+def _working_sets(rows: Sequence[SiteRow]) -> int:
+    return sum(row.working_set_bytes for row in rows)
 
 
 def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:

@@ -52,18 +52,13 @@ def as_json(data: ReportData) -> str:
 
 def markdown(data: ReportData) -> str:
     plan = data.plan
+    stops = [f"stopped: {stop}" for stop in stopped.lines(plan)]
     parts = [
         (
             f"# {cell(data.cluster)}, plan {plan.id}\n\n{verdict(data)}\n\n{state(plan)}. "
             f"Digest `{plan.digest}`.\n"
         ),
-        *(
-            f"- {cell(note)}\n"
-            for note in (
-                *plan.notes,
-                *(f"stopped: {stop}" for stop in stopped.lines(plan)),
-            )
-        ),
+        *(f"- {cell(note)}\n" for note in (*plan.notes, *stops)),
         *_section(
             "Balance", ("node", "access rate", "working set", "sites"), _loads(data)
         ),

@@ -68,14 +68,14 @@ def _logs(settings: Settings, store: Store, plan: Plan) -> tuple[QualityRow, ...
 
 
 def _stages(store: Store, plan: Plan) -> tuple[StageRow, ...]:
-    """Those of the runs that made the plan, applied it, or finished it: a stage's outcome names
-    what came out of it.
+    """The stages of the runs that made the plan, applied it, or finished it: the outcome of a stage
+    names the plan that came out of it.
     """
-    found = [
-        run
-        for run in store.runs()
-        if plan.id in (run.plan, *(stage.outcome for stage in run.stages))
-    ]
+    found = []
+    for run in store.runs():
+        outcomes = {stage.outcome for stage in run.stages}
+        if plan.id == run.plan or plan.id in outcomes:
+            found.append(run)
     return tuple(
         stage for run in reversed(found) for stage in present.run_row(run).stages
     )

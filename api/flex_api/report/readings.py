@@ -32,16 +32,14 @@ def ingest_output(
     invalid: Invalid | None = None,
     shipped_from: Path | None = None,
 ) -> IngestOutput:
-    names = sorted({file.source for file in files})
+    of_source: dict[str, list[FileReport]] = {}
     bad: Counter[str] = Counter()
     for file in files:
+        of_source.setdefault(file.source, []).append(file)
         bad.update(dict(file.reasons))
     return IngestOutput(
         files=[_file(file) for file in files],
-        sources=[
-            _rate(name, [file for file in files if file.source == name])
-            for name in names
-        ],
+        sources=[_rate(name, theirs) for name, theirs in sorted(of_source.items())],
         new_bytes=sum(file.new_bytes for file in files),
         lines=reporting.lines(files),
         bad_lines=dict(bad),

@@ -122,9 +122,7 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
 def of_bad_request(request: Request, error: RequestValidationError) -> Response:
     """All that is wrong with what was asked, and the first of it in words."""
     faults = [
-        Fault(
-            pointer="/" + "/".join(str(part) for part in one["loc"]), detail=one["msg"]
-        )
+        Fault(pointer="/" + "/".join(map(str, one["loc"])), detail=one["msg"])
         for one in error.errors()
     ]
     first = error.errors()[0]
@@ -186,14 +184,11 @@ def _methods(request: Request) -> list[str]:
     finds.
     """
     routes = request.app.routes
-    found = {
-        method
-        for method in METHODS
-        if any(
-            route.matches({**request.scope, "method": method})[0] == Match.FULL
-            for route in routes
-        )
-    }
+    found = set()
+    for method in METHODS:
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] == Match.FULL for route in routes):
+            found.add(method)
     return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 

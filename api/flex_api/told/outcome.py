@@ -45,13 +45,12 @@ def changes_text(output: PlanOutput) -> str:
 
 
 def _record_sets(zone: ZoneRow) -> int:
-    """A line is `- NAME TTL TYPE VALUES`; what is replaced has two of them."""
-    return len(
-        {
-            (name, kind)
-            for _, name, _, kind, *_ in (line.split(" ", 4) for line in zone.changes)
-        }
-    )
+    """A line is `- NAME TTL TYPE VALUES`. A record set that is replaced has two lines."""
+    found = set()
+    for line in zone.changes:
+        _sign, name, _ttl, kind, *_ = line.split(" ", 4)
+        found.add((name, kind))
+    return len(found)
 
 
 def _of_server(rows: Sequence[VerdictRow]) -> Iterator[str]:

@@ -107,19 +107,20 @@ def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
 
 
 def pictures_of(points: Sequence[Point]) -> dict[str, str]:
-    """Requests a second and misses, a picture each, of whatever was varied."""
-    found: dict[str, dict[str, dict[str, list[tuple[float, float]]]]] = {}
+    """A picture of requests per second and one of misses, for each thing that was varied, by the
+    picture's file name.
+    """
+    lines_of: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     for point in points:
         for what, value in _values_to_draw(point).items():
-            found.setdefault(point.picture, {}).setdefault(what, {}).setdefault(
-                point.line, []
-            ).append((point.x, value))
-    return {
-        f"{_slug(picture)}-{_slug(what)}.svg": curves.svg(f"{picture}: {what}", lines)
-        for picture, kinds in found.items()
-        for what, lines in kinds.items()
-        if any(len(line) > 1 for line in lines.values())
-    }
+            lines = lines_of.setdefault((point.picture, what), {})
+            lines.setdefault(point.line, []).append((point.x, value))
+    pictures = {}
+    for (picture, what), lines in lines_of.items():
+        if any(len(line) > 1 for line in lines.values()):
+            file = f"{_slug(picture)}-{_slug(what)}.svg"
+            pictures[file] = curves.svg(f"{picture}: {what}", lines)
+    return pictures
 
 
 def _values_to_draw(point: Point) -> dict[str, float]:

@@ -76,18 +76,15 @@ def sort_rows(
     *,
     sort: str,
 ) -> tuple[Row, ...]:
-    """What has no value for the field comes last, whichever way it is sorted."""
+    """A row that has no value for the field comes last, whichever way it is sorted."""
     order = Order.parse(sort)
     key = _key(fields[order.field], identity)
     keyed = sorted(((key(row), row) for row in rows), key=lambda pair: pair[0][2])
-    # Equal ones go by name, whichever way it is sorted: sorting in reverse, too, keeps the order in
-    # which they stood.
-    valued = sorted(
-        (pair for pair in keyed if not pair[0][0]),
-        key=lambda pair: pair[0][1],
-        reverse=order.down,
-    )
-    return tuple(row for _, row in (*valued, *(pair for pair in keyed if pair[0][0])))
+    with_value = [pair for pair in keyed if not pair[0][0]]
+    without = [pair for pair in keyed if pair[0][0]]
+    # Equal rows go by name, whichever way it is sorted: a sort in reverse keeps their order, too.
+    with_value.sort(key=lambda pair: pair[0][1], reverse=order.down)
+    return tuple(row for _, row in (*with_value, *without))
 
 
 def page_of_ordered(
