@@ -1,4 +1,6 @@
-"""The outermost ring: command line, pages, settings, and the wiring of everything else."""
+"""The outermost ring: the command line, the pages, the settings, and the wiring of everything
+else.
+"""
 
 from flex_api.lazy_imports import put_off
 

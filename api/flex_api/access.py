@@ -1,6 +1,6 @@
-"""Tokens: made, listed and revoked, by the command line and the API alike.
+"""Tokens are made, listed and revoked here, for the command line and the API alike.
 
-Nobody gives a role above his own, and nobody takes a token away from above.
+Nobody gives a role above their own, and nobody revokes a token of a role above their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The web application: pages for people, JSON for programs.
 
-In go the settings and a store; out comes an application for any ASGI server. Routes are thin: what
-they change is changed by the functions that the command line calls too, in the name of whoever
-asks.
+Takes the settings and a store. Returns an application for any ASGI server. Does not change anything
+itself: routes call the functions that the command line calls too, in the name of the caller.
 """
 
 from __future__ import annotations

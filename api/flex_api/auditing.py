@@ -1,7 +1,7 @@
-"""Whether the record of changes is whole: what the command line and the REST API both ask.
+"""Whether the audit log is whole: the command line and the REST API both ask this.
 
-In goes a store, out comes how many entries hold and the last hash. Entries are read a thousand at a
-time.
+Takes a store. Returns how many entries are intact, and the last hash. Does not hold the log in
+memory: it reads a thousand entries at a time.
 """
 
 from __future__ import annotations

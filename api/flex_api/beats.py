@@ -1,4 +1,4 @@
-"""Signs of life: what tells others, in the background, that the work at hand is still being done."""
+"""Signs of life, written in the background while work is being done, so that others know of it."""
 
 from __future__ import annotations
 

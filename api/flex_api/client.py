@@ -1,7 +1,8 @@
 """A client of the REST API, typed by the models that the server answers with.
 
-In go the server's address and a token; out come models, or the very errors that the same verb
-raises on the server. The command line's `--server` uses it; how it asks is in client_asking.py.
+Takes the server's address and a token. Returns models, or raises the errors that the same verb
+raises on the server. The command line's `--server` uses it. How a request is sent is in
+client_asking.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How the client asks: one request, its answer as a model, and the errors of the server as the
-errors they were there.
+"""How the client sends a request: its answer becomes a model, and an error of the server becomes
+the same error here.
 
-Nothing here knows a resource; those are client.py's. It leans on the standard library alone.
+Does not know any resource: client.py does. Uses the standard library alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Two nights of a made-up cluster, from log lines to DNS answers, on a name server of its own.
 
-Everything happens below one folder and on loopback. The nights go through the same code as real
+Everything happens below one folder and on loopback. The nights run through the same code as real
 ones: the settings are a file, the logs are files, the name server is BIND, the database is SQLite.
 """
 

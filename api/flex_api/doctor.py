@@ -1,5 +1,7 @@
-"""Is everything there that a night needs? Each check says what it found and what to do about it.
-Nothing is changed.
+"""Whether everything is there that a night needs.
+
+Takes the settings. Returns one result for each check: what it found, and what to do about it. Does
+not change anything.
 """
 
 from __future__ import annotations

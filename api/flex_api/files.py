@@ -1,8 +1,8 @@
-"""What is asked for on a site, file by file: the answer of `flex files`, for terminal, programs and
-pages.
+"""What visitors ask of a site, file by file: the answer of `flex files`, for the terminal, programs
+and pages.
 
-In go a World and what is wanted, out comes an output model. The file table of the period is made
-when it is not there.
+Takes a World and the site. Returns an output model. Makes the file table of the period where there
+is none yet.
 """
 
 from __future__ import annotations

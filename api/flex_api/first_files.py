@@ -1,7 +1,7 @@
-"""The first files of an installation: settings, a key, the name server's side of it, the nightly
-timer.
+"""The first files of an installation: settings, a key, the configuration of the name server, the
+nightly timer.
 
-What is there already is never overwritten, so it can be run again after an upgrade.
+Does not overwrite a file that exists, so it can be run again after an upgrade.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Which of the names in the logs are sites of ours.
 
-A log may hold any name a visitor cared to send. With a list of the hosted sites, the list decides;
-a listed site that nobody visited is hosted all the same. Without one, every name that can be a host
-name counts, and every directory where the first directory of a path is its site.
+A log may hold any name that a visitor chose to send. Where there is a list of hosted sites, the
+list decides, and a listed site counts even if nobody visited it. Where there is no list, every name
+counts that can be the name of a host. Where the first directory of a path is the site, every such
+directory counts.
 """
 
 from __future__ import annotations

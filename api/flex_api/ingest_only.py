@@ -1,8 +1,8 @@
-"""Reading beside the logs, without the controller's database: what is counted leaves as parcels.
+"""Reads logs on the machine where they are, without the controller's database. The counts leave as
+parcels.
 
-A directory of its own holds everything: `out` the parcels to ship, `state.db` how far each log was
-read, `counts` what is being counted. Nothing else is written, and nothing is asked of the
-controller.
+Everything is in one directory: `out` has the parcels to ship, `state.db` how far each log was read,
+`counts` what is being counted. Does not write anywhere else and does not ask the controller.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Work that an answer does not wait for: done in a thread of this process, followed and ended from
-any other.
+"""Work that an answer does not wait for. It runs in a thread of this process, and any other process
+can follow it and end it.
 
-In goes what to do; out comes a job in the store. Where the work looks whether it should end is a
-safe point: between its stages and between files, never while DNS is being changed. Logs and plans
-are kept as if the process had been killed, which they are made for.
+Takes what to do. Returns a job in the store. The work may end at safe points only: between its
+stages and between files, never while DNS is being changed. Logs and plans are in the state that a
+killed process leaves, and the next night goes on from there.
 """
 
 from __future__ import annotations

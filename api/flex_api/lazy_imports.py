@@ -1,9 +1,9 @@
-"""Packages that take long to load, and much memory, put off until something is asked of them: most
-verbs never do.
+"""Puts off loading packages that take much time and memory until somebody uses them: most verbs
+never do.
 
-Reading logs in particular has to fit beside them into little memory, and taking a dead node out of
-DNS cannot wait for them. Whoever imports a package or a module that was put off gets what stands
-for it; its first attribute brings the thing itself.
+Reading logs has to fit into little memory beside them, and taking a dead node out of DNS cannot
+wait for them. The import of such a package gives a placeholder. The first use of an attribute loads
+the package.
 """
 
 from __future__ import annotations

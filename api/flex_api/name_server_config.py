@@ -1,9 +1,9 @@
 """What each primary of the settings has to be told: zones, keys and rights, for BIND or for Knot
 DNS.
 
-In go Settings and the names of the sites, out come texts without secrets. Nothing is changed; each
-primary is asked for the names of its zones' servers, and where it does not know a zone yet the
-usual names stand for them.
+Takes Settings and the names of the sites. Returns texts without secrets. Does not change anything.
+It asks each primary for the name servers of its zones; where the primary does not know a zone yet,
+the usual names stand for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The files and logs that settings name: whether they are there and can be read.
+"""Whether the files and logs that the settings name are there and can be read.
 
-In go Settings, out come sentences: problems that a night stops at, and remarks of what may be meant
-so. Nothing is parsed but the list of sites.
+Takes Settings. Returns sentences: problems that would stop a night, and remarks on what may be
+intended. Does not parse anything but the list of sites.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The kinds of problems that the API answers with, and what such an answer looks like (RFC 9457)."""
+"""The kinds of problems that the API answers with, and what such an answer looks like (RFC
+9457).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the systemd units of an installation name: the program that FLEX runs from, its settings,
+"""What the systemd units of an installation contain: the program that FLEX runs from, its settings,
 where it may write.
 
-In go the paths, out come the words of a unit. Nothing is looked for but this very program.
+Takes the paths. Returns the words of a unit. Does not look for anything but this program.
 """
 
 from __future__ import annotations

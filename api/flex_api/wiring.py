@@ -1,4 +1,6 @@
-"""Settings to real things: the one place that knows every edge. Nothing is decided here."""
+"""Makes real things from settings: the one place that knows every edge. Does not decide
+anything.
+"""
 
 from __future__ import annotations
 

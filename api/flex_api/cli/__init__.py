@@ -1,8 +1,8 @@
-"""The command line: `flex`. Only here is anything printed, and only here do errors become exit
-codes.
+"""The command line, `flex`. Only this package prints, and only here do errors become exit codes.
 
-A verb's module is loaded when the verb is asked for, and all of them where none is: most verbs need
-little of FLEX, and whoever takes a dead node out of DNS waits for it.
+The module of a verb is loaded when somebody asks for the verb; `flex --help` loads them all. Most
+verbs need little of FLEX, and a person who takes a dead node out of DNS should not wait for the
+rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every verb shares: the global options, one way to print, one way to fail."""
+"""What all verbs share: the global options, one way to print, one way to fail."""
 
 from __future__ import annotations
 

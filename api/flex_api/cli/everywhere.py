@@ -1,7 +1,7 @@
 """Options that every verb takes, before the verb and behind it.
 
-In goes an application, out comes its command with those options on each verb. What one says behind
-the verb is in the context before the verb runs.
+Takes an application. Returns its command with those options on each verb. An option that is given
+behind the verb is in the context before the verb runs.
 """
 
 from __future__ import annotations

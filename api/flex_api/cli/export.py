@@ -1,4 +1,4 @@
-"""The verb `flex export`: what FLEX would say in DNS, for other tools."""
+"""The verb `flex export`: what FLEX would write to DNS, for other tools."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The verbs `flex dns`: which controller may change our zones, and how one takes the place of
-another.
+"""The verbs `flex dns`: which controller may change our zones, and how a controller takes over from
+another one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The verbs about logs: ingest, import, data."""
+"""The verbs for logs: ingest, import, data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs about nodes: what they carry, and what people order of them."""
+"""The verbs for nodes: what they carry, and what people order for them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Standard output and error as streams whose reader may go away, as `head` does: nothing went wrong
-then.
+"""Standard output and standard error as streams whose reader may go away, as `head` does. That is
+no error.
 
-What prints, be it FLEX or a library, would each tell a broken pipe in its own way; here all of them
-raise Unread.
+FLEX and the libraries that it prints with each have their own way to report a broken pipe. Here all
+of them raise Unread.
 """
 
 from __future__ import annotations

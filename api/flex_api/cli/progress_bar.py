@@ -1,5 +1,5 @@
-"""A bar that follows the reading of logs, where a person watches; nothing is shown in a pipe or
-under cron.
+"""A bar that shows how far the reading of logs has come, where a person watches. Shows nothing in a
+pipe or under cron.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The verbs that a FLEX server does for us: `flex --server URL --token-file FILE ...`, with the
+"""The verbs that a FLEX server runs for us: `flex --server URL --token-file FILE ...`, with the
 same options.
 
-Neither settings nor database are looked at here. A verb that is not among these works on the
-server's own machine only.
+Does not read settings or the database. A verb that is not here works on the server's own machine
+only.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The verbs about routing replicated sites: show, config, deliver, and apply, which nodes do for
-themselves.
+"""The verbs for the routing of replicated sites: show, config and deliver, and apply, which a node
+runs for itself.
 """
 
 from __future__ import annotations

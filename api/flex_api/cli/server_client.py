@@ -1,4 +1,4 @@
-"""What the verbs of a FLEX server share: the client of the call, and how what came back is shown."""
+"""What the verbs of a FLEX server share: the client of this call, and how its answer is shown."""
 
 from __future__ import annotations
 

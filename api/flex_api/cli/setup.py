@@ -1,4 +1,4 @@
-"""The verbs around the loop: demo, init, doctor, config, db, serve, completion, version."""
+"""The verbs for an installation: demo, init, doctor, config, db, serve, completion, version."""
 
 from __future__ import annotations
 

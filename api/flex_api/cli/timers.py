@@ -1,8 +1,8 @@
-"""Whether a timer runs this process, so that no person does by hand: systemd, or cron.
+"""Whether a timer started this process, and so no person: systemd or cron.
 
-Takes what the kernel says of a process and of those that started it. Returns an answer; nothing is
-changed. Where the kernel does not say enough, a person is taken to have started it: under four eyes
-that asks for one yes more, never for one less.
+Takes what the kernel says of a process and of its ancestors. Returns an answer. Does not change
+anything. Where the kernel says too little, the answer is that a person started it: under four eyes
+that costs one more approval, never one less.
 """
 
 from __future__ import annotations

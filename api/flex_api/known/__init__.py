@@ -1,3 +1,3 @@
-"""What is known when something is decided: of the logs, of earlier nights, of the name servers; and
-as models.
+"""What is known when something is decided: from the logs, from earlier nights, from the name
+servers.
 """

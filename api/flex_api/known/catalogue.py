@@ -1,8 +1,9 @@
-"""Every site with what it asks and where it is, as columns: sorted, filtered and shown a page at a
-time.
+"""Every site with its traffic and its nodes, as columns that are sorted, filtered and shown a page
+at a time.
 
-In go profiles and a placement, a hundred thousand rows or more; they are brought together once for
-each profile and each partition in force, so that a page costs what its own rows cost.
+Takes profiles and a placement of a hundred thousand rows or more. Returns the rows of a page. The
+columns are made once for each profile and each partition in force, so a page costs no more than its
+own rows.
 """
 
 from __future__ import annotations

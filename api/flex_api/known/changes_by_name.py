@@ -1,7 +1,6 @@
 """What a plan changes in DNS, name by name, over all zones.
 
-In goes a plan, out come its changes and the names that it leaves to others, in the order in which
-they are listed.
+Takes a plan. Returns its changes, and the names that it leaves to others, in the order of the list.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Dead nodes that are in DNS still: how many sites are on each, and what was tried to take them
-off.
+"""Dead nodes that are still in DNS: how many sites are on each, and what was tried to take them
+out.
 
-In go what is known of nodes, sites and attempts; out come values for pages, metrics and the command
-line.
+Takes nodes, sites and attempts. Returns values for pages, metrics and the command line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which sites have other nodes in one partition than in another.
 
-In go two partitions, out comes what a list of their differences is read from, a page at a time or
-whole: of a cluster with many sites it is large, and only the rows that somebody looks at are made.
+Takes two partitions. Returns an object that lists their differences, a page at a time or whole.
+Does not make rows that nobody looks at: in a large cluster there are many.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The facts of a plan as the next day is expected to be, where that has proved better than
-yesterday's figures.
+"""The facts of a plan with the loads that are expected for the next day, where that forecast has
+proved better than yesterday's figures.
 
-In go facts and a world; out come facts with other loads, and with remarks on the backtest and on
-sites that surged. Working sets are left as they were measured: they change slowly. A site that is
-expected to ask for far more than yesterday, or that rested then, is taken to be as it was on the
-night that was most like what is expected.
+Takes facts and a world. Returns facts with other loads, and with notes on the backtest and on sites
+whose traffic surged. Does not change working sets, which change slowly. A site that is expected to
+ask for far more than yesterday, or that had no traffic then, gets the figures of the earlier night
+that was most like the expected one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Predictions, and what became of them, as the published output models. Nothing is decided here."""
+"""Predictions, and how they turned out, as output models. Does not decide anything."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What became of the prediction that the partition in force was made with, from the store and
-tonight's accesses.
+"""How the prediction turned out that the partition in force was made with.
+
+Takes the store and tonight's accesses. Returns the predicted and the measured figures of each node.
 """
 
 from __future__ import annotations

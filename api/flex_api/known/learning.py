@@ -1,4 +1,4 @@
-"""Profiles of a period from the counts that reading the logs left. Nothing is kept."""
+"""Makes the profiles of a period from the counts of the logs. Does not store them."""
 
 from __future__ import annotations
 

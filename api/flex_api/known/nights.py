@@ -1,9 +1,8 @@
-"""What sites asked for in the nights before: as their profiles have it, and where none was made, as
-the logs have it.
+"""What sites asked for in earlier nights.
 
-In go a world and the last period, out come bytes by site and period. A night without a run has no
-profile, and a new installation has one alone, though logs of weeks may have been read: their counts
-say the same. Of a night without logs nothing is known, and what was before it counts all the same.
+Takes a world and the last period. Returns bytes by site and period. They come from the profiles; a
+night without a run has no profile, and then they come from the counts of the logs. A night without
+logs is left out, and the nights before it still count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Other names of sites, as the settings have them: www.a.example and every alias, with what the
-logs say comes by each.
+"""Other names of sites: www.a.example and every alias of the settings, with the traffic that comes
+by each.
 
-In go a world, or settings, and sites; out come names. Where they lead is for DNS to say, and is not
-asked for here.
+Takes a world or settings, and sites. Returns names. Does not ask DNS where they lead.
 """
 
 from __future__ import annotations

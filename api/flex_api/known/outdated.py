@@ -1,9 +1,8 @@
-"""What became otherwise since a plan was made: nodes, their addresses, and wishes that it goes
-against; of a way back, every wish.
+"""What has changed since a plan was made: nodes, their addresses, and wishes that it does not meet.
+For a rollback, every wish counts.
 
-In go the world and a plan that waits, out come the rules against approving and applying it. That
-another partition is in force is a rule of its own: nobody can go over it, waiting.py refuses it by
-itself.
+Takes the world and a plan that waits. Returns the rules against approving and applying it. Does not
+say whether another partition is in force: waiting.py refuses that, and nobody can override it.
 """
 
 from __future__ import annotations

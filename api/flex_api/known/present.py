@@ -1,6 +1,4 @@
-"""Core values to the published output models. Nothing is computed here that the core did not
-decide.
-"""
+"""Core values as output models. Does not compute anything that the core did not decide."""
 
 from __future__ import annotations
 

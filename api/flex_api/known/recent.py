@@ -1,8 +1,8 @@
 """What earlier nights mean for tonight: how long the imbalance has lasted, and which sites have
 moved enough lately.
 
-In go a world, the period that is planned from and the rules to go over; out comes what a night may
-do (flex/loop/decide.py). Nothing is decided here.
+Takes a world, the period that is planned from, and the rules that somebody overrides. Returns what
+a night may do. Does not decide anything: flex/loop/decide.py does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How long the cluster can go on as it is: days until its busiest node is busy all the time, if
-visitors go on to grow.
+"""For how long the cluster is large enough: days until its busiest node is busy all the time, if
+traffic keeps growing.
 
-In go what all sites sent in consecutive periods and how busy the busiest node is, out come days.
-Nothing is predicted beyond a straight line: it says when to look, not what will be.
+Takes what all sites sent in consecutive periods, and how busy the busiest node is. Returns days.
+Does not predict beyond a straight line: it says when to look, not what will be.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which sources an operator means: those of the settings, one of them, or files named on the
+"""Which log sources an operator means: all of the settings, one of them, or files named on the
 command line.
 
-In go the sources of the settings and what was asked, out come the sources to read, or BadInput that
-says what to name.
+Takes the sources of the settings and what the operator asked for. Returns the sources to read, or
+raises BadInput that says what to name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Whether the logs of a period are good enough to plan from: judged by flex.traffic.quality,
-refused here.
+"""Whether the logs of a period are good enough to plan from.
 
-In go the settings and the store, out comes what is known of every source and node. A plan from logs
-that are bad would mislead: it is refused until they are better, or until somebody says by name
-which rule to go over.
+Takes the settings and the store. Returns what is known of every source and node. Does not judge:
+flex.traffic.quality does. A plan from bad logs would mislead, so it is refused until the logs are
+better, or until somebody overrides the rule by name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the name servers say of the partition in force: what the command line and the REST API both
-ask.
+"""What the name servers say of the partition in force: the command line and the REST API both ask
+this.
 
-In goes the world; out come verdicts, server by server, and what could not be asked for. Nothing is
-changed but what the store knows of the last time that somebody asked.
+Takes the world. Returns verdicts, server by server, and what could not be asked. Changes nothing
+but the result of the last check in the store.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""A night and what it consists of, and what changes nodes and DNS between nights."""
+"""A night and its steps, and what changes nodes and DNS between nights."""

@@ -1,7 +1,8 @@
-"""A person's yes or no to a plan: what the command line and the REST API both call.
+"""A person's yes or no to a plan: the command line and the REST API both call this.
 
-In go a world, a plan's id and who says what; out comes the plan with it. A plan is named by its id,
-which ends in its digest, and may be named by more of the digest: then the yes is to just that.
+Takes a world, a plan's id, and who decides what. Returns the plan with the decision. The id of a
+plan ends in the first characters of its digest. Somebody who gives more of the digest says yes to
+exactly that plan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a night came to, in the few lines that people get by mail, and as JSON for their programs.
+"""What came out of a night, in the few lines that people get by mail, and as JSON for programs.
 
-In go a plan and what became of it; out comes a Bulletin. Nothing is sent here (notifying.py).
+Takes a plan and its result. Returns a Bulletin. Does not send it: notifying.py does.
 """
 
 from __future__ import annotations

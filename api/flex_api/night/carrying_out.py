@@ -1,7 +1,7 @@
-"""A plan is carried out: its requests are routed, and its records are written to DNS.
+"""Carries out a plan: routes its requests and writes its records to DNS.
 
 Takes a plan that permission.py let through, by a run that holds the lease. Returns the plan as it
-ended. Does not ask whether the plan is allowed. Where a node is not well it takes all of it back.
+ended. Does not ask whether the plan is allowed. Takes the whole plan back where a node is not well.
 """
 
 from __future__ import annotations

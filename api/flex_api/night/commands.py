@@ -1,8 +1,8 @@
-"""Commands of the settings: run without a shell, with nothing to read, and with what went wrong in
-one line.
+"""Runs commands of the settings without a shell and without input.
 
-In go words with marks such as {node} and what these stand for; out comes the error, empty where all
-went well. What a command does, and what its failure means, is for who runs it.
+Takes words with marks such as {node}, and what these stand for. Returns the error in one line,
+empty where there is none. Does not know what a command does or what its failure means: its caller
+does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a night does first: nodes that are down, and in DNS still, are taken out.
+"""The first step of a night: nodes that are down and still in DNS are taken out.
 
-In go a world whose lease is held and the steps of its run; out comes whether that went well. No
-limit of the night counts what leaves a dead node.
+Takes a world whose lease is held, and the steps of its run. Returns whether that succeeded. Sites
+that leave a dead node do not count towards the limits of the night.
 """
 
 from __future__ import annotations

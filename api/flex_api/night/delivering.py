@@ -1,8 +1,9 @@
-"""Each node's files of its HAProxy in its folder, and carried to it by the command of the settings.
+"""Writes the HAProxy files of each node into its folder, and has the command of the settings carry
+them to it.
 
-In go the settings and the store, out comes what became of each node's. A node that cannot be given
-its files keeps those it has, and the others get theirs. Nobody is told to read them here, but by
-that command.
+Takes the settings and the store. Returns the result for each node. A node that cannot get its new
+files keeps the old ones, and the others get theirs. Does not tell HAProxy to read the files: that
+command does.
 """
 
 from __future__ import annotations

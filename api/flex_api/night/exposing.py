@@ -1,5 +1,5 @@
-"""The metrics of a cluster from its store, for who has no web server to ask: what `flex run` leaves
-in a file.
+"""The metrics of a cluster from its store, for installations without a web server: `flex run`
+writes them to a file.
 """
 
 from __future__ import annotations

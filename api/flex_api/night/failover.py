@@ -1,9 +1,8 @@
-"""A dead node taken out of DNS now: no logs are read, no balance is sought, no limit stands in the
-way.
+"""Takes a dead node out of DNS now. Does not read logs, seek balance or count limits.
 
-In go a world whose lease is held and a node; out comes the plan that was carried out: first the
-sites that have other nodes lose the dead one's addresses, then the others get a new node. It is
-verified on every name server. Names that are not ours to change are left where they are, and named.
+Takes a world whose lease is held, and a node. Returns the plan that was carried out: first the
+sites that have other nodes lose the dead one's addresses, then the other sites get a new node. It
+is verified on every name server. Names that FLEX may not change stay as they are, and are named.
 """
 
 from __future__ import annotations

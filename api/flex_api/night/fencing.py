@@ -1,10 +1,10 @@
-"""Who may change our zones: which controller holds each, and how one takes the place of another on
+"""Which controller may change our zones, and how a controller takes over from another one on
 purpose.
 
-In go the world; out come the zones with their holders. Only `take_over` changes anything: the one
-record in each zone that says who holds it, and only where it still says what the person saw who
-ordered it. That it is about to be done is in the audit log before, that it was done behind it:
-where the second is missing the next `take_over` makes up for it.
+Takes the world. Returns the zones with their holders. Changes nothing but in `take_over`, which
+writes the one record in each zone that names its holder, and only where the record still says what
+the person saw who ordered it. An entry in the audit log says before that it begins, and another one
+after it that it is done. Where the second is missing, the next `take_over` writes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A plan that a killed run began is brought to its end: finished, taken back or given up.
+"""Brings a plan to its end that a killed run began: it is finished, taken back or given up.
 
-Takes the plans that are half applied, by a run that holds the lease. Returns nothing; it says what
-became of each. Does not begin a plan.
+Takes the plans that are half applied, by a run that holds the lease. Returns nothing; it reports
+what became of each. Does not begin a plan.
 """
 
 from __future__ import annotations

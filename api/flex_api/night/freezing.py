@@ -1,5 +1,8 @@
-"""When nothing may be changed: a stop with an end, which the command line and the REST API both
-call for, and the hours outside the windows of the settings.
+"""When nothing may be changed: during a freeze, which has an end, and outside the windows of the
+settings.
+
+Takes a world. Returns the stops that are in force, and sets or ends a freeze for the command line
+and the REST API. Does not refuse a plan: permission.py does.
 """
 
 from __future__ import annotations

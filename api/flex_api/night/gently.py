@@ -1,9 +1,8 @@
-"""The moves of a night that make before they break: who is asked and told while a plan is on its
-way.
+"""The moves of a night that give a site its new node before they take the old one: who is asked and
+told while the plan is under way.
 
-In go a world whose lease is held; out comes a target for `carry_out`. Ahead of each wave of sites
-its new nodes are warmed up, and before each step those that got sites are probed as the health
-watch does it.
+Takes a world whose lease is held. Returns a target for `carry_out`. New nodes are warmed up before
+each wave of sites. Before each step, nodes that got sites are probed as the health watch does it.
 """
 
 from __future__ import annotations

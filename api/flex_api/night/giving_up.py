@@ -1,7 +1,8 @@
-"""A plan that is half applied and is not finished: what DNS says becomes the partition in force.
+"""Gives up a plan that is half applied and cannot be finished: what DNS says becomes the partition
+in force.
 
-Takes a plan that was begun. Returns the ids of the plans that were given up. Does not write to DNS;
-it only makes sure that what was sent late is refused.
+Takes a plan that was begun. Returns the ids of the plans that were given up. Does not write records
+of sites to DNS; it only makes sure that an update that arrives late is refused.
 """
 
 from __future__ import annotations

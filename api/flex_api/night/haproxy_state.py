@@ -1,8 +1,7 @@
-"""What the nodes' HAProxies say of the sites that they route: loads, queues, who has which targets,
-overload.
+"""What the HAProxy of each node says of the sites that it routes: loads, queues, paths, overload.
 
-In go the settings and the pools; each distributor is asked by its socket, all side by side, and one
-that is silent is a value with the reason. Nothing is written.
+Takes the settings and the pools. Returns the answer of each HAProxy, asked over its socket, all at
+the same time. One that is silent is a value with the reason. Does not write anything.
 """
 
 from __future__ import annotations

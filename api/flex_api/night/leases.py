@@ -1,8 +1,8 @@
-"""The cluster's one lease: a step that changes something holds it, so two never overlap.
+"""The cluster's one lease: every step that changes something holds it, so two never overlap.
 
-In goes what the step is for; for as long as it lasts there is a run in the store, and the lease is
-prolonged in the background however long one stage takes. The lease goes by the real time of day,
-not by the day a plan is made as of.
+Takes what the step is for. For as long as the step lasts, a run is in the store, and the lease is
+prolonged in the background, however long one stage takes. The lease goes by the real time of day,
+not by the day that a plan is made for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What FLEX knows of itself, in the text format that Prometheus reads.
+"""Metrics of FLEX in the text format that Prometheus reads.
 
-In goes what the store says; out come lines. A run that fails leaves the time of the last success as
-it was: that is the figure to alert on.
+Takes what the store says. Returns lines. A run that fails does not change the time of the last
+success: alert on that time.
 """
 
 from __future__ import annotations

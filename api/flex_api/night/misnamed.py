@@ -1,8 +1,8 @@
-"""What [routing] says of sites and nodes that are not there, or of nodes that do not serve the
-site: it has no effect.
+"""Names in [routing] that have no effect: a site or a node that does not exist, or a node that does
+not serve the site.
 
-In go the settings and the store, out comes a line for each. Nothing is refused: a site may be named
-before it comes.
+Takes the settings and the store. Returns a line for each. Does not refuse anything: a site may be
+named before it exists.
 """
 
 from __future__ import annotations

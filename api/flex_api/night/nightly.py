@@ -1,9 +1,9 @@
 """What a night does, step by step. Each verb of the command line is one of these steps; `run` is
 all of them.
 
-A step that changes something holds the cluster's one lease, so two never overlap. A run that was
-killed is finished by the next one: logs go on where their last reading ended, a half-applied plan
-is applied to its end.
+A step that changes something holds the cluster's one lease, so two never overlap. The next run
+finishes what a killed run left: logs are read on from where the last reading ended, and a plan that
+is half applied is applied to its end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Nodes added, changed, drained and removed: what the command line and the REST API both call.
+"""Nodes are added, changed, drained and removed here: the command line and the REST API both call
+this.
 
-In go a world and what somebody wants of a node; out come sentences on what follows from it. A node
-of the settings is changed here without touching the file: what people say of it comes before what
-the file says.
+Takes a world and what somebody wants of a node. Returns sentences on what follows from it. Does not
+touch the settings file: what people order for a node takes precedence over what the file says.
 """
 
 from __future__ import annotations

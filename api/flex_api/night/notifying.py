@@ -1,8 +1,8 @@
-"""Tells people and their programs what a night, or the health watch, came to: by mail, by webhooks,
-and in a file for the node exporter.
+"""Tells people and their programs the result of a night or of the health watch: by mail, by
+webhooks, and in a file for the node exporter.
 
-In go a world and a plan; out comes a sentence on what was told to whom. Nothing that goes wrong
-here undoes a night or stops one: it is said, and is in the record of the run.
+Takes a world and a plan. Returns a sentence on who was told what. Nothing that goes wrong here
+undoes a night or stops one: it is reported, and is in the record of the run.
 """
 
 from __future__ import annotations

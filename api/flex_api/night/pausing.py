@@ -1,7 +1,8 @@
-"""A wait in the middle of a plan: nothing is done meanwhile, and whoever cannot wait may break in.
+"""A wait in the middle of a plan, during which nothing changes. Anybody who cannot wait may
+interrupt it.
 
-In go for how long, or what to do meanwhile; it returns when that is over. Who broke in takes back
-what was begun.
+Takes for how long, or what to do meanwhile. Returns when that is over. Does not take the plan back
+when it is interrupted: whoever interrupts does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a node answers: one probe of one address.
 
-In go a probe as the settings write it, `tcp:80` or `http:80/path`, and an address; out comes yes or
-no, never an error.
+Takes a probe as the settings write it, `tcp:80` or `http:80/path`, and an address. Returns yes or
+no. Does not raise an error.
 """
 
 from __future__ import annotations

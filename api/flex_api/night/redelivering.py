@@ -1,10 +1,8 @@
-"""Routing that did not reach its node is carried again, whoever could not reach it, until it is
-there.
+"""Delivers routing again to nodes that it did not reach, until it reaches them.
 
-In go a world; out comes what is said. Every night in which changes may be made delivers what is in
-force, before anything else can end it; the health watch carries what lies ready for a node and is
-owed to it, soon at first, then after growing pauses. In shadow mode, and while changes are frozen,
-only people do.
+Takes a world. Returns lines for people. Every night that may change something first delivers what
+is in force. The health watch delivers the files that lie ready for a node, soon at first, then
+after growing pauses. In shadow mode, and while changes are frozen, only people deliver.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Requests are routed by a plan that is about to be in DNS, or by the partition in force.
+"""Routes requests by a plan that is about to be in DNS, or by the partition in force.
 
-Takes the id of the plan that is coming, if any. Returns nothing; it says which nodes were changed
-and which were not. Does not stop DNS: a node without a site's pool answers its visitors itself.
+Takes the id of the plan that is coming, if any. Returns nothing; it reports which nodes were
+changed and which were not. Does not stop DNS: a node without a site's pool answers its visitors
+itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Dead nodes that are not out of DNS yet: which they are, what was tried, and what holds the next
-attempt back.
+"""Dead nodes that are not out of DNS yet: which they are, what was tried, and when the next attempt
+may be.
 
-In go a world; out come the orders that are not carried out. What is written down here is read by
-pages, metrics and mails; nothing else is changed.
+Takes a world. Returns the orders that are not carried out. Changes nothing but the record of
+attempts, which pages, metrics and mails read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The replicated sites of the placement in force, as the pools that HAProxy routes; and the files
-of each node.
+"""The replicated sites of the placement in force as pools of HAProxy, and the files of each node.
 
-In go the settings and the store, out come values of flex.routing. A site that cannot be routed
-keeps no other from it: it is named with the reason. Nothing is written here but which slots members
-have.
+Takes the settings and the store. Returns values of flex.routing. A site that cannot be routed is
+named with the reason, and the others are routed. Writes nothing but the slots of members.
 """
 
 from __future__ import annotations

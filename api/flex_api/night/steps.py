@@ -1,8 +1,6 @@
-"""The stages of a run, each recorded in the store when it begins and when it ends, whatever becomes
-of it.
+"""The stages of a run. The store records when each begins and when it ends, also where it fails.
 
-In goes what a stage does; out comes what that gives. A run that is killed leaves its last stage
-without an end.
+Takes what a stage does. Returns its result. The last stage of a killed run has no end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plan that is half applied is taken back: DNS says again what it said before.
+"""Takes back a plan that is half applied: DNS says again what it said before.
 
 Takes a plan that was begun. Returns the ids of the plans that were taken back, and raises OnTheWay
 where that failed. Does not touch what others wrote meanwhile.

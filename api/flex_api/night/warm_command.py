@@ -1,7 +1,8 @@
-"""A command of the settings that warms nodes up, once for each node that a wave brings sites to.
+"""Runs the command of the settings that warms up nodes, once for each node that a wave brings sites
+to.
 
-In go the sites by node; what fails is said, or ends the plan where the settings want that. What the
-command asks of the node, and how fast, is its own affair.
+Takes the sites by node. Reports failures, or ends the plan where the settings say so. Does not know
+what the command asks of the node, or how fast.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What comes to a node is in its memory before DNS sends visitors there: its hottest targets are
-fetched from it.
+"""Fetches the most wanted files of a site from its new node, so that they are in its memory before
+DNS sends visitors there.
 
-In go a world and a plan, or which sites come to which nodes; the web servers are asked, and out
-comes what they gave. Nothing that fails here keeps a site from moving: then its first visitors pay
-for it, as they did before.
+Takes a world and a plan, or the sites that come to each node. Returns what the web servers
+answered. A failure here does not stop a site from moving: then its first visitors wait longer.
 """
 
 from __future__ import annotations

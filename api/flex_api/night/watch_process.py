@@ -1,9 +1,9 @@
-"""The process of the health watch: started again where it ends, and what becomes of it told to who
-serves beside it.
+"""The process of the health watch. It is started again when it ends, and the web server learns of
+it.
 
-In go what to run and how long to wait before it is started again; out comes a Post, which every
-process that is forked later can read. One that ends again and again before it looked once is given
-up, and who keeps it ends, too.
+Takes what to run, and how long to wait before it is started again. Returns a Post, which every
+process that is forked later can read. A process that ends again and again before its first round is
+given up, and its keeper ends too.
 """
 
 from __future__ import annotations

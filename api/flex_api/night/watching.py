@@ -1,9 +1,9 @@
-"""The health watch: nodes are probed all the time, and a dead one is taken out of DNS, in automatic
-mode by itself.
+"""The health watch: probes nodes all the time, and in mode auto takes a dead one out of DNS by
+itself.
 
-In go settings; out come sentences, and in mode auto plans like those of `flex nodes down`. What
-fails is tried again until the node is out, also where a person gave the order. A node that is well
-again is said so, and brought back by a person.
+Takes settings. Returns sentences, and in mode auto plans like those of `flex nodes down`. What
+fails is tried again until the node is out, also where a person gave the order. Does not bring a
+node back: it reports that the node is well again, and a person decides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Who asked for what a plan does: people whose wishes it keeps, or whose wishes it no longer keeps.
+"""Who asked for what a plan does: people whose wishes it meets, or whose wishes it no longer meets.
 
-In go a world and a proposal, out come names. A plan that nobody asked for is made of what people
-wish all the same, and under four eyes none of them may be the only one to agree to it. Loads and
-settings files have no author.
+Takes a world and a proposal. Returns names. Under four eyes, none of these people may be the only
+one to approve the plan, even if nobody ordered the plan itself. Loads and settings files have no
+author.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The web report: a module a page. Each asks what the REST API answers and puts it into its
-template, nothing else.
+"""The pages of the web report, one module for each. A page asks what the REST API answers and puts
+it into its template. It does nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small things of the frame: the search, and which colours somebody likes."""
+"""Small things of the frame: the search, and the colours that somebody prefers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Audit: who changed what, when and why; and whether all of it is still there, which is looked at
-aside.
+"""Audit: who changed what, when and why, and whether the log is complete. That check runs in the
+background.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Data: can the logs be trusted? How old they are, what in them could not be read, what each
-reading counted.
+"""Data: can the logs be trusted? How old they are, which lines could not be read, what each reading
+counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""DNS: what the name servers said when they were last asked, and asking them again.
+"""DNS: what the name servers said when they were last asked. A button asks them again.
 
-They may be away, so they are asked aside, and only where somebody wants it; what they said is kept
-for every page.
+A name server may be away, so it is asked in the background, and only when somebody wants it. Its
+answer is kept for all pages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What forms bring and what queries ask, as the models that the REST API takes; and where a browser
-goes afterwards.
+"""The fields of forms and queries as the models that the REST API takes, and where the browser goes
+afterwards.
 
-In go a request's fields, out come models or BadInput. An empty field of a form is one that was left
-out.
+Takes the fields of a request. Returns models, or raises BadInput. An empty field of a form counts
+as left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What every page has around its content: where one is, what is wrong now, how balanced the cluster
-is, who asks.
+"""The frame around every page: where one is, what is wrong now, how balanced the cluster is, who is
+signed in.
 
-In go a desk and a template with its values, out comes the page. Content is never made here.
+Takes a desk and a template with its values. Returns the page. Does not make content.
 """
 
 from __future__ import annotations

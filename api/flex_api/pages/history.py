@@ -1,5 +1,5 @@
-"""The nights before: how balanced they were, what was predicted and then measured, what moved, how
-the runs ended.
+"""Earlier nights: how balanced they were, what was predicted and then measured, what moved, how the
+runs ended.
 """
 
 from __future__ import annotations

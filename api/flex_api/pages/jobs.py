@@ -1,4 +1,4 @@
-"""A job while it is done: its stage, and where it led once it has ended."""
+"""A job while it runs: its stage, and what came out of it once it has ended."""
 
 from __future__ import annotations
 

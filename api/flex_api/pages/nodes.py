@@ -1,4 +1,4 @@
-"""Nodes: what each carries, when it is busy, how good its prediction was; and taking one out of
+"""Nodes: what each carries, when it is busy, how good its prediction was, and taking one out of
 service.
 """
 

@@ -1,4 +1,4 @@
-"""The first page: is the cluster balanced, what needs somebody, how did the last nights go."""
+"""The first page: is the cluster balanced, what needs attention, how did the last nights go?"""
 
 from __future__ import annotations
 

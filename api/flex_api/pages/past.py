@@ -1,8 +1,7 @@
-"""What became of the nights before, small enough to keep: their moves, and how good their
-predictions were.
+"""Moves and predictions of earlier nights, small enough to keep in memory.
 
-In go the views of a desk, out come rows. Plans are large; they are read once after each change and
-forgotten again.
+Takes the views of a desk. Returns rows. Does not keep plans, which are large: it reads them once
+after each change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the page of a plan shows besides the plan: its pictures, and why busy sites stay where they
 are.
 
-In go a desk and a plan, out come geometries and sentences. A site that does not move is explained
-by what the plan says of it, never by a second search.
+Takes a desk and a plan. Returns geometries and sentences. Does not search a second time: why a site
+does not move is taken from the plan.
 """
 
 from __future__ import annotations

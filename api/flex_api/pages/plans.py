@@ -1,5 +1,5 @@
-"""Plans: what would move and why, what DNS would say, what stands in the way; and the yes or no of
-a person.
+"""Plans: what would move and why, what DNS would say, what stands in the way, and a person's yes or
+no.
 """
 
 from __future__ import annotations

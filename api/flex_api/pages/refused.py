@@ -1,8 +1,8 @@
-"""What was refused: a page that says so; or the page with the form once more, with what was typed
-and what is wrong.
+"""What was refused: a page that says so, or the form once more, with what was typed and what is
+wrong.
 
-In go a request and a problem, out comes the answer. The page of a form is made by its own route, as
-a browser that had gone back to it would be answered, under the status of the refusal.
+Takes a request and a problem. Returns the answer. Does not make the page of a form: the form's own
+route does, and the answer has the status of the refusal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Routing: sites on several nodes, and how their requests are shared out among these."""
+"""Routing: sites on several nodes, and how requests are shared among these."""
 
 from __future__ import annotations
 

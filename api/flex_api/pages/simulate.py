@@ -1,7 +1,7 @@
-"""Simulate: this cluster's own logs through a model of it, under several policies side by side.
+"""Simulate: the cluster's own logs through a model of it, under several policies side by side.
 
-The work is done aside when somebody asks for it, on as many of the latest accesses as anybody waits
-for; `flex simulate` takes whole logs and every option.
+The simulation runs in the background, on as many of the latest accesses as a person would wait for.
+`flex simulate` takes whole logs and has every option.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One site: what it asked, when, how few of its files that was, where it was, why it is there; and
+"""One site: what it asked for and when, how few files that was, where it was, why it is there, and
 wishes for it.
 
-What takes reading logs or building a problem is a part of its own, asked for by the page when it is
-looked at, or by a link where there is no script.
+A part that has to read logs or build a problem is loaded when somebody looks at it, or by a link
+where the browser has no script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Sites: which asks for what, and where each is. Everything that is chosen is in the address."""
+"""Sites: what each asks for, and where each is. The address of the page has everything that was
+chosen.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is wrong now, with the next step: said at the top of every page.
+"""What is wrong now, with the next step, at the top of every page.
 
-In go the views of a desk, out come sentences, the most urgent first. Nothing is asked of a name
-server and no log is read: what a night or the page of DNS found out last is what is told.
+Takes the views of a desk. Returns sentences, the most urgent first. Does not ask a name server and
+does not read logs: it tells what the last night or the DNS page found out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What if: other nodes, other visitors, another aim. A form whose answer is an address; nothing is
-stored.
+"""What if: other nodes, other visitors, another aim. The form leads to an address that shows the
+answer. Nothing is stored.
 
-The answer takes as long as making a plan: it is worked out aside, and the page asks again until it
-is there.
+The answer takes as long as making a plan. It is worked out in the background, and the page asks
+again until it is there.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Where everything in a picture stands: numbers in, geometry out."""
+"""Where everything stands in a picture. Takes numbers and returns geometry."""

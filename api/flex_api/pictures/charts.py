@@ -1,9 +1,8 @@
-"""Where everything in a picture stands. In go numbers; out come frozen geometries that the
-templates draw.
+"""Where everything stands in a picture.
 
-Horizontal positions are per cent of the plot, so that one picture is as readable on a telephone as
-on paper: the plot stretches and its text does not. Vertical ones are pixels. Nothing here is
-markup, and no colour is chosen here.
+Takes numbers. Returns frozen geometries that the templates draw. Does not write markup or choose
+colours. Horizontal positions are per cent of the plot, so that a picture is as readable on a
+telephone as on paper: the plot stretches and its text does not. Vertical positions are pixels.
 """
 
 from __future__ import annotations

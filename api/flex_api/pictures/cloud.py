@@ -1,8 +1,8 @@
-"""Sites by working set and access rate, however many there are. In go columns of numbers, out comes
-a Scatter.
+"""A picture of all sites by working set and access rate, however many there are.
 
-A few sites are a point each, with their names; of many those that lie together are one circle,
-whose area says how many they are. Nothing is done site by site where there are many.
+Takes columns of numbers. Returns a Scatter. A few sites are a point each, with their names. Many
+sites are counted by cells: the area of a circle says how many sites are in its cell. Does not work
+site by site where there are many.
 """
 
 from __future__ import annotations

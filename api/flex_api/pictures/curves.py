@@ -1,5 +1,6 @@
-"""Curves as SVG: what the simulator found over numbers of nodes or sizes of memory. In go numbers,
-out comes markup.
+"""Curves as SVG: what the simulator found for several numbers of nodes or sizes of memory.
+
+Takes numbers. Returns markup.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where everything stands in pictures of time and of predictions: lines with a band, sparks, heat
-maps, pairs of dots.
+"""Where everything stands in pictures of time and of predictions: lines with a band, small lines,
+heat maps, pairs of dots.
 
-In go numbers; out come frozen geometries that the templates draw, as in charts.py. Nothing here is
-markup, and no colour is chosen here.
+Takes numbers. Returns frozen geometries that the templates draw, as charts.py does. Does not write
+markup or choose colours.
 """
 
 from __future__ import annotations

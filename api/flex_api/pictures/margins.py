@@ -1,7 +1,8 @@
-"""How much room the text beside a plot takes: pixels, in the steps that the stylesheet has classes
-for.
+"""How much room the text beside a plot needs, in pixels, in the steps that the stylesheet has
+classes for.
 
-The policy of the pages allows no element a style of its own, so widths come by class.
+The content security policy of the pages allows no element a style of its own, so a class sets the
+width.
 """
 
 from __future__ import annotations

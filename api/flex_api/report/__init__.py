@@ -1,1 +1,1 @@
-"""The report of one night: what it says, as a page, as a file, on paper."""
+"""The report of one night: its content, as a page, as a file, on paper."""

@@ -1,8 +1,7 @@
 """What the report of one night says: its sentences, its lists and the geometry of its pictures.
 
-In goes a ReportData; out comes the Content that a template puts into its places. Nothing is
-computed here that a person would want to argue with: balance, moves and forecasts come from the
-core. Nothing here is markup.
+Takes a ReportData. Returns the Content that a template puts into its places. Does not write markup,
+and does not compute balance, moves or forecasts: these come from the core.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A report in other forms than a page: JSON for programs, Markdown for tickets and wikis. All say
+"""The report in other forms than a page: JSON for programs, Markdown for tickets and wikis. All say
 the same.
 
-In goes a ReportData; out comes text. A new form is a function and a line in FORMATS. PDF is printed
-from the page (paper.py).
+Takes a ReportData. Returns text. A new form is a function and a line in FORMATS. Does not make PDF:
+paper.py prints it from the page.
 """
 
 from __future__ import annotations

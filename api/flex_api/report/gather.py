@@ -1,5 +1,5 @@
-"""Everything the report of a plan shows, brought together from the settings and the store. Nothing
-is decided here.
+"""Brings together everything that the report of a plan shows, from the settings and the store. Does
+not decide anything.
 """
 
 from __future__ import annotations

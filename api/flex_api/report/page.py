@@ -1,7 +1,8 @@
 """The report of one night as a single HTML file that opens anywhere, and the first page of the web.
 
-In goes a ReportData; out comes HTML with its styles and pictures inside: no script, nothing loaded
-from anywhere. What it says is in content.py, where things stand in a picture in charts.py.
+Takes a ReportData. Returns HTML with its styles and pictures inside, without scripts; it loads
+nothing. Does not say what is in the report (content.py) or where things stand in a picture
+(charts.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A report as PDF: printed by Chromium, where it is installed, from the HTML and nothing else.
+"""A report as PDF, printed from its HTML by Chromium where that is installed.
 
-In goes a file, out comes another beside it; or text, and out come bytes. Chromium runs headless,
-without a network, in a folder of its own.
+Takes a file and writes another one beside it, or takes text and returns bytes. Chromium runs
+headless, without a network, in a folder of its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What was read of logs, as the published output models. Nothing is computed here but sums and
-rates.
-"""
+"""What was read of logs, as output models. Does not compute anything but sums and rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes reports where reports go, and sums up what was read."""
+"""Writes reports to their places, and sums up what was read."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the web application answers to, one module a resource."""
+"""The routes of the web application, one module for each resource."""

@@ -1,6 +1,4 @@
-"""Who changed what. Entries are added and never changed; each carries the hash of the one before
-it.
-"""
+"""Who changed what. Entries are added and never changed. Each has the hash of the one before it."""
 
 from __future__ import annotations
 

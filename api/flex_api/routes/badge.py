@@ -1,5 +1,5 @@
-"""A badge for a wiki or a dashboard: how the cluster is, in four words. Whoever may read may have
-it.
+"""A badge for a wiki or a dashboard: the state of the cluster in four words. Needs no more than the
+right to read.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What changes the partition: plans made, approved and applied, and the way back. What takes long
-is a job.
+"""What changes the partition: plans are made, approved and applied, or the partition before is
+brought back. What takes long is a job.
 """
 
 from __future__ import annotations

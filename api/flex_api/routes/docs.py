@@ -1,4 +1,4 @@
-"""The description of the API: for programs as OpenAPI, for people as a page of our own that loads
+"""The description of the API: OpenAPI for programs, and for people a page of our own that loads
 nothing.
 """
 

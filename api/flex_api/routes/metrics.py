@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, which shows a token of role viewer like everybody."""
+"""Metrics for Prometheus, which shows a token of role viewer like any other caller."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Errors as RFC 9457 problem details: what the API answers when it did not do as asked, and a page
-for each kind.
+"""Errors as RFC 9457 problem details: what the API answers when it did not do what was asked, and a
+page for each kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports: the same content as the file that a night writes, made when it is asked for."""
+"""Reports with the content of the file that a night writes, made on demand."""
 
 from __future__ import annotations
 

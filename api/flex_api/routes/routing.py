@@ -1,4 +1,4 @@
-"""How replicated sites are routed, and each node's files for its HAProxy, for nodes that fetch
+"""How replicated sites are routed, and the HAProxy files of each node, for nodes that fetch
 them.
 """
 

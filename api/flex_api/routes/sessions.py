@@ -1,6 +1,7 @@
-"""Sessions of browsers: a token is shown once, and a cookie stands for it until it ends.
+"""Sessions of browsers: a person shows a token once, and a cookie stands for it until the session
+ends.
 
-The cookie is a token of its own, kept as a hash like all of them; no script can read it and no
+The cookie is a token of its own, stored as a hash like every token. No script can read it and no
 other site can send it.
 """
 

@@ -1,7 +1,7 @@
-"""The stylesheet and the scripts of the pages, from this package alone. Their addresses name their
-content.
+"""The stylesheet and the scripts of the pages, from this package alone.
 
-What is behind an address never changes, so a browser asks for it once.
+The address of each file has a hash of its content. What is behind an address never changes, so a
+browser asks for it once.
 """
 
 from __future__ import annotations

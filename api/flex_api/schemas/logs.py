@@ -1,4 +1,4 @@
-"""What the verbs about logs print with -o json: a part of schemas.py, which publishes it."""
+"""What the verbs for logs print with -o json. verbs.py publishes it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the REST API takes and answers besides what the verbs print: pages of lists, wishes, jobs,
-tokens, the log.
+tokens, the audit log.
 
-Units are in the names, moments are in UTC. A field that a body does not know is an error.
+Units are in the names, times are in UTC. An unknown field in a body is an error.
 """
 
 from __future__ import annotations

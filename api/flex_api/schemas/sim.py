@@ -1,7 +1,7 @@
-"""What the verbs of the simulator print with -o json. Times are seconds, sizes bytes, ratios shares
-of one.
+"""What the verbs of the simulator print with -o json. Times are seconds, sizes are bytes, ratios
+are shares of one.
 
-Where nothing takes time there is no rate, and nobody is idle: null.
+Where nothing takes time there is no rate, and no node is idle: both are null.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What `-o json` prints and the API answers: one model a verb, published as JSON Schema under
-docs/schemas.
+"""What `-o json` prints and the API answers: one model for each verb, published as JSON Schema
+under docs/schemas.
 
-A field is added freely; changing or removing one raises SCHEMA_VERSION. Units are in the names.
+A field may be added at any time. Changing or removing one raises SCHEMA_VERSION. Units are in the
+names.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What what-if, the frontier and the comparison of two partitions print with -o json, and the API
-answers.
+"""What `flex what-if`, `flex frontier` and the comparison of two partitions print with -o json, and
+the API answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What can be set of DNS: name servers, keys and zones, and how a site that moves gets from one
-node to another.
-"""
+"""Settings of DNS: name servers, keys and zones, and how a site moves from one node to another."""
 
 from __future__ import annotations
 

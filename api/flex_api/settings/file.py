@@ -1,7 +1,7 @@
-"""The settings file, typed. Unknown keys are errors; only this module reads the environment.
+"""The settings file, typed. Unknown keys are errors. Only this module reads the environment.
 
-In goes a TOML file; out comes a frozen Settings (sections.py), or BadSetting naming the key, the
-value and what would do. Relative paths are relative to the file's own folder.
+Takes a TOML file. Returns a frozen Settings (sections.py), or raises BadSetting with the key, the
+value and what would be right. Relative paths are relative to the folder of the file.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What is wrong with a setting, as a person would say it: where it stands, what it was, what would
-do.
+"""What is wrong with a setting, in words for people: where it stands, what it was, what would be
+right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be set of a night: when plans may be applied, what they may move, and who is told."""
+"""Settings of a night: when plans may be applied, what they may move, and who is told."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which file settings were read from, and whether it says today what it said then.
+"""Which file the settings were read from, and whether the file has changed since.
 
-In goes the file, once at the start and again when somebody asks; out comes what is different, in
-words. A process keeps the settings of its start, whatever becomes of the file.
+Takes the file, once at the start and again when somebody asks. Returns the differences in words. A
+process keeps the settings of its start, even if the file changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sizes, spans and shares as people write them in settings, each within what can be meant; and what
-a section is.
+"""Sizes, times and shares as people write them in settings, each within sensible bounds; and the
+base class of a section.
 
-A bound here is far beyond any cluster: it keeps a slip of the keyboard from becoming a number
+A bound here is far beyond any real cluster. It stops a typing error from becoming a number that
 nobody can compute with.
 """
 

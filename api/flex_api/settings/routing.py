@@ -1,5 +1,5 @@
-"""What can be set of the routing of replicated sites: whether, by which policy and limits, where
-HAProxy is; and of how nodes warm up for what comes to them.
+"""Settings of the routing of replicated sites: whether, by which policy and limits, where HAProxy
+is. And settings of how nodes warm up for what comes to them.
 """
 
 from __future__ import annotations

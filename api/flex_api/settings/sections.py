@@ -1,7 +1,7 @@
-"""What can be set, section by section: names, defaults, what each is for, and what it may be.
+"""All settings, section by section: names, defaults, meaning, and allowed values.
 
-Values in, values out: where the file is, and what its relative paths and placeholders mean,
-settings.py knows.
+Takes values. Returns values. Does not know where the file is, or what its relative paths and
+placeholders mean: file.py does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be set of the health watch: how nodes are probed, and when a node counts as dead."""
+"""Settings of the health watch: how nodes are probed, and when a node counts as dead."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How things are told: numbers, times and names for people, and lines in a terminal."""
+"""Words for people: numbers, times and names, and lines in a terminal."""

@@ -1,8 +1,8 @@
-"""Text that others wrote, made fit for a page: names of sites, reasons, messages, answers of name
+"""Text that others wrote, made safe for a page: names of sites, reasons, messages, answers of name
 servers.
 
-In goes any string; out comes a piece of HTML that is short, printable and isolated from the text
-around it. What was cut off is in the piece's title, as far as a person would read it.
+Takes any string. Returns a piece of HTML that is short, printable and isolated from the text around
+it. Its title has what was cut off, as far as a person would read it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dead nodes that are in DNS still, for people: a sentence each."""
+"""Dead nodes that are still in DNS, in a sentence each."""
 
 from __future__ import annotations
 

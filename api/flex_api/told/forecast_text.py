@@ -1,4 +1,4 @@
-"""Predictions, and what became of them, as a person reads them in a terminal."""
+"""Predictions, and how they turned out, for a terminal."""
 
 from __future__ import annotations
 

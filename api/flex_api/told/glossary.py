@@ -1,5 +1,5 @@
-"""The words that FLEX uses and nobody can guess: one sentence or two for each. The page, docs and
-help say the same.
+"""The words of FLEX that nobody can guess, each with one sentence or two. Pages, docs and help use
+these sentences.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Nodes that sites give up and take no others for, in few words: an adoption gives up five nodes of
-each site at once.
+"""Nodes that sites give up without getting others, in few words: an adoption may give up five nodes
+of each site at once.
 
-In go moves, out come sentences and rows for people, where what has the same reason stands in one
-row. `-o json` and the API have each move as it is.
+Takes moves. Returns sentences and rows for people, with one row for all moves that have the same
+reason. Does not change `-o json` and the API, which have each move.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What became of a plan, in words: how much of DNS it changed, and what each name server says of
-it.
+"""The result of a plan in words: how much of DNS it changed, and what each name server says of it.
 
-In goes a plan's output model, out come lines; none for a plan that waits.
+Takes the output model of a plan. Returns lines; none for a plan that waits.
 """
 
 from __future__ import annotations

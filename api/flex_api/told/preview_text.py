@@ -1,4 +1,4 @@
-"""What a dry run would come to, for people."""
+"""What a dry run would do, in words for people."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a plan does not do, in words: the rules without which more would move.
 
-In goes a plan's output model, out come lines. Which rules those are was found when the plan was
-made.
+Takes the output model of a plan. Returns lines. Does not look for the rules: they were found when
+the plan was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results as a person reads them in a terminal. In go output models; out go lines on a console."""
+"""Results for people in a terminal. Takes output models and writes lines on a console."""
 
 from __future__ import annotations
 

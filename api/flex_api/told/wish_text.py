@@ -1,4 +1,4 @@
-"""What a wish asks for, in words: the same in answers, errors and pages."""
+"""What a wish asks for, in words. Answers, errors and pages use the same ones."""
 
 from __future__ import annotations
 

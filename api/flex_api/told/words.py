@@ -1,4 +1,4 @@
-"""Numbers and times as people read them: never more digits than are meant."""
+"""Numbers and times for people, with no more digits than mean something."""
 
 from __future__ import annotations
 

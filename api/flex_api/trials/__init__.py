@@ -1,3 +1,3 @@
-"""The simulator from outside the core: traces of real logs, policies side by side, the papers run
-again.
+"""The simulator from outside the core: traces of real logs, policies side by side, the papers'
+experiments run again.
 """

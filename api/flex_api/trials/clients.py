@@ -1,9 +1,9 @@
-"""Who asked: the clients of the accesses in logs, for policies that send each client where a
-resolver's cache does.
+"""The clients of the accesses in logs, for policies that send a client where the cache of its
+resolver does.
 
-The scan that counts logs keeps nobody's address. This one reads the lines again and keeps a number
-for each client in the order they come; addresses are forgotten at once. Only formats whose lines
-begin with the client, or with the virtual host and then the client, are read.
+Takes logs. Returns a number for each client, in the order in which they come. Does not keep
+addresses. The scan that counts logs keeps no clients, so this one reads the lines again. It reads
+formats whose lines begin with the client, or with the virtual host and then the client.
 """
 
 from __future__ import annotations

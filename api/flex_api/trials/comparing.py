@@ -1,4 +1,6 @@
-"""Policies side by side on clusters: what the command line and the REST API both do with a trace."""
+"""Policies side by side on clusters: what the command line and the REST API both do with a
+trace.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The papers' experiments run again, as a page with pictures. In go experiments' names, out come
-files and claims.
+"""The papers' experiments run again, as a page with pictures.
+
+Takes the names of experiments. Returns files, and whether the claims of the papers hold.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the simulator is given from outside the core: traces of real logs, and placements by the
-real solver.
+"""What the simulator gets from outside the core: traces of real logs, and placements by the real
+solver.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""What every route leans on: who asks, how much they may ask, how lists and single things are
+"""What all routes share: who asks, how much they may ask, how lists and single things are
 answered.
 """

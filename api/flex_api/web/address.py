@@ -1,9 +1,8 @@
-"""From which address a request comes: the one that connected, or the one that a proxy says it
-speaks for.
+"""From which address a request comes: the one that connected, or the one that a proxy names.
 
-In go the address that connected, what a header says, and the networks of the proxies that are
-believed; out comes an address. Anybody can write a header, so its entries are believed from the
-right, as far as trusted proxies wrote them.
+Takes the address that connected, the value of a header, and the networks of the proxies that are
+trusted. Returns an address. Anybody can write a header, so its entries are read from the right, and
+only those count that trusted proxies wrote.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What is answered: one thing or a page of a list, each with its ETag; and what a change must say
-it was made from.
+"""Answers with their ETag: one thing, or a page of a list. A change must name the ETag that it was
+made from.
 """
 
 from __future__ import annotations

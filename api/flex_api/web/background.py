@@ -1,9 +1,9 @@
-"""Answers that take longer than a page may: worked out in threads, once for each state of the
+"""Answers that take longer than a page may. Threads work them out, once for each state of the
 store.
 
-In goes the name of a question and how to answer it; out comes the answer, or None while it is being
-worked out. Who got None asks again; what nobody asks for any more is not begun. An error is handed
-to who asks next, and forgotten.
+Takes the name of a question and how to answer it. Returns the answer, or None while it is being
+worked out. A caller that got None asks again; a question that nobody asks any more is not begun. An
+error goes to the next caller and is forgotten then.
 """
 
 from __future__ import annotations

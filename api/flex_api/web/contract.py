@@ -1,8 +1,8 @@
-"""The OpenAPI document, made exact: every operation says which problems it may answer, and what a
+"""The OpenAPI document, made exact: every operation lists the problems it may answer, and what a
 caller must show.
 
-In goes what the framework makes of the routes; out comes the same without the framework's own idea
-of an error.
+Takes what the framework makes of the routes. Returns the same without the framework's own form of
+an error.
 """
 
 from __future__ import annotations

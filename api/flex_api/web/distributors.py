@@ -1,5 +1,5 @@
-"""What the nodes' HAProxies say, for pages, the API and metrics alike: asked anew after some
-seconds, whoever looks.
+"""What the HAProxy of each node says, for pages, the API and metrics alike. It is asked again after
+some seconds, no matter how many look.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a form of our own pages brings. It is read before anybody asks who sends it: the proof that
-it comes from a page of the session, which a program sends as a header, is one of its fields.
+"""The fields of a form of our own pages, read before anybody checks the caller: the proof that the
+form comes from a page of the session is one of its fields. A program sends it as a header.
 
-In go a request's messages, out come its fields and the same messages once more. Nothing is checked
-here.
+Takes the messages of a request. Returns its fields, and the same messages once more. Does not check
+anything.
 """
 
 from __future__ import annotations

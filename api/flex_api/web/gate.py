@@ -1,8 +1,8 @@
-"""Who asks: a bearer token, a browser's session, or a proxy that vouches for its user.
+"""Who asks: a bearer token, a browser's session, or a proxy that names its user.
 
-In goes a request; out comes a Caller, or Unauthenticated. What the store said of a token is
-believed for a second, so that a revoked token is out everywhere a second later; in the process that
-revoked it, at once.
+Takes a request. Returns a Caller, or raises Unauthenticated. What the store said of a token is
+believed for a second. A revoked token ends at once in the process that revoked it, and a second
+later in all others.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""HEAD wherever there is GET: the same is done, and the answer goes out without its body.
+"""HEAD for every address that has GET: the same is done, and the answer is sent without its body.
 
-In go requests, out go answers. It stands outside of everything else, which sees GET.
+Takes requests. Returns answers. It is the outermost layer, and everything inside sees GET.
 """
 
 from __future__ import annotations

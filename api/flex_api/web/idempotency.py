@@ -1,8 +1,9 @@
-"""Idempotency-Key: a request that comes twice with one key is done once, and answered twice alike.
+"""Idempotency-Key: a request that comes twice with one key is done once, and gets the same answer
+twice.
 
-The key belongs to its caller for a day. Another request under it is refused; while the first is
-still being done, the second is told so. What failed on our side is forgotten, so that it can be
-tried again.
+A key belongs to its caller for a day. Another request with the same key is refused. While the first
+request is still running, the second is told so. What failed on our side is forgotten, so that it
+can be tried again.
 """
 
 from __future__ import annotations

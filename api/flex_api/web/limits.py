@@ -1,4 +1,4 @@
-"""How much may be asked: bytes in a request, requests in a second for each token."""
+"""How much a caller may ask: bytes in a request, requests in a second for each token."""
 
 from __future__ import annotations
 

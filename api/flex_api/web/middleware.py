@@ -1,7 +1,7 @@
 """What every request goes through before a route sees it: its id, its caller, its limits.
 
-Pure ASGI: the framework's own kind of middleware would cost as much as a route does. Nothing is
-decided here; who may come in is decided in gate.py, how much in limits.py.
+Does not decide anything: gate.py decides who may come in, limits.py how much they may ask. It is
+pure ASGI, since the framework's own kind of middleware would cost as much time as a route does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Lists a page at a time: by keys and not by numbers of rows, so that none is shown twice or
-skipped when it changes.
+"""Lists a page at a time: by keys and not by numbers of rows, so that no row is shown twice or
+skipped when the list changes.
 
-In go the rows and what was asked, out come the rows of the page and the cursor of the next. A
-cursor is the sort key of the last row shown; it says nothing that the row did not.
+Takes the rows and what was asked. Returns the rows of the page and the cursor of the next one. A
+cursor is the sort key of the last row shown, and says nothing that the row did not say.
 """
 
 from __future__ import annotations

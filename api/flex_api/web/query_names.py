@@ -1,8 +1,8 @@
-"""Which parameters an address takes: one that nobody knows is an error, and not a wish that is
-quietly not met.
+"""Which parameters an address takes. An unknown one is an error, so that no filter is silently
+ignored.
 
-In goes a request that has found its route; nothing comes out but a refusal. A page that is given
-the whole request looks at its query by itself.
+Takes a request that has found its route. Returns nothing, or refuses it. Does not look at pages
+that take the whole request: they check their query themselves.
 """
 
 from __future__ import annotations

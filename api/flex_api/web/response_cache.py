@@ -1,8 +1,7 @@
-"""Answers that many ask for alike, given again as long as nobody has written to the store.
+"""Answers that many callers ask for, given again as long as nobody has written to the store.
 
-In goes a request whose caller is known; what goes out is what the route said last, where it would
-say the same again. A view of what is known (views.py) spares reading the store; this spares all the
-rest.
+Takes a request whose caller is known. Returns the last answer of the route where it still holds. A
+view (views.py) saves reading the store; this saves all the rest.
 """
 
 from __future__ import annotations

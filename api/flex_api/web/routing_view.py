@@ -1,8 +1,8 @@
-"""How requests are routed, for lists, pages, metrics and nodes that fetch their files alike: worked
-out once for each state of what it is made from.
+"""How requests are routed, for lists, pages, metrics and nodes that fetch their files. It is worked
+out once for each state of the store and the settings.
 
-In go a desk and, where one is meant, a plan that comes. What HAProxy does is not known here:
-distributors.py asks.
+Takes a desk, and the plan that is coming, if any. Returns the routing. Does not know what HAProxy
+does now: distributors.py asks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a route is given: who asks, the store in their name, and the world that the verbs of the
-command line work in.
+"""What a route gets: the caller, the store in the caller's name, and the world that the verbs of
+the command line work in.
 
-A route says in its own signature which role it takes: `desk: Operator` lets in operators and
-whoever may do more.
+The signature of a route says which role it needs: `desk: Operator` lets in operators and every role
+above.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Reads that take long, one at a time in each process; who has waited too long for his turn is told
+"""Slow reads, one at a time in each process. A caller that has waited too long for its turn is told
 to ask again.
 
-In goes who asks; nothing comes out but a refusal. Who had an answer that took long waits as long
-before the next one, so that no token, whatever it may read, keeps all processors busy.
+Takes the caller. Returns nothing, or refuses. A caller whose answer took long waits as long before
+the next one, so that no token keeps all processors busy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How long answers take, as a histogram that Prometheus reads: by route, method and class of
-status.
+"""How long answers take, as a histogram for Prometheus: by route, method and class of status.
 
-Counted in the process that answers; where several do (`api.workers`), each has figures of its own,
-told apart by `process`. What a stream of events lasts is no latency and is left out.
+Each process counts for itself. Where there are several (`api.workers`), the label `process` tells
+their figures apart. Does not count streams of events: how long they last is no latency.
 """
 
 from __future__ import annotations

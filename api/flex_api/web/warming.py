@@ -1,6 +1,6 @@
-"""Keeps what pages are made from as new as the store is, before anybody asks for it.
+"""Refreshes what pages are made from when the store has changed, before anybody asks for it.
 
-In go views; a thread looks every second whether something has changed. It ends with the
+Takes views. A thread looks once a second whether something has changed. It ends with the
 application.
 """
 

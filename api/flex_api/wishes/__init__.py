@@ -1,1 +1,1 @@
-"""What people wish, and what they ask before they do: why, and what if."""
+"""What people wish, and what they ask before they act: why, and what if."""

@@ -1,8 +1,8 @@
-"""Whether a wish can be kept beside all others, at every moment at which it holds; and if not,
-beside which of them.
+"""Whether a wish can be met together with all others, at every moment at which it holds; and if
+not, together with which of them.
 
-In go the facts of the cluster, a wish and those of others; nothing comes out but a refusal.
-Campaigns count as they lie on top of what stands (flex/wishes/campaigns.py).
+Takes the facts of the cluster, a wish, and the wishes of others. Returns nothing, or refuses the
+wish. Campaigns count on top of permanent wishes (flex/wishes/campaigns.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Why a site is where it is, or will be, and where else it could be: as the last plan that waits
-has it, or as it is.
+"""Why a site is where it is, or will be, and where else it could be: by the last plan that waits,
+or by the partition in force.
 
-In go the facts of the next plan and what is planned already; nothing is solved again.
+Takes the facts of the next plan, and what is planned already. Returns the reasons. Does not solve
+anything again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A plan for other tools, zone by zone: what they are to write, and what has to be so when they do.
+"""A plan for other tools, zone by zone: what they have to write, and what must be true when they
+do.
 
-In go a plan and the zones that are wanted of it; out comes what flex_dns makes texts of. Nothing is
-changed; for a script the name servers are asked whether another controller holds a zone.
+Takes a plan and the zones that are wanted of it. Returns values that flex_dns makes texts of. Does
+not change anything. For a script, it asks the name servers whether another controller holds a zone.
 """
 
 from __future__ import annotations

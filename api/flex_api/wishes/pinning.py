@@ -1,8 +1,7 @@
-"""Wishes for sites, made and taken back: what the command line and the REST API both call.
+"""Wishes for sites are made and taken back here: the command line and the REST API both call this.
 
-In go a world and a pin; what cannot be kept is refused here, when it is wished for, and never
-later: a pin that is in the store is kept by the plans as far as it can be
-(flex/wishes/possible.py).
+Takes a world and a pin. A wish that cannot be met is refused when it is made, and never later: a
+pin that is in the store is met by the plans as far as possible (flex/wishes/possible.py).
 """
 
 from __future__ import annotations

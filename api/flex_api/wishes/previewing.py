@@ -1,9 +1,9 @@
-"""What the next plan would do with a wish or a node as somebody only supposes it, beside what it
-would do without.
+"""What the next plan would do if there were a certain wish or node, compared with what it would do
+without.
 
-In go a world and what is supposed; out comes how the two plans differ. Nothing is stored and no
-name server is asked. The search is that of previews (quick.py), and the limits of a night are not
-looked at.
+Takes a world, and the wish or node. Returns how the two plans differ. Does not store anything or
+ask a name server, and does not count the limits of a night. The search is the short one of previews
+(quick.py).
 """
 
 from __future__ import annotations

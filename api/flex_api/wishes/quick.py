@@ -1,8 +1,8 @@
-"""The solver of previews: somebody waits for the answer, and looks at it once.
+"""The solver of previews: a person waits for the answer, and looks at it once.
 
-In goes the solver of the nights; out comes one that answers within seconds, with the bound that it
-knows of. A small cluster is still solved as at night; of a larger one a short search is enough to
-see what a wish or a lost node means.
+Takes the solver of the nights. Returns one that answers within seconds, with the bound that it
+knows. A small cluster is solved as at night. For a larger one a short search is enough to see what
+a wish or a lost node would change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the next plan makes of a node that was drained or taken back, and what is left to later
-ones: in sentences.
+"""What the next plan does with a node that was drained or taken back, and what is left to later
+nights.
 
-In go a world, in which the node is in its new state already, and the node's name. The search is
-that of previews (quick.py), under the rules and limits of a night. Nothing is stored and no name
-server is asked, so that sites which are not FLEX's to move count as if they were.
+Takes a world in which the node has its new state already, and the name of the node. Returns
+sentences. Does not store anything or ask a name server, so sites that FLEX may not move count as if
+it might. The search is the short one of previews (quick.py), under the rules and limits of a night.
 """
 
 from __future__ import annotations

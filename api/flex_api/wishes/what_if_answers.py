@@ -1,8 +1,7 @@
 """What-if, the frontier, and two partitions side by side: what the command line and the REST API
 both show.
 
-In go a world and a question; out come output models. Nothing is stored, and no name server is
-asked.
+Takes a world and a question. Returns output models. Does not store anything or ask a name server.
 """
 
 from __future__ import annotations
