@@ -110,7 +110,7 @@ def revoke(store: Store, caller: Caller, token_id: str, now: datetime) -> Token:
 def find(store: Store, token_id: str) -> Token:
     token = store.token(token_id)
     if token is None:
-        raise unknown(token_id, "there is none of that id")
+        raise unknown(token_id, "there is none with that id")
     return token
 
 

@@ -75,7 +75,7 @@ class Asking:
             return model.model_validate_json(said), tag
         except ValidationError as error:
             raise self._away(
-                "it answered something else than a FLEX of this version: "
+                "its answer is not one of this version of FLEX: "
                 f"{error.errors()[0]['msg']}"
             ) from error
 

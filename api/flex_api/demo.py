@@ -230,13 +230,15 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
             f"{forecast.operations_per_second:,.0f}",
         )
         say(
-            f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a second {placement}"
+            f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a "
+            f"second {placement}"
         )
     moves = [move for move in output.moves if move.source]
     for move in moves[:12]:
         cold = words.size(move.cold_bytes)
         say(
-            f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  {move.reason}"
+            f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  "
+            f"{move.reason}"
         )
 
 

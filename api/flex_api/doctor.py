@@ -33,7 +33,10 @@ from flex_dns.wire.session import Session
 from flex_dns.zone.zones_of_names import zones_of
 from flex_logs_ingest.files.sources import Source, path_text, paths
 
-OTHER_NAMES = "make each a CNAME to its site, which then takes it along; only an apex cannot be one"
+OTHER_NAMES = (
+    "make each a CNAME to its site, which then takes it along; only an "
+    "apex cannot be one"
+)
 # Less than this beside the partials and the database makes a night a gamble.
 ROOM = 10**9
 
@@ -141,7 +144,8 @@ def _check_shared_files(
         yield _warn(
             f"logs of {one} and {other}",
             f"both match {path_text(path)}",
-            "mend the globs: a log belongs to one source, and only the first of the two reads it",
+            "correct the globs: a log belongs to one source, and only the first of "
+            "the two reads it",
         )
 
 
@@ -221,7 +225,7 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     for source, node_name in gone:
         yield _warn(
             f"counts of {source}",
-            f"they count for {node_name} in {period}, and no source is called so any more",
+            f"they count for {node_name} in {period}, and no source has that name any more",
             "what was counted stays, and its logs go on behind it; if the name is a "
             "slip, give the source its old one",
         )
@@ -231,7 +235,10 @@ def _how_to_read(settings: Settings, nodes: Collection[str]) -> str:
     of_nodes = [source for source in settings.ingest.source if source.node in nodes]
     here = any(not source.shipped for source in of_nodes)
     sent = any(source.shipped for source in of_nodes)
-    import_ = "`flex import` the parcels that `flex ingest --partials-only` makes beside the logs"
+    import_ = (
+        "`flex import` the parcels that `flex ingest --partials-only` makes "
+        "beside the logs"
+    )
     return " and ".join(["run `flex ingest`"] * here + [import_] * sent)
 
 

@@ -155,13 +155,13 @@ def cancel(store: Store, job_id: str, author: str) -> Job:
             answer = (
                 f"it is {job.state}"
                 if not job.live
-                else "it changes DNS already, and goes on to its end"
+                else "it is changing DNS already, and has to finish"
             )
             raise Busy(
                 f"ending the job {job.id}",
                 answer,
                 kept="the job goes on as it was" if job.live else "nothing was changed",
-                advice="to undo what it did: make a rollback",
+                advice="to undo what it did, make a rollback",
             )
         job = replace(job, cancelled_by=author)
         store.put_job(job)
@@ -175,7 +175,7 @@ def find(store: Store, job_id: str) -> Job:
     if job is None:
         raise Unknown(
             f"the job {job_id!r}",
-            "there is none of that id",
+            "there is none with that id",
             kept="nothing was changed",
             advice="GET /api/v1/jobs shows them all",
         )

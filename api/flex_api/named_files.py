@@ -39,7 +39,7 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
     for name in sorted(hidden):
         yield (
             f"{name} is a credential of systemd's, which the service alone can see: "
-            "it was not looked for"
+            "it was not checked"
         )
     for number, section in enumerate(settings.ingest.source):
         root = section.document_root.partition("{")[0]

@@ -45,13 +45,13 @@ KINDS: dict[str, Kind] = {
     ),
     "method-not-allowed": Kind(
         405,
-        "Not a thing to do here",
+        "That method is not possible here",
         NOTHING,
         "Use one of the methods that the header `Allow` names.",
     ),
     "not-acceptable": Kind(
         406,
-        "Not to be had in that form",
+        "Not available in that form",
         NOTHING,
         "Name in `Accept` one of the forms that `/api/docs` gives, or none.",
     ),
@@ -72,11 +72,12 @@ KINDS: dict[str, Kind] = {
         503,
         "Logs are too old, missing or empty",
         "The partition in force stays.",
-        "Look at the sources in `/api/v1/ingests`, mend what feeds them, and read the logs again.",
+        "Look at the sources in `/api/v1/ingests`, fix what feeds them, and read the "
+        "logs again.",
     ),
     "infeasible": Kind(
         409,
-        "No placement satisfies every wish",
+        "No partition meets every wish",
         "The partition in force stays.",
         "Ask for less, or take one of the wishes back that the answer names.",
     ),
@@ -96,7 +97,7 @@ KINDS: dict[str, Kind] = {
     ),
     "plan-ended": Kind(
         409,
-        "The plan waits for nobody any more",
+        "The plan is not waiting any more",
         NOTHING,
         "See what became of it: it was applied, rejected or put aside. Make a new "
         "plan if another is wanted.",
@@ -112,7 +113,8 @@ KINDS: dict[str, Kind] = {
         "The process that did it is gone",
         "What it had done until then is kept; DNS that it was changing is finished "
         "by the next run.",
-        "Start it again when it is wanted; the log of `flex serve` may say why the process ended.",
+        "Start it again when it is wanted; the log of `flex serve` may say why the "
+        "process ended.",
     ),
     "frozen": Kind(
         423,
@@ -134,15 +136,16 @@ KINDS: dict[str, Kind] = {
     ),
     "forbidden": Kind(
         403,
-        "Who asks may not do this",
+        "The caller may not do this",
         NOTHING,
-        "Ask somebody whose role reaches so far.",
+        "Ask somebody whose role allows it.",
     ),
     "precondition-required": Kind(
         428,
         "A change must say what it was made from",
         NOTHING,
-        "Send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` for a new one.",
+        "Send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` "
+        "for a new one.",
     ),
     "precondition-failed": Kind(
         412,
@@ -158,15 +161,16 @@ KINDS: dict[str, Kind] = {
     ),
     "too-large": Kind(
         413,
-        "More than one request may bring",
+        "The request is larger than allowed",
         NOTHING,
         "Send less at once; `api.max_body` sets the limit.",
     ),
     "rate-limited": Kind(
         429,
-        "More requests than one token may make",
+        "Too many requests with one token",
         NOTHING,
-        "Ask again after the seconds in `Retry-After`; `api.requests_per_second` sets the limit.",
+        "Ask again after the seconds in `Retry-After`; `api.requests_per_second` "
+        "sets the limit.",
     ),
     "away": Kind(
         502,
@@ -176,9 +180,9 @@ KINDS: dict[str, Kind] = {
     ),
     "store": Kind(
         503,
-        "The database did not do as asked",
+        "The database failed",
         "DNS goes on answering as before.",
-        "Look for the database: its disk, its server, its revision (`flex db status`).",
+        "Look at the database: its disk, its server, its revision (`flex db status`).",
     ),
     "not-written": Kind(
         507,
@@ -190,11 +194,12 @@ KINDS: dict[str, Kind] = {
         503,
         "No PDF can be made on the server",
         NOTHING,
-        "Ask for the report as HTML and print that; or install Chromium where `flex serve` runs.",
+        "Ask for the report as HTML and print that; or install Chromium where `flex "
+        "serve` runs.",
     ),
     "dns-refused": Kind(
         502,
-        "The name server said no",
+        "The name server refused the update",
         "The records it refused are as they were.",
         "Run `flex doctor`: it names the right, the key or the zone that is missing.",
     ),
@@ -206,7 +211,7 @@ KINDS: dict[str, Kind] = {
     ),
     "stale-base": Kind(
         409,
-        "What the plan was made from is no more",
+        "What the plan was made from has changed",
         "The plan was refused whole.",
         "Make a new plan: somebody changed records, or another partition is in force.",
     ),
@@ -225,7 +230,7 @@ KINDS: dict[str, Kind] = {
     "unverified": Kind(
         502,
         "Applied, but the servers disagree",
-        "The placement is in force.",
+        "The partition is in force.",
         "Look at `/api/v1/dns/drift` for the servers that answer otherwise.",
     ),
     "internal": Kind(

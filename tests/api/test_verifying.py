@@ -34,6 +34,6 @@ def test_sites_on_a_node_that_is_gone_are_counted_as_not_checked_and_the_rest_is
         <= whole.json["servers"][0]["checked"] - missing
     )
     assert (
-        f"{missing} sites on n3, which is known no more: not checked"
+        f"{missing} sites on n3, which is not known any more: not checked"
         in installation.flex("verify").out
     )

@@ -134,8 +134,11 @@ def test_what_is_wrong_with_it_is_said_in_a_sentence() -> None:
     post = Post()
     post.note_start()
     assert post.state().trouble(NOW) == ""
-    post.note_round(NOW, "it could not look: the database is away")
-    assert post.state().trouble(NOW) == "it could not look: the database is away"
+    post.note_round(NOW, "it could not probe the nodes: the database is away")
+    assert (
+        post.state().trouble(NOW)
+        == "it could not probe the nodes: the database is away"
+    )
     post.note_round(NOW)
     assert post.state().trouble(NOW + OVERDUE) == ""
     assert "it has not looked since" in post.state().trouble(
@@ -193,4 +196,4 @@ def test_flex_serve_starts_its_watch_again_and_ends_where_that_cannot_be(
     finally:
         served.kill()
         out, err = served.communicate(timeout=PATIENCE)
-    assert "the process of the health watch does not live" in err, out
+    assert "the process of the health watch does not run" in err, out

@@ -120,7 +120,7 @@ def test_a_node_taken_out_of_the_settings_is_named_as_long_as_sites_are_on_it(
     installation.settings.write_text(renamed, encoding="utf-8")
     assert installation.flex("ingest").code == 0
     (note,) = installation.flex("-o", "json", "nodes", "list").json["notes"]
-    assert note.startswith("n1 is in the settings no more; ")
+    assert note.startswith("n1 is not in the settings any more; ")
     # What was counted of n1 stays n1's: of web1 nothing is known before its log goes on.
     asked = ("-o", "json", "plan", "--as-of", installation.as_of())
     assert installation.flex(*asked).code == 20

@@ -141,7 +141,7 @@ def test_a_histogram_rises_to_the_number_of_all_answers() -> None:
 def test_a_badge_says_how_the_cluster_is(door: Door) -> None:
     badge = door.open("viewer").get("/badge.svg")
     assert (badge.status_code, badge.headers["content-type"]) == (200, "image/svg+xml")
-    assert "shared-eu1: waits for a yes" in badge.text
+    assert "shared-eu1: waits for approval" in badge.text
     now = door.store.plans(1)[0].created
     door.store.put_freeze(Freeze(now))
     assert "shared-eu1: frozen" in door.open("viewer").get("/badge.svg").text

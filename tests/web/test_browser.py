@@ -185,7 +185,7 @@ def test_a_day_with_the_pages(
         )
         who.picture("site-preview")
         page.get_by_role("button", name="Keep the wish").click()
-        assert who.done() == "The wish is kept from the next plan on."
+        assert who.done() == "The wish holds from the next plan on."
         expect(page.locator("h1 .chip")).to_have_text("pinned")
 
         # The next plan keeps it.
@@ -198,7 +198,8 @@ def test_a_day_with_the_pages(
         # And the way back, which is a plan like any other.
         page.get_by_role("button", name="Make the plan back").click()
         led_on(
-            who, "The plan back is made. Look it over, then apply it like any other."
+            who,
+            "The plan that goes back is made. Review it, then apply it like any other.",
         )
         apply_plan(who, "the launch is off")
         assert installation.addresses(site) == before

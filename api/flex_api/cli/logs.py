@@ -56,7 +56,8 @@ def ingest(
         list[str] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="read these files; - is standard input; all that is new in every source when left out",
+            help="read these files; - is standard input; all that is new in every "
+            "source when left out",
         ),
     ] = None,
     source: Annotated[
@@ -134,7 +135,7 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
         "reading the access logs",
         f"{words.count(len(files), 'file')} could not be read: {first}{more}",
         kept="all others are read, and what is in them is counted",
-        advice="mend the rights on it, or its format or site in [[ingest.source]], "
+        advice="fix the rights on it, or its format or site in [[ingest.source]], "
         "or keep it out of the glob; "
         "`flex data` shows each until then",
     )
@@ -158,7 +159,7 @@ def _of_settings(asked: Asked, settings: Settings) -> tuple[Source, ...]:
 def _no_copies() -> BadInput:
     return BadInput(
         "--count-copies",
-        "it says so of files, and none is named",
+        "this option is about files, and none is named",
         kept="nothing was read",
         advice="name the files: `flex data` shows those that were taken for copies",
     )
@@ -255,7 +256,7 @@ def _refusal(refused: Sequence[Arrival]) -> BadInput:
     return BadInput(
         "taking in parcels",
         f"{words.count(len(refused), 'parcel')} of them cannot be taken: {first}{more}",
-        kept="nothing of those was used; the others are taken",
+        kept="none of these was used; the others were taken",
         advice="send it again from DIR/out where it was made, or look into who sends it",
     )
 

@@ -111,7 +111,7 @@ def nodes_set(
     if not (addresses or ram or capacity is not None):
         raise BadInput(
             f"changing the node {node!r}",
-            "it is not said what of it",
+            "nothing to change was given",
             kept="nothing was changed",
             advice="give --addresses, --ram or --capacity",
         )

@@ -50,7 +50,8 @@ def route_show(
     live: Annotated[
         bool,
         typer.Option(
-            help="ask the nodes' HAProxies what they do now: routing.sockets, or this machine's own"
+            help="ask the nodes' HAProxies what they do now: routing.sockets, or "
+            "this machine's own"
         ),
     ] = False,
     plan: Annotated[

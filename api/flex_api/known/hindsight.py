@@ -1,6 +1,7 @@
 """How the prediction turned out that the partition in force was made with.
 
-Takes the store and tonight's accesses. Returns the predicted and the measured figures of each node.
+Takes a world and tonight's facts. Returns how far the prediction was off for each node and each
+site, or None as long as no later period has been seen.
 """
 
 from __future__ import annotations

@@ -364,7 +364,7 @@ def nodes_output(
     settings_of = {node.name: node for node in settled}
     sites = placement["node"].value_counts().to_dict()
     gone = [
-        f"{node} is in the settings no more; {words.count(int(sites[node]), 'site')} "
+        f"{node} is not in the settings any more; {words.count(int(sites[node]), 'site')} "
         "move off it with the next plan"
         for node in problem.gone_nodes(placement, nodes)
     ]

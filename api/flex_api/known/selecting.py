@@ -102,7 +102,8 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
     if len(kinds) > 1:
         raise _bad(
             f"--source {name}" if name else "files without a source",
-            f"they could be of {', '.join(sorted(' '.join(filter(None, kind)) for kind in kinds))}",
+            "they could be of "
+            f"{', '.join(sorted(' '.join(filter(None, kind)) for kind in kinds))}",
             "say what they are with --node, and --site and --format where needed",
         )
     return found[0]

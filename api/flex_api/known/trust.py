@@ -132,7 +132,7 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
 _MEND = {
     "unreadable": "see that FLEX may read it, and that it is whole",
     "nothing matches": "see whether the glob is right and the logs are there",
-    "unknown site": "mend site_pattern, or keep the file out of the glob",
+    "unknown site": "correct site_pattern, or keep the file out of the glob",
     "rewritten": "nothing, if it is one; if it is another log: flex ingest --count-copies FILE",
     "copy": "nothing, if it is one; else give it a name of its own that site_pattern "
     "knows, or a source of its own",

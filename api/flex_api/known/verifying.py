@@ -70,7 +70,8 @@ def verify(world: World, patience: float = 0.0) -> Verified:
             f"verifying the partition of {base}",
             "no record set of it is ours, so nothing was checked",
             kept="nothing was changed",
-            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
+            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names "
+            "what is not ours",
         )
     world.store.put_check(last_look.check(world.time_of_day(), base, verdicts))
     return Verified(base, verdicts, not_checked, _others(world, placement))

@@ -148,8 +148,10 @@ def _too_old(world: World, plan: Plan) -> Stop:
 def needs_another(plan: Plan, forced: str = "") -> Stop:
     """That one person is not enough, and what somebody else has to do."""
     override = f"somebody else than {_causes(plan)}: flex approve {plan.id}{forced}"
-    said = "nobody but who caused it has agreed"
-    return Stop("safety.four_eyes", "a yes by somebody else", "none", said, override)
+    said = "nobody has approved it but the people who caused it"
+    return Stop(
+        "safety.four_eyes", "an approval by somebody else", "none", said, override
+    )
 
 
 def lacks(world: World, plan: Plan) -> str:

@@ -126,7 +126,10 @@ def _lines(
     if plan.moves:
         left = f", {plan.later:,} more in the next nights" if plan.later else ""
         scratch = f"a fresh partition would move {plan.scratch_moves:,}"
-        yield f"Moves    {len(plan.moves):,}, {words.size(plan.cold_bytes)} cold; {scratch}{left}"
+        yield (
+            f"Moves    {len(plan.moves):,}, {words.size(plan.cold_bytes)} cold; "
+            f"{scratch}{left}"
+        )
     for edit in plan.said.edits[:MOST]:
         site, found = edit.name.rstrip("."), " ".join(edit.found) or "no address"
         yield f"Edited   {site} has {found} in DNS by somebody else, and was left alone"
@@ -136,7 +139,10 @@ def _lines(
     if len(rows) > MOST:
         yield f"         and {len(rows) - MOST:,} more"
     for move in plan.put_off[:MOST]:
-        yield f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}"
+        yield (
+            f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  "
+            f"{move.reason}"
+        )
     if len(plan.put_off) > MOST:
         yield f"         and {len(plan.put_off) - MOST:,} more"
     for stop in plan.stops:

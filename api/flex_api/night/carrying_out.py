@@ -68,5 +68,8 @@ def _undo_all(world: World, plan: Plan, error: Unwell) -> Unwell:
             kept=trouble.kept,
             advice=trouble.advice,
         ) from trouble
-    kept = "what was begun was taken back: DNS says what it said before, but for what others wrote"
+    kept = (
+        "what was begun was taken back: DNS says what it said before, except for "
+        "what others wrote"
+    )
     return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)

@@ -125,5 +125,5 @@ def _carry(command: Sequence[str]) -> None:
             f"running {' '.join(command)[:200]}",
             said,
             kept="the node has the configuration before",
-            advice="mend what it says, then `flex route deliver`",
+            advice="fix what it says, then `flex route deliver`",
         )

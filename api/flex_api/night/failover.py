@@ -64,7 +64,8 @@ def take_down(
         raise type(error)(
             error.asked,
             error.answer,
-            kept=f"{node} is marked as down, and its sites are on it still; in DNS {error.kept}",
+            kept=f"{node} is marked as down, and its sites are on it still; in DNS "
+            f"{error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
     retrying.note_left(world, node, taken.left)

@@ -134,7 +134,7 @@ def series(found: Sequence[Heard]) -> Iterator[Series]:
     ]
     for name, kind, about, value in (
         ("targets", "gauge", "Targets whose members are remembered.", "targets"),
-        ("shared_targets", "gauge", "Of these, with several members.", "shared"),
+        ("shared_targets", "gauge", "Targets that several members share.", "shared"),
         ("waiting", "gauge", "Requests at the door.", "waiting"),
         (
             "overloaded_total",

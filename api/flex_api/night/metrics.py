@@ -69,7 +69,12 @@ def text(known: Known, more: Iterable[Series] = ()) -> str:
 
 def _series(known: Known) -> Iterator[Series]:
     build = {"version": flex.__version__, "schema": migrate.head()}
-    yield Series("flex_build_info", "gauge", "Always 1; what runs here.", [(build, 1)])
+    yield Series(
+        "flex_build_info",
+        "gauge",
+        "Always 1; the labels say what runs here.",
+        [(build, 1)],
+    )
     yield from _of_runs(known)
     yield from _of_logs(known)
     yield from _of_plans(known)
@@ -91,11 +96,11 @@ def _of_runs(known: Known) -> Iterator[Series]:
     )
     yield _one(
         "flex_run_last_success_timestamp_seconds",
-        "When one last ended well.",
+        "When a night last ended well.",
         [run.ended for run in good[:1]],
     )
     codes = [run.exit_code for run in nightly[:1] if run.exit_code is not None]
-    yield _one("flex_run_last_exit_code", "With what the last night ended.", codes)
+    yield _one("flex_run_last_exit_code", "Exit code of the last night.", codes)
     yield Series(
         "flex_run_duration_seconds",
         "gauge",
@@ -139,7 +144,7 @@ def of_watch(watched: Watched) -> Iterator[Series]:
     yield Series(
         "flex_watch_starts_total",
         "counter",
-        "How often it was started; the first one counts, too.",
+        "How often that process was started, the first time included.",
         starts,
     )
     yield _one(
@@ -179,7 +184,7 @@ def _of_gates(known: Known) -> Iterator[Series]:
     yield _one(
         "flex_dns_drift_names",
         "Names somebody else changed, which the latest plan left alone or waits for "
-        "a yes to change back.",
+        "approval to change back.",
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
@@ -194,11 +199,11 @@ def _of_gates(known: Known) -> Iterator[Series]:
 
 def _of_jobs(known: Known) -> Iterator[Series]:
     live = [job for job in known.jobs if job.live]
-    yield _one("flex_jobs_running", "Jobs of the API that are being done.", [len(live)])
+    yield _one("flex_jobs_running", "Jobs of the API that are running.", [len(live)])
     ages = [(known.now - job.created).total_seconds() for job in live]
     yield _one(
         "flex_job_oldest_age_seconds",
-        "Of those, how long the oldest has taken.",
+        "How long the oldest of these jobs has run.",
         [max(ages)] if ages else [],
     )
 
@@ -226,7 +231,7 @@ def _of_plans(known: Known) -> Iterator[Series]:
     )
     yield _one(
         "flex_approval_pending",
-        "Whether the latest plan waits for a yes.",
+        "Whether the latest plan waits for approval.",
         [int(bool(waiting))],
     )
     imbalance = (
@@ -300,7 +305,7 @@ def _of_dead(found: Sequence[Dead]) -> Iterator[Series]:
     tried = {one.node: one.tried for one in found if one.tried}
     yield _by_node(
         "flex_node_down_attempts",
-        "How often taking such a node out of DNS failed so far.",
+        "How often it failed so far to take such a node out of DNS.",
         {node: one.count for node, one in tried.items()},
     )
     yield _by_node(

@@ -41,7 +41,7 @@ def _twice(named: Collection[str]) -> Iterator[str]:
     """Only the first of two entries with one name is looked at."""
     for name, times in sorted(Counter(named).items()):
         if times > 1:
-            yield f"[[routing.site]] {name}: it is there twice, and the first counts"
+            yield f"[[routing.site]] {name}: it is listed twice, and the first entry counts"
 
 
 def _of_site(
@@ -51,6 +51,9 @@ def _of_site(
         yield f"[[routing.site]] {one.name}: no site of that name is on any node"
     for node in one.dynamic:
         if node not in known:
-            yield f"[[routing.site]] {one.name}: dynamic names {node}, and no node is called so"
+            yield (
+                f"[[routing.site]] {one.name}: dynamic names {node}, and there is "
+                "no node of that name"
+            )
         elif node not in serving.get(one.name, [node]):
             yield f"[[routing.site]] {one.name}: dynamic names {node}, which does not serve it"

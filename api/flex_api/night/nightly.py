@@ -214,7 +214,7 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
         f"reading the logs of {', '.join(unread)}",
         f"none of them could be read: {first.path}: {first.note or first.outcome}",
         kept="what was read of the others is counted, and the partition in force stays",
-        advice="mend the source in [[ingest.source]] or the rights on the logs, or "
+        advice="correct the source in [[ingest.source]] or the rights on the logs, or "
         "take the source out; "
         "`flex ingest` shows every file",
     )
@@ -231,7 +231,8 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     if failed:
         more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
         world.say(
-            f"{words.count(len(failed), 'file')} could not be read: {'; '.join(failed[:5])}{more}"
+            f"{words.count(len(failed), 'file')} could not be read: "
+            f"{'; '.join(failed[:5])}{more}"
         )
 
 
@@ -476,15 +477,18 @@ def _waits(world: World, plan: Plan) -> tuple[int, str]:
     if begun:
         return (
             Held.exit_code,
-            f"Plan {plan.id} was made and nothing was applied: plan {begun[0].id} is half applied.",
+            (
+                f"Plan {plan.id} was made and nothing was applied: plan {begun[0].id} is "
+                "half applied."
+            ),
         )
     if mode == "review":
         return (
             Held.exit_code,
-            f"Plan {plan.id} waits for a yes: `flex apply {plan.id}`.",
+            f"Plan {plan.id} waits for approval: `flex apply {plan.id}`.",
         )
     return (
-        (Held.exit_code, f"Plan {plan.id} waits for a yes: {told}.")
+        (Held.exit_code, f"Plan {plan.id} waits for approval: {told}.")
         if stops
         else (0, "")
     )

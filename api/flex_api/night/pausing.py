@@ -25,7 +25,7 @@ def pause(world: World, seconds: float) -> None:
     """Raises LostLease where another run broke in."""
     world.say(
         f"Resolvers have {words.span(timedelta(seconds=seconds))} to learn of it; old "
-        "nodes serve on."
+        "nodes serve until then."
     )
     with giving_way(world) as run:
         until = time.monotonic() + seconds

@@ -60,7 +60,7 @@ def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
     if besides:
         giving_up.abandon(world, plan)
         return
-    message = "taken back: DNS says what it said before, but for what others wrote"
+    message = "taken back: DNS says what it said before, except for what others wrote"
     world.store.update(
         replace(plan, state="failed", message=message, taking_back=False)
     )

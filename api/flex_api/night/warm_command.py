@@ -43,7 +43,7 @@ def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
             "warming up the new nodes of sites that move",
             failed[0],
             kept="of what moves nothing more was changed",
-            advice="mend what it says, or set dns.warm_or_stop to false; then make a "
+            advice="fix what it says, or set dns.warm_or_stop to false; then make a "
             "new plan with `flex plan`",
         )
 

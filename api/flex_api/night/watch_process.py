@@ -137,7 +137,7 @@ def keep(
         if in_a_row > len(pauses):
             say(
                 f"The health watch ended with {code} for the {in_a_row}th time before "
-                "it looked once. It is given up."
+                "its first round. It is not started again."
             )
             sys.exit(1)
         pause = pauses[max(in_a_row - 1, 0)]

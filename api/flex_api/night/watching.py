@@ -174,7 +174,8 @@ class Watch:
         for node, pulse in self._pulses.items():
             if pulse.is_sick != before.get(node, Pulse()).is_sick:
                 self._world.say(
-                    f"{node} {'does not answer any more' if pulse.is_sick else 'answers again'}."
+                    f"{node} "
+                    f"{'does not answer any more' if pulse.is_sick else 'answers again'}."
                 )
 
     def _say_once(self, about: str, line: str) -> None:
@@ -219,10 +220,10 @@ class Beside:
             return
         raise Away(
             "watching over the nodes beside the pages",
-            "the process of the health watch does not live: "
-            f"{self.post.state().error or 'it ended without a word'}",
+            "the process of the health watch does not run: "
+            f"{self.post.state().error or 'it ended without a message'}",
             kept="DNS is as it was; nobody looks for dead nodes now",
-            advice="mend what it says and start `flex serve` again; `[watch] probes "
+            advice="fix what it says and start `flex serve` again; `[watch] probes "
             "= []` serves without it",
         )
 
@@ -242,6 +243,6 @@ def _watch(settings: Settings, say: Say, post: Post) -> None:
         try:
             watch.round()
         except FlexError as error:
-            trouble = f"it could not look: {error}"
-            say(f"The health watch could not look: {error}")
+            trouble = f"it could not probe the nodes: {error}"
+            say(f"The health watch could not probe the nodes: {error}")
         post.note_round(datetime.now(UTC), trouble)

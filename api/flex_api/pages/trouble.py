@@ -83,7 +83,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
         said = dead_text.sentence(dead.row(still))
         yield Trouble(
             f"{said}.",
-            "Mend what the last attempt says; flex nodes down tries at once",
+            "Fix what the last attempt says; flex nodes down tries at once",
             "/nodes",
         )
     heads = desk.views.headlines()
@@ -97,7 +97,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     if runs and (last := runs[0]).exit_code not in WELL:
         yield Trouble(
             _said_of_run(last),
-            "See what it said, mend that, run it again",
+            "See what it said, fix that, run it again",
             "/history#runs",
         )
     yield from _of_settings(desk)
@@ -303,7 +303,8 @@ def said_of_check(found: Check, now: datetime) -> str:
     if other:
         lines = words.count(sum(one.differ for one in other), "line")
         said.append(
-            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}"
+            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} "
+            f"disagreed in {lines}"
         )
     if not said:
         agreeing = verify.servers(found.servers).agreeing

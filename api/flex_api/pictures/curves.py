@@ -80,7 +80,8 @@ def _grid(across: Sequence[float], upward: Sequence[float]) -> list[str]:
     for y in upward:
         at = _y(y, upward[-1])
         parts.append(
-            f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>'
+            f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" '
+            'stroke="#ddd"/>'
         )
         parts.append(_text(_LEFT - 6, at + 4, f"{y:,.10g}", "end"))
     return parts + [
@@ -103,7 +104,10 @@ def _curve(points: Points, color: str, dashes: str) -> list[str]:
 
 def _text(x: float, y: float, words: str, anchor: str, *, bold: bool = False) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight}>{escape(words)}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" '
+        f'text-anchor="{anchor}"{weight}>{escape(words)}</text>'
+    )
 
 
 def _x(value: float, right: float) -> float:

@@ -284,7 +284,7 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
     if plan.breaches and plan.state == "proposed":
         forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
         yield Notice(
-            "Waits for a yes",
+            "Waits for approval",
             f"to apply it all the same: flex apply {clean_text.short(plan.id)} {forced}",
         )
     for each in plan.verdicts:

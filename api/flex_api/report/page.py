@@ -73,8 +73,9 @@ def put(report: str | bytes, path: Path) -> None:
         raise NotWritten(
             f"writing the report {path}",
             error.strerror or str(error),
-            kept="the plan and its results are kept; an older report of that name stays as it was",
-            advice="make room or mend the rights, then write it again with `flex report`",
+            kept="the plan and its results are kept; an older report of that name "
+            "stays as it was",
+            advice="make room or fix the rights, then write it again with `flex report`",
         ) from error
 
 

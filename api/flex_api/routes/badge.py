@@ -49,7 +49,7 @@ def _state(desk: Desk) -> tuple[str, str]:
         and plans[0].moves
         and desk.settings.cluster.mode == "review"
     ):
-        return "waits for a yes", WAITS
+        return "waits for approval", WAITS
     if in_force is None:
         return "no partition yet", WAITS
     return f"worst node {words.share(in_force.after.worst)} off", GOOD
@@ -61,7 +61,8 @@ def _width(text: str) -> int:
 
 def _draw(name: str, said: str, colour: str, left: int, right: int) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" '
+        'role="img" '
         f'aria-label="{escape(f"{name}: {said}")}"><title>{escape(f"{name}: {said}")}</title>'
         f'<rect width="{left}" height="20" fill="#444"/>'
         f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'

@@ -26,7 +26,10 @@ UNROUTED = (
     "By DNS alone: each replica gets the share of visitors that resolvers "
     "send it ([routing] on = false)."
 )
-ROUTED = "By content: HAProxy on its nodes sends each request to the replica that has it in memory."
+ROUTED = (
+    "By content: HAProxy on its nodes sends each request to the replica that "
+    "has it in memory."
+)
 ALONE = "It has one node, which gets every request."
 
 

@@ -141,7 +141,7 @@ def put_campaign(
     condition: TheCondition,
     dry_run: DryRun = False,
 ) -> Response:
-    """Wish something for a while: what it says takes the place of what the standing wish says,
+    """Wish something for a while: what it says takes the place of what the permanent wish says,
     until its end.
     """
     return _put(desk, site, campaign, given, condition, dry_run)

@@ -187,7 +187,8 @@ class SourceSection(Section):
             )
         if self.site_by == "directory" and "{site}" in self.document_root:
             raise ValueError(
-                "paths begin with the site's directory already: leave {site} out of document_root"
+                "paths begin with the site's directory already: leave {site} out of "
+                "document_root"
             )
         return self
 
@@ -268,7 +269,8 @@ class Profile(Section):
         0.05,
         ge=0,
         le=1,
-        description="a larger share of malformed lines in a node's logs keeps the old partition",
+        description="a larger share of malformed lines in a node's logs keeps the "
+        "old partition",
     )
     min_coverage: float = Field(
         0.8,
@@ -319,7 +321,8 @@ class Solver(Section):
         0.50,
         gt=0,
         le=1,
-        description="a split site is joined again when it is smaller than this, or replicate_above",
+        description="a split site is joined again when it is smaller than this, or "
+        "replicate_above",
     )
     dimensions: tuple[str, ...] = Field(
         DIMENSIONS,
@@ -437,7 +440,8 @@ class Settings(Section):
             [address for node in self.node for address in node.addresses]
         ):
             raise ValueError(
-                f"two nodes have the address {twice}: nobody could tell which of them serves a site"
+                f"two nodes have the address {twice}: nobody could tell which of them "
+                "serves a site"
             )
         needed = self.profile.window.days + SIZE_LOOKBACK_DAYS
         if 0 < self.ingest.keep_days < needed:

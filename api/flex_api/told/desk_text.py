@@ -82,7 +82,10 @@ def _pin_line(output: PinOutput) -> str:
     would = "would be " if output.dry_run else "is "
     if not output.pinned:
         of = f"the campaign {output.campaign} of " if output.campaign else ""
-        return f"{of}{output.site} {would}{'over' if of else 'free again from the next plan on'}."
+        return (
+            f"{of}{output.site} "
+            f"{would}{'over' if of else 'free again from the next plan on'}."
+        )
     since = (
         f"from {output.since:%Y-%m-%d %H:%M} UTC on"
         if output.since

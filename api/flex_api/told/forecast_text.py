@@ -84,7 +84,10 @@ def hindsight(row: MeasuredRow) -> str:
         f"{words.share(row.error_ratio)} of a node's fair share"
     )
     if row.traffic_ratio is not None:
-        told += f"; requests by {words.share(row.traffic_ratio)} because the traffic was another"
+        told += (
+            f"; requests by {words.share(row.traffic_ratio)} because the traffic "
+            "was another"
+        )
     if row.model_ratio is not None:
         told += f", by {words.share(row.model_ratio)} because other nodes answered"
     if row.site_error_ratio is not None:

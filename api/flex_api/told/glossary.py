@@ -6,7 +6,8 @@ from __future__ import annotations
 
 # In the order in which a reader meets them.
 TERMS: dict[str, str] = {
-    "site": "A host name that FLEX places. A site counts once, whatever other names lead to it.",
+    "site": "A host name that FLEX places. A site counts once, whatever other names "
+    "lead to it.",
     "partition": "Which node serves which site. The partition in force is the one "
     "that was applied last.",
     "access rate": "The bytes that a site was sent in the period, all answers together.",
@@ -82,7 +83,8 @@ TERMS: dict[str, str] = {
         "without one are not ours, and "
         "are left alone."
     ),
-    "drift": "What DNS says otherwise than the partition in force, as somebody else changed it.",
+    "drift": "What DNS says otherwise than the partition in force, as somebody else "
+    "changed it.",
     "settled": (
         "A plan is settled when it is in force. Resolvers may know the addresses "
         "before it for one more TTL."

@@ -40,7 +40,10 @@ def changes_text(output: PlanOutput) -> str:
     number = [found for found in map(_record_sets, output.zones) if found]
     if not number:
         return "DNS said all of it before, nothing was sent"
-    return f"{words.count(sum(number), 'record set')} in {words.count(len(number), 'zone')} changed"
+    return (
+        f"{words.count(sum(number), 'record set')} in "
+        f"{words.count(len(number), 'zone')} changed"
+    )
 
 
 def _record_sets(zone: ZoneRow) -> int:

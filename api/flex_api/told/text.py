@@ -67,7 +67,8 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(f"  stopped: {stop}")
     if output.breaches:
         console.print(
-            f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: {stopped.over(output)}"
+            f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: "
+            f"{stopped.over(output)}"
         )
     if output.moves:
         console.print()
@@ -93,7 +94,7 @@ def countdown(until: datetime, now: datetime) -> str:
     if until <= now:
         return (
             f"Since {words.when(until)} no resolver has an old answer any more, "
-            "but those that keep them too long."
+            "except those that keep answers too long."
         )
     left = words.span(until - now)
     return (
@@ -282,8 +283,8 @@ def unknown(console: Console, output: UnknownOutput) -> None:
         table.add_row(row.name, f"{row.requests_at_least:,}")
     console.print(table)
     advice = (
-        "What is yours of these belongs into ingest.sites_file, or as a site's "
-        "other name into [ingest.aliases]."
+        "Add those that are yours to ingest.sites_file, or to [ingest.aliases] as "
+        "another name of a site."
     )
     console.print(advice)
 
@@ -360,7 +361,8 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
         )
     if well:
         console.print(
-            f"{words.count(well, 'file')} read without anything to look at; --verbose shows each."
+            f"{words.count(well, 'file')} read without anything to look at; --verbose "
+            "shows each."
         )
     if quiet:
         console.print(f"{words.count(quiet, 'file')} with nothing new.")
@@ -410,7 +412,8 @@ def bad_lines(console: Console, output: IngestOutput) -> None:
     if output.parcels:
         parcels = words.count(output.parcels.parcels, "parcel")
         console.print(
-            f"{parcels} to ship in {output.parcels.directory}, {words.size(output.parcels.bytes)}."
+            f"{parcels} to ship in {output.parcels.directory}, "
+            f"{words.size(output.parcels.bytes)}."
         )
 
 
@@ -520,8 +523,8 @@ def show_verification(console: Console, output: VerifyOutput) -> None:
     verdicts(console, output.servers)
     for node, sites in output.not_checked.items():
         said = (
-            f"{words.count(sites, 'site')} on {node}, which is known no more: not "
-            "checked; the next plan moves them off"
+            f"{words.count(sites, 'site')} on {node}, which is not known any more: "
+            "not checked; the next plan moves them off"
         )
         console.print(said)
     for row in output.other_names[:MOST_NAMES]:

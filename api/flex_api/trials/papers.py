@@ -172,7 +172,8 @@ def _reasons(rows: Sequence[ClaimRow]) -> list[str]:
         if row.verdict != HOLDS and row.reason:
             said.setdefault((row.reason, row.counter), []).append(row.claim)
     return [
-        f"- **{'; '.join(claims)}**: {reason}.{f' Put to the test: {counter}.' if counter else ''}"
+        f"- **{'; '.join(claims)}**: "
+        f"{reason}.{f' Put to the test: {counter}.' if counter else ''}"
         for (reason, counter), claims in said.items()
     ]
 
@@ -210,7 +211,7 @@ def _slug(words: str) -> str:
 def _unknown(name: str) -> Unknown:
     return Unknown(
         f"the experiment {name}",
-        "there is none of that name",
+        "there is none with that name",
         kept="nothing was simulated",
         advice=f"take one of {', '.join(EXPERIMENTS)}, or --all",
     )

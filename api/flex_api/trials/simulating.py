@@ -48,7 +48,7 @@ def of_twin(name: str) -> Trace:
     if name not in PUBLISHED:
         raise Unknown(
             f"the twin {name}",
-            "there is none of that name",
+            "there is none with that name",
             kept="nothing was simulated",
             advice=f"take one of {', '.join(PUBLISHED)}",
         )

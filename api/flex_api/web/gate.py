@@ -198,7 +198,8 @@ def unauthenticated_error(answer: str) -> Unauthenticated:
         "finding out who asks",
         answer,
         kept="nothing was read or changed",
-        advice="send `Authorization: Bearer TOKEN`; `flex token create` on the server makes one",
+        advice="send `Authorization: Bearer TOKEN`; `flex token create` on the "
+        "server makes one",
     )
 
 

@@ -77,7 +77,7 @@ class OnceOnly:
         if kept.fingerprint != asked.fingerprint:
             raise _refusal(
                 Reused,
-                "another request came with it before",
+                "another request used this key before",
                 "take a new key for a new request",
             )
         if not kept.status and has_ended(
@@ -137,7 +137,7 @@ def _request_as_kept(request: Request, key: str, body: bytes) -> Once:
     if not KEY.fullmatch(key):
         raise _refusal(
             BadInput,
-            "the key is none: 1 to 255 letters, digits and . _ : -",
+            "the key is not valid: it takes 1 to 255 letters, digits and . _ : -",
             "take a UUID",
         )
     caller = request.state.caller

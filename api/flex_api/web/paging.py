@@ -185,7 +185,7 @@ def _first(
             rows, True, key=lambda row: _behind(key(row), last, down=down)
         )
     except TypeError:
-        raise _foreign("it is not one that a list gave") from None
+        raise _foreign("it does not come from a list") from None
 
 
 def _behind(one: Key, last: Sequence[Any], *, down: bool) -> bool:
@@ -220,12 +220,12 @@ def decode(
             )
         )
     except (ValueError, TypeError, RecursionError):
-        raise _foreign("it is not one that a list gave") from None
+        raise _foreign("it does not come from a list") from None
     fits = len(key) == len(types) and all(
         isinstance(one, kind) for one, kind in zip(key, types, strict=True)
     )
     if not fits or isinstance(key[1] if len(key) > 1 else "", list | dict):
-        raise _foreign("it is not one that a list gave")
+        raise _foreign("it does not come from a list")
     if made_for != str(order):
         raise _foreign(f"it belongs to the list sorted by {made_for}")
     return list(key)

@@ -77,7 +77,7 @@ def _refuse_beside(world: World, facts: Facts, wanted: Pin, others: list[Pin]) -
     named = "; ".join(wish_text.wish_in_the_way(world.store, pin) for pin in conflict)
     raise Infeasible(
         f"the pin on {wanted.site}",
-        f"it cannot be kept beside the wish for {named}: {'; '.join(stopped)}",
+        f"it cannot be met together with the wish for {named}: {'; '.join(stopped)}",
         kept="nothing was changed",
         advice="ask for less, or take one of them back: flex sites unpin "
         f"{conflict[0].site if conflict else 'SITE'}",

@@ -73,12 +73,15 @@ def unpin(world: World, site: str, campaign: str = "", *, dry_run: bool = False)
 
 def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadInput:
     sites = sorted({pin.site for pin in world.store.pins()})
-    of_site = f"its campaigns are {', '.join(pin.campaign or 'the standing wish' for pin in pins)}"
+    of_site = (
+        "its campaigns are "
+        f"{', '.join(pin.campaign or 'the permanent wish' for pin in pins)}"
+    )
     return BadInput(
         f"unpinning {site!r}{f' from the campaign {campaign}' if campaign else ''}",
         of_site
         if pins
-        else f"there is no pin on it; pinned are {some(sites) or 'no sites'}",
+        else f"there is no pin on it; the pinned sites are {some(sites) or 'no sites'}",
         kept="nothing was changed",
         advice="name one with --campaign"
         if pins
@@ -113,7 +116,7 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
         raise _bad(
             wanted,
             f"the campaign {wanted.campaign} has no end",
-            "give --until; a standing wish needs none",
+            "give --until; a permanent wish needs none",
         )
     if not possible.asks(wanted):
         *others, last = filter(None, map(option, ASKS))
