@@ -454,9 +454,9 @@ def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
     [
         (("simulate",), "none was named"),
         (("simulate", "--twin", "rice", "--logs", "x.log"), "both a twin and logs"),
-        (("simulate", "--twin", "nobody"), "none of that name"),
+        (("simulate", "--twin", "nobody"), "none with that name"),
         (("simulate", "paper"), "none was named"),
-        (("simulate", "paper", "nothing"), "none of that name"),
+        (("simulate", "paper", "nothing"), "none with that name"),
         (("simulate", "--logs", "/nowhere/access.log"), "log"),
     ],
 )

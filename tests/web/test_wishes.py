@@ -99,7 +99,7 @@ def test_of_two_wishes_each_can_be_changed_and_taken_back_and_the_other_stays(
     door.store.put_pin(STANDING)
     door.store.put_pin(LAUNCH)
     page = admin.get(SITE)
-    assert "The standing wish holds now" in words(page)
+    assert "The permanent wish holds now" in words(page)
     assert "Campaign launch holds now" in words(page)
     assert fields(page)["campaign"] == ""
     changed = fields(admin.get(f"{SITE}&of=launch")) | {"nodes": "n1"}

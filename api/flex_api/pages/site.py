@@ -133,7 +133,7 @@ def site(
 
 
 def _choose_wish(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
-    """The wish that the form is about: the one that is asked for, else the standing one, else the
+    """The wish that the form is about: the one that is asked for, else the permanent one, else the
     first campaign.
     """
     if of is None:

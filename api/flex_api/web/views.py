@@ -97,7 +97,7 @@ class Views:
         }
 
     def wishes(self) -> dict[str, tuple[Pin, ...]]:
-        """Every wish by its site, the standing one first."""
+        """Every wish by its site, the permanent one first."""
         return self.of("pins", self._wishes)
 
     def _wishes(self) -> dict[str, tuple[Pin, ...]]:
