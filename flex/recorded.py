@@ -89,11 +89,9 @@ class Record:
         if entry.action == BEGIN:
             self._begin(entry.number, json.loads(entry.after))
         elif made_by := MADE_BY.get(entry.action):
-            thing, before, after = (
-                Thing(made_by, entry.subject),
-                json.loads(entry.before),
-                json.loads(entry.after),
-            )
+            thing = Thing(made_by, entry.subject)
+            before = json.loads(entry.before)
+            after = json.loads(entry.after)
             wishes = (
                 self._wishes(thing, before, after) if made_by == "pin.put" else [thing]
             )

@@ -225,10 +225,8 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:
         placement = PLACEMENTS.get(forecast.policy, forecast.policy)
-        miss, rate = (
-            words.share(forecast.miss_ratio),
-            f"{forecast.operations_per_second:,.0f}",
-        )
+        miss = words.share(forecast.miss_ratio)
+        rate = f"{forecast.operations_per_second:,.0f}"
         say(
             f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a "
             f"second {placement}"

@@ -375,10 +375,8 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     except FlexError as error:
         yield _fail("DNS key", error)
         return
-    us, names = (
-        _controller(settings),
-        frozenset(map(records.name_of, known_sites(settings))),
-    )
+    us = _controller(settings)
+    names = frozenset(map(records.name_of, known_sites(settings)))
     for zone in primary.zones:
         wanted = Wanted(servers(primary), primary.verify_ns, us, own_name=zone in names)
         for check in preflight(found, zone, wanted=wanted):

@@ -141,10 +141,8 @@ class Rfc2136Target:
     def catch_up(self, zone: str, patience: float) -> None:
         """Tell the servers that are behind the primary, and give them so many seconds to follow."""
         servers = self.verify_servers or self._answering(zone)
-        key, others = (
-            self.server.reading.key,
-            [one for one in servers if one != self.server.address],
-        )
+        key = self.server.reading.key
+        others = [one for one in servers if one != self.server.address]
         settling.catch_up(
             self.server.address, others, zone, self.server.timeout, key, patience
         )

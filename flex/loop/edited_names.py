@@ -73,10 +73,8 @@ def of_zones(
     """
     if not facts.base:
         return {}
-    said, before = (
-        in_force(facts, rules),
-        {edit.name: edit for edit in facts.said.edits},
-    )
+    said = in_force(facts, rules)
+    before = {edit.name: edit for edit in facts.said.edits}
     return {
         zone: tuple(_of_zone(state, said[zone], before, now))
         for zone, state in sorted(found.states.items())

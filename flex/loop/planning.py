@@ -184,10 +184,8 @@ def fail_over(
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
     found = look_at_zones(facts, rules, target)
-    gone, edits = (
-        edited_names.addresses_of(facts, dead),
-        edited_names.of_zones(found, facts, rules, now),
-    )
+    gone = edited_names.addresses_of(facts, dead)
+    edits = edited_names.of_zones(found, facts, rules, now)
     left = leading_to(found, gone)
     less = edited_names.beside_a_dead_node(found, edits, facts, dead, gone)
     said = edited_names.in_force(facts, rules)
@@ -230,14 +228,10 @@ def draft(
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     whole = problem.placement_of(asked, rows)
     placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
-    zone_plans, changed = (
-        _plans(placement, facts, rules, apart.found),
-        moves(asked, rows, because(facts)),
-    )
-    forecasts, sites = (
-        _forecasts(asked, whole, fresh, facts),
-        len(asked.sites) - len(facts.parts),
-    )
+    zone_plans = _plans(placement, facts, rules, apart.found)
+    changed = moves(asked, rows, because(facts))
+    forecasts = _forecasts(asked, whole, fresh, facts)
+    sites = len(asked.sites) - len(facts.parts)
     digest = zone_changes.digest(zone_plans, placement)
     plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",

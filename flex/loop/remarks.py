@@ -219,9 +219,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def _weight(sites: Collection[str], profiles: pd.DataFrame) -> str:
-    sent, total = (
-        profiles["access_bytes"][profiles["site"].isin(list(sites))].sum(),
-        profiles["access_bytes"].sum(),
-    )
+    sent = profiles["access_bytes"][profiles["site"].isin(list(sites))].sum()
+    total = profiles["access_bytes"].sum()
     share = f", {sent / total:.1%} of the bytes sent" if total else ""
     return f" ({len(sites)} of {len(profiles)} sites{share})"

@@ -34,10 +34,8 @@ class Period:
 
     def __str__(self) -> str:
         """As people say it: the last day is inside."""
-        first, last = (
-            f"{self.start:%Y-%m-%d}",
-            f"{self.end - timedelta(days=1):%Y-%m-%d}",
-        )
+        first = f"{self.start:%Y-%m-%d}"
+        last = f"{self.end - timedelta(days=1):%Y-%m-%d}"
         return first if first == last else f"{first} to {last}"
 
 

@@ -86,10 +86,8 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
     points = [Point(moves, _worst(away))]
     # Each site's own wishes hold at both ends, so at each stop: only those for company are looked
     # at.
-    in_company, turn = (
-        bool(problem.apart or problem.together),
-        np.full(len(problem.sites), len(sites)),
-    )
+    in_company = bool(problem.apart or problem.together)
+    turn = np.full(len(problem.sites), len(sites))
     turn[sites] = nth
     for first, last in _stretches(len(sites)):
         now = np.flatnonzero((nth[place] >= first) & (nth[place] < last))

@@ -48,10 +48,8 @@ def _on_nodes(problem: Problem, rows: Ints, asked: Floats) -> Floats:
     """What each node is asked for by rows, each of which asks for so much: added in the order of
     the rows.
     """
-    node, total = (
-        np.ascontiguousarray(rows[:, 1]),
-        np.zeros((len(problem.nodes), len(problem.dimensions))),
-    )
+    node = np.ascontiguousarray(rows[:, 1])
+    total = np.zeros((len(problem.nodes), len(problem.dimensions)))
     for at, column in enumerate(asked.T):
         total[:, at] = np.bincount(node, column, minlength=len(problem.nodes))
     return total

@@ -126,10 +126,8 @@ def first(
 
     `due` nodes are left tonight; wishes for `urgent` sites go before others.
     """
-    units, spent = (
-        _units(problem, rows, due, urgent),
-        _Spent(limits, len(problem.sites)),
-    )
+    units = _units(problem, rows, due, urgent)
+    spent = _Spent(limits, len(problem.sites))
     if not len(problem.old) or _all_taken(units, _Spent(limits, len(problem.sites))):
         return rows, 0
     chosen = _choose(problem, units, spent)
@@ -169,10 +167,8 @@ def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
     away = score.deviation(problem, problem.old) + sum(
         _change(problem, unit) for unit in chosen
     )
-    kept, least = (
-        len(chosen),
-        max(_worst(away), _worst(score.deviation(problem, problem.old))),
-    )
+    kept = len(chosen)
+    least = max(_worst(away), _worst(score.deviation(problem, problem.old)))
     for turn in TURNS:
         wished = turn != TURNS[-1]
         waiting = _largest(
@@ -280,14 +276,10 @@ def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
 def _units(
     problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]
 ) -> list[_Unit]:
-    out, into = (
-        _by_site(score.rows_given_up(problem, rows)),
-        _by_site(score.new_rows(problem, rows)),
-    )
-    broken, groups = (
-        _sites_with_broken_wishes(problem),
-        _groups(problem, sorted({*out, *into})),
-    )
+    out = _by_site(score.rows_given_up(problem, rows))
+    into = _by_site(score.new_rows(problem, rows))
+    broken = _sites_with_broken_wishes(problem)
+    groups = _groups(problem, sorted({*out, *into}))
     return [
         _unit(problem, sorted(group), out, into, broken, due, urgent)
         for group in groups

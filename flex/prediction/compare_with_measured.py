@@ -55,10 +55,8 @@ def compare_nodes(
     before = {node.node: node for node in then.nodes}
     now = [node for node in came.nodes if node.node in before]
     names = [node.node for node in now]
-    predicted, modelled = (
-        _shares([before[name].requests for name in names]),
-        _shares([node.requests for node in now]),
-    )
+    predicted = _shares([before[name].requests for name in names])
+    modelled = _shares([node.requests for node in now])
     in_logs = [logged.get(name, 0) for name in names]
     known = any(in_logs) and all(
         answers or not node.requests for answers, node in zip(in_logs, now, strict=True)

@@ -65,10 +65,8 @@ def weekday(past: Floats) -> Floats:
     """
     known = known_nights(past)
     both = known[-WEEK:] & known[-2 * WEEK : -WEEK]
-    this, before = (
-        past[-WEEK:][both].sum(axis=0),
-        past[-2 * WEEK : -WEEK][both].sum(axis=0),
-    )
+    this = past[-WEEK:][both].sum(axis=0)
+    before = past[-2 * WEEK : -WEEK][both].sum(axis=0)
     grown = np.clip(
         np.divide(this, before, out=np.ones_like(this), where=before > 0), 0.5, 2.0
     )

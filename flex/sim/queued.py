@@ -53,11 +53,9 @@ class Queued:
         self._key: list[int] = job.key.tolist()
         self._size: list[int] = job.size.tolist()
         self.view = View([0] * nodes, 0, [0] * nodes, [0] * nodes)
-        self.node, self.outcome, self.delay = (
-            [0] * accesses,
-            [HIT] * accesses,
-            [0] * accesses,
-        )
+        self.node = [0] * accesses
+        self.outcome = [HIT] * accesses
+        self.delay = [0] * accesses
         self.idle = [0] * nodes
         self._idle_since = [0] * nodes
         self._events: list[tuple[int, int, int, int]] = []

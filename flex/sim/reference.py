@@ -39,10 +39,8 @@ def reference_serial(job: Job) -> Answer:
         view.load[:] = [(time - view.now) // job.backlog_unit for time in clock]
         node = router.choose(Asked(access, key, target), view, memories)
         hit = memories.pinned(node, target) or memories.ask(node, target)
-        working, reading = (
-            _working(job, node, target),
-            0 if hit else _reading(job, int(job.size[target])),
-        )
+        working = _working(job, node, target)
+        reading = 0 if hit else _reading(job, int(job.size[target]))
         view.busy[node] += working
         view.reading[node] += reading
         clock[node] += working + reading

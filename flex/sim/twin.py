@@ -194,10 +194,8 @@ def _sizes(rng: np.random.Generator, count: int, shape: Shape) -> Ints:
 
 
 def _paths(rng: np.random.Generator, size: Ints) -> tuple[str, ...]:
-    folder, noun = (
-        rng.integers(0, len(FOLDERS), len(size)),
-        rng.integers(0, len(NOUNS), len(size)),
-    )
+    folder = rng.integers(0, len(FOLDERS), len(size))
+    noun = rng.integers(0, len(NOUNS), len(size))
     kind = rng.integers(0, len(SMALL_KINDS) * len(LARGE_KINDS), len(size))
     columns = zip(
         folder.tolist(), noun.tolist(), kind.tolist(), size.tolist(), strict=True

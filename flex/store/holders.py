@@ -111,10 +111,8 @@ def _process(name: str) -> _Process | None:
 
 def _here() -> _Place:
     try:
-        boot, space = (
-            BOOT_ID.read_text(encoding="ascii").strip(),
-            str(SPACE.stat().st_ino),
-        )
+        boot = BOOT_ID.read_text(encoding="ascii").strip()
+        space = str(SPACE.stat().st_ino)
     except OSError:
         boot, space = "", ""
     return _Place(socket.gethostname(), machine(), boot, space)

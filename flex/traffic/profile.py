@@ -87,10 +87,8 @@ def spreads_of(
     ]
     alike = pd.concat(found).groupby(level=["site", "requests"]).sum().reset_index()
     names, site = np.unique(alike["site"].to_numpy(dtype=object), return_inverse=True)
-    size, requests = (
-        alike["size"].to_numpy(),
-        alike["requests"].to_numpy(dtype=np.float64),
-    )
+    size = alike["size"].to_numpy()
+    requests = alike["requests"].to_numpy(dtype=np.float64)
     whole = np.zeros(len(names), dtype=np.int64)
     np.add.at(whole, site, size)
     tables = [SPREADS.empty()]

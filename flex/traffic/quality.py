@@ -279,10 +279,8 @@ class _Bench:
         )
 
     def _malformed_finding(self, quality: Quality) -> Finding | None:
-        bad, total = (
-            dict(quality.lines).get("malformed", 0),
-            sum(number for _, number in quality.lines),
-        )
+        bad = dict(quality.lines).get("malformed", 0)
+        total = sum(number for _, number in quality.lines)
         limit = self.limits.max_malformed
         if total < ENOUGH_LINES or bad <= limit * total / 2:
             return None

@@ -48,10 +48,8 @@ def read_wishes(
     """Raises Unknown for a node or site nobody knows, Infeasible for what no placement can keep."""
     node_at = {name: at for name, (at, _) in nodes.items()}
     site_at = {site: position for position, site in enumerate(sites)}
-    least, most = (
-        np.ones(len(sites), dtype=np.int64),
-        np.full(len(sites), is_open.sum(), dtype=np.int64),
-    )
+    least = np.ones(len(sites), dtype=np.int64)
+    most = np.full(len(sites), is_open.sum(), dtype=np.int64)
     found = Wished(
         {},
         {},

@@ -128,10 +128,8 @@ def _sought(
 def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
     """The Solution with colder sites, and within the limits of moves as far as possible."""
     free = colder(problem, found)
-    best, instead = (
-        limit_moves(problem, free),
-        shortfall.limits_for(problem, free.rows, least),
-    )
+    best = limit_moves(problem, free)
+    instead = shortfall.limits_for(problem, free.rows, least)
     return answer(problem, best.rows, "large", least=least, note=note, instead=instead)
 
 

@@ -135,12 +135,10 @@ def options(
 ) -> None:
     found = ctx.obj
     assert isinstance(found, Context), "main makes it"
-    found.config, found.output, found.quiet, found.color = (
-        config,
-        output,
-        quiet,
-        not no_color,
-    )
+    found.config = config
+    found.output = output
+    found.quiet = quiet
+    found.color = not no_color
 
 
 def main() -> NoReturn:

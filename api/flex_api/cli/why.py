@@ -42,10 +42,8 @@ def show(console: Console, output: ExplainOutput) -> None:
 
 
 def _other(other: OtherRow) -> str:
-    side, outside = (
-        "over" if other.off_ratio > 0 else "under",
-        ", outside the tolerance" if other.outside else "",
-    )
+    side = "over" if other.off_ratio > 0 else "under"
+    outside = ", outside the tolerance" if other.outside else ""
     off = f"{100 * abs(other.off_ratio):.1f} % {side} its {other.dimension}{outside}"
     return (
         f"{other.target} for {other.source}: {other.node} {off}; "

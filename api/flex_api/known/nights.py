@@ -77,10 +77,8 @@ def _bytes_in_logs(
         period.first_day - 1, period.first_day - 1
     ):
         return None
-    half_life, directory = (
-        world.settings.profile.half_life,
-        world.settings.ingest.directory,
-    )
+    half_life = world.settings.profile.half_life
+    directory = world.settings.ingest.directory
     weights = profile.weights(period, half_life) if half_life else {}
     try:
         days = {

@@ -98,10 +98,8 @@ def _resting(world: World, known: Sequence[Plan]) -> Iterator[Resting]:
     """
     now, safety = world.clock(), world.settings.safety
     month, lately = now - MONTH, now - safety.site_cooldown
-    chosen, draining = (
-        _chosen_plans(known, now),
-        {node.name for node in world.nodes if node.state == "draining"},
-    )
+    chosen = _chosen_plans(known, now)
+    draining = {node.name for node in world.nodes if node.state == "draining"}
     moves = [
         (when, _moved_sites(plan, draining), _shrunk(plan)) for plan, when in chosen
     ]

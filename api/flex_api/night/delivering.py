@@ -54,10 +54,8 @@ def deliver(
     Raises LostLease where the step that asks holds the lease no more: others steer by now.
     """
     refuse_lost(store)
-    found, made = (
-        checker(),
-        steering.maker(settings, store, steering.at_present(settings, store, coming)),
-    )
+    found = checker()
+    made = steering.maker(settings, store, steering.at_present(settings, store, coming))
 
     def delivered(node: str) -> Delivered:
         return _deliver(settings, node, made, found)

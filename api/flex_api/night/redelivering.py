@@ -70,10 +70,8 @@ class Redelivery:
         """Carry what is due, where nothing is being carried any more."""
         if not self._has_ended() or not is_wanted(self._world):
             return
-        now, owed = (
-            self._world.time_of_day(),
-            delivering.undelivered_nodes(self._world.settings, self._world.store),
-        )
+        now = self._world.time_of_day()
+        owed = delivering.undelivered_nodes(self._world.settings, self._world.store)
         self._tried = {
             node: tried for node, tried in self._tried.items() if node in owed
         }

@@ -170,11 +170,9 @@ def among(
     before: Mapping[str, Slots],
 ) -> Routed:
     """What is routed, and what cannot be. `before` are the slots that were given, by site."""
-    at, cluster, weights = (
-        addresses(known),
-        sorted(node.name for node in known),
-        _weights(known),
-    )
+    at = addresses(known)
+    cluster = sorted(node.name for node in known)
+    weights = _weights(known)
     found: list[Pool] = []
     left_out: dict[str, str] = {}
     slots: dict[str, Slots] = {}

@@ -196,10 +196,8 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
     """Requests of each hour of the week, on the mean of the last weeks."""
     period = latest_weeks(desk, WEEKS)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
-    hour, requests = (
-        found["hour"].to_numpy(dtype=np.int64),
-        found["requests"].to_numpy(dtype=np.int64),
-    )
+    hour = found["hour"].to_numpy(dtype=np.int64)
+    requests = found["requests"].to_numpy(dtype=np.int64)
     passed = max(len(np.unique(weeks_of(hour))), 1)
     return week(
         "Requests",
@@ -301,11 +299,9 @@ def put(desk: Operator, form: TheForm) -> Response:
 
 @router.post("/site/unpin")
 def drop(desk: Operator, form: TheForm) -> Response:
-    name, campaign, condition = (
-        form.text("name"),
-        _campaign(form),
-        _condition(form.text("etag")),
-    )
+    name = form.text("name")
+    campaign = _campaign(form)
+    condition = _condition(form.text("etag"))
     reason = from_form(PinGiven, form).reason
     if campaign:
         pins.delete_campaign(desk, name, campaign, condition, reason)

@@ -198,10 +198,8 @@ BINS = tuple(edge / 100 for edge in range(80, 125, 5))
 
 def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
     """How many nodes are how far from their fair share, for clusters too large to draw each node."""
-    after, before = (
-        _bins(row.after for row in rows),
-        _bins(row.before for row in rows if row.before is not None),
-    )
+    after = _bins(row.after for row in rows)
+    before = _bins(row.before for row in rows if row.before is not None)
     most, width = max([1, *after, *before]), 100 / (len(BINS) + 1)
     columns = tuple(
         Column(
@@ -378,10 +376,8 @@ class _Log:
     @classmethod
     def around(cls, values: Sequence[float]) -> _Log:
         found = [value for value in values if value > 0] or [1.0]
-        low, high = (
-            math.floor(math.log10(min(found))),
-            math.ceil(math.log10(max(found))),
-        )
+        low = math.floor(math.log10(min(found)))
+        high = math.ceil(math.log10(max(found)))
         return cls(low, max(high, low + 1))
 
     def __call__(self, value: float) -> float:

@@ -34,10 +34,8 @@ class Span:
     def around(cls, values: np.ndarray) -> Span:
         if not len(values):
             return cls(0, 1)
-        low, high = (
-            math.floor(math.log10(values.min())),
-            math.ceil(math.log10(values.max())),
-        )
+        low = math.floor(math.log10(values.min()))
+        high = math.ceil(math.log10(values.max()))
         return cls(low, max(high, low + 1))
 
     def extent(self, name: str) -> Extent:

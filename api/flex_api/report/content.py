@@ -243,10 +243,8 @@ def state(plan: PlanOutput) -> str:
 
 
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:
-    sites, of_all = (
-        len({move.site for move in plan.moves if move.target}),
-        words.count(plan.sites, "site"),
-    )
+    sites = len({move.site for move in plan.moves if move.target})
+    of_all = words.count(plan.sites, "site")
     if plan.before:
         yield Tile(
             f"{sites:,}",
@@ -304,10 +302,8 @@ def _said_of_logs(rows: Sequence[QualityRow]) -> Iterator[Notice]:
 
 
 def _said_of_breach(breach: BreachRow) -> str:
-    limit, actual = (
-        _quantity(breach.rule, breach.limit),
-        _quantity(breach.rule, breach.actual),
-    )
+    limit = _quantity(breach.rule, breach.limit)
+    actual = _quantity(breach.rule, breach.actual)
     return f"{breach.rule} allows {limit}, this plan needs {actual}"
 
 

@@ -49,10 +49,8 @@ def pdf(page: str) -> bytes:
         try:
             return print_pdf(written, Path(folder) / "report.pdf").read_bytes()
         except NotPrinted as error:
-            kept, advice = (
-                "nothing was changed",
-                f"{error.advice}; or ask for it as HTML",
-            )
+            kept = "nothing was changed"
+            advice = f"{error.advice}; or ask for it as HTML"
             raise NotPrinted(
                 "printing the report", error.answer, kept=kept, advice=advice
             ) from error

@@ -66,10 +66,8 @@ def _file(file: FileReport) -> LogRow:
 
 def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
     seconds = sum(file.seconds for file in files)
-    new_bytes, lines = (
-        sum(file.new_bytes for file in files),
-        sum(reporting.lines(files).values()),
-    )
+    new_bytes = sum(file.new_bytes for file in files)
+    lines = sum(reporting.lines(files).values())
     return RateRow(
         source=name,
         files=len(files),

@@ -222,10 +222,8 @@ def _answer(request: Request, told: Problem) -> Response:
     left out.
     """
     if _is_for_people(request):
-        back, caller = (
-            getattr(request.state, "back", "/"),
-            getattr(request.state, "caller", None),
-        )
+        back = getattr(request.state, "back", "/")
+        caller = getattr(request.state, "caller", None)
         if caller is not None and told.code not in UNFRAMED:
             # What the frame is made of may be what cannot be had.
             with suppress(FlexError):

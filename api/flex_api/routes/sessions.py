@@ -51,10 +51,8 @@ async def login(request: Request, house: TheHouse) -> Response:
     """A form of our own page, or of nobody's: a foreign page must not sign anybody in."""
     _refuse_foreign(request)
     fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-    given, following = (
-        fields.get("token", [""])[0].strip(),
-        local(fields.get("next", ["/"])[0]),
-    )
+    given = fields.get("token", [""])[0].strip()
+    following = local(fields.get("next", ["/"])[0])
     try:
         token, secret = await run_in_threadpool(
             _open, house, given, request.state.request_id

@@ -142,11 +142,9 @@ def moves_text(output: PlanOutput) -> str:
     ):
         return only
     placed = [move for move in output.moves if move.target]
-    sites, rows, taken = (
-        len({move.site for move in placed}),
-        len(placed),
-        len(output.moves) - len(placed),
-    )
+    sites = len({move.site for move in placed})
+    rows = len(placed)
+    taken = len(output.moves) - len(placed)
     scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
     which = f"{sites:,} of {words.count(output.sites, 'site')}"
     # What is counted beside it are rows: a site on several nodes may move more than once.

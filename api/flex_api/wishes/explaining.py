@@ -49,10 +49,8 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         if waiting
         else problem.old
     )
-    position, made = (
-        problem.sites.index(site),
-        waiting[0] if waiting else _in_force(world, facts.base),
-    )
+    position = problem.sites.index(site)
+    made = waiting[0] if waiting else _in_force(world, facts.base)
     edit = (
         next((one for one in made.said.edits if one.name == name_of(site)), None)
         if made

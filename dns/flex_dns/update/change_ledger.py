@@ -117,11 +117,9 @@ class Ledger:
         the run.
         """
         tally = self.tallies[zone]
-        tally.is_stopped, tally.trouble, tally.unknown = (
-            True,
-            trouble,
-            tally.unknown + changes,
-        )
+        tally.is_stopped = True
+        tally.trouble = trouble
+        tally.unknown = tally.unknown + changes
 
     def flush(self) -> None:
         ended, self._ended = self._ended, []

@@ -193,10 +193,8 @@ def part_size(zone: str, change: Change) -> int:
 
 
 def body(zone: str, parts: Sequence[Part]) -> bytes:
-    requirements, makings = (
-        sum(part.requirements for part in parts),
-        sum(part.makings for part in parts),
-    )
+    requirements = sum(part.requirements for part in parts)
+    makings = sum(part.makings for part in parts)
     return b"".join(
         (
             struct.pack("!HHHHHH", 0, FLAGS, 1, requirements, makings, 0),

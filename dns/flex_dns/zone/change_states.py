@@ -156,16 +156,12 @@ def _markers_in_the_way(
         {(change.name, change.type): change for change in changes} if marks else {}
     )
     for mark in marks:
-        name, saw = (
-            site_name(zone, mark.name),
-            {one.type: one for one in mark.beside or ()},
-        )
+        name = site_name(zone, mark.name)
+        saw = {one.type: one for one in mark.beside or ()}
         for kind in ADDRESSES:
             change = changing.get((name, kind))
-            held, found = (
-                _state_of(change.before if change else saw.get(kind)),
-                sets.get((name, kind)),
-            )
+            held = _state_of(change.before if change else saw.get(kind))
+            found = sets.get((name, kind))
             if name in closed or found != held:
                 said = (
                     f"that it {closed[name]}" if name in closed else _state_text(found)
@@ -192,10 +188,8 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     }
     found: list[Conflict] = []
     for change in (change for change in zone_plan.changes if change.type != "TXT"):
-        said, reason = (
-            have.get((change.name, change.type)),
-            state.blocked.get(change.name, ""),
-        )
+        said = have.get((change.name, change.type))
+        reason = state.blocked.get(change.name, "")
         if not reason and said != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
         if reason or said not in (_state_of(change.before), _state_of(change.after)):

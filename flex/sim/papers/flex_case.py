@@ -145,10 +145,8 @@ def case_2(lab: Lab) -> list[Claim]:
 
 
 def _by_client(lab: Lab, days: Sequence[str]) -> Claim:
-    claim, said = (
-        "case 2: per-client round robin behind ideal round robin",
-        (0.05, 0.13),
-    )
+    claim = "case 2: per-client round robin behind ideal round robin"
+    said = (0.05, 0.13)
     if not len(lab.twin(days[0]).client):
         return Claim(
             PAPER, claim, percent(*said), "not measured", OPEN,

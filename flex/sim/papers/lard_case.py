@@ -269,10 +269,8 @@ def _counter_hot(lab: Lab) -> str:
         lard, lardr = (
             lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lardr")
         )
-        busy, gain = (
-            min(node.busy for node in lard.nodes),
-            ratio(lardr.throughput, lard.throughput) - 1,
-        )
+        busy = min(node.busy for node in lard.nodes)
+        gain = ratio(lardr.throughput, lard.throughput) - 1
         disks = percent(*span([node.reading for node in lardr.nodes]))
         found.append(
             f"{targets}: {gain:.1%}, LARD's processors at work {busy:.0%} or more, "

@@ -100,10 +100,8 @@ def file_table(
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZE_LOOKBACK_DAYS, 0), period.first_day - 1)
-    found, known = (
-        files_of_days.files(segments, *days),
-        files_of_days.files_left(segments, *before),
-    )
+    found = files_of_days.files(segments, *days)
+    known = files_of_days.files_left(segments, *before)
     name = sha1(
         repr((days, found, before, known)).encode(), usedforsecurity=False
     ).hexdigest()

@@ -148,10 +148,8 @@ def _add_up(
     for table in tables:
         waiting.append(table)
         if sum(map(len, waiting)) > max(_WAITING, len(total) if total else 0):
-            total, waiting = (
-                _sums(keys, sums, [total, *waiting] if total else waiting),
-                [],
-            )
+            total = _sums(keys, sums, [total, *waiting] if total else waiting)
+            waiting = []
     if not waiting:
         return total
     return _sums(keys, sums, [total, *waiting] if total else waiting)

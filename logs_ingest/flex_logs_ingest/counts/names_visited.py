@@ -37,18 +37,14 @@ def count_names(
     segments: Segments, directory: Path, period: Period, sites: Iterable[str]
 ) -> Names:
     """What is known of these sites."""
-    days, wanted = (
-        (period.first_day, period.last_day),
-        pa.array(sorted(set(sites)), pa.string()),
-    )
+    days = (period.first_day, period.last_day)
+    wanted = pa.array(sorted(set(sites)), pa.string())
     by_name: list[pa.Table] = [other_names.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
     for one in files_of_days.files_left(segments, *days):
-        table, hours = (
-            other_names.table(directory, one),
-            partials.hours(directory, one, *days),
-        )
+        table = other_names.table(directory, one)
+        hours = partials.hours(directory, one, *days)
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))
         by_site.append(
             hours.select(["site", "requests", "bytes"])

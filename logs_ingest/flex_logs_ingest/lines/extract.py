@@ -147,11 +147,9 @@ def _json(layout: Layout) -> Extract:
         request = _first(found, requests)
         if request is None and (uri := _first(found, uris)) is not None:
             request = _request(_first(found, methods) or b"", uri)
-        time, status, sent = (
-            _first(found, times),
-            _first(found, statuses),
-            _first(found, sizes),
-        )
+        time = _first(found, times)
+        status = _first(found, statuses)
+        sent = _first(found, sizes)
         if time is None or request is None or status is None:
             return None
         return _first(found, vhosts) or b"", time, request, status, sent or b""

@@ -56,10 +56,8 @@ def manifest(line: bytes) -> Manifest:
         raise Unsound("it does not begin with a line of JSON") from error
     if _object(found, "parcel").get("parcel") != VERSION:
         raise Unsound(f"it is no parcel of version {VERSION}")
-    segment, stream = (
-        _segment(_member(found, "segment")),
-        _stream(_member(found, "stream")),
-    )
+    segment = _segment(_member(found, "segment"))
+    stream = _stream(_member(found, "stream"))
     replaces = (
         None if found.get("replaces") is None else _stream(_member(found, "replaces"))
     )

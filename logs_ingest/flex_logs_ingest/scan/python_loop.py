@@ -224,12 +224,10 @@ class ReferenceScan:
         wrong: list[tuple[int, int]] = []
         counted = other_status = 0
         first, last, tally = self._first, self._last, self._tally
-        number, sizes, full, times = (
-            tally.number.append,
-            tally.size.append,
-            tally.full.append,
-            tally.time.append,
-        )
+        number = tally.number.append
+        sizes = tally.size.append
+        full = tally.full.append
+        times = tally.time.append
         begin, date, zone = -1, b"", b""
         spots: dict[bytes, Spot] = {}
         for i, (vhost, now, clock, east, method, path, status, sent) in enumerate(
@@ -310,10 +308,8 @@ class ReferenceScan:
             return None
         vhost, when, request, status, sent = texts
         size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
-        start, clock = (
-            self._hour_starts.get(when[:14] + when[20:]),
-            _CLOCK.get(when[14:20]),
-        )
+        start = self._hour_starts.get(when[:14] + when[20:])
+        clock = _CLOCK.get(when[14:20])
         time = self._time(when) if start is None or clock is None else start + clock
         if size is None or time is None or status not in STATUSES:
             return (

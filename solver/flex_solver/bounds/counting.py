@@ -69,16 +69,12 @@ def idle(problem: Problem) -> int:
 def leaving(problem: Problem) -> Ints:
     """For each node, the rows of `tight` sites that must leave it before it fits under its band."""
     least = np.zeros(len(problem.nodes), dtype=np.int64)
-    keeps, stays = (
-        row_rules.tight(problem),
-        row_rules.rows_among(problem, problem.old, problem.pinned),
-    )
+    keeps = row_rules.tight(problem)
+    stays = row_rules.rows_among(problem, problem.old, problem.pinned)
     for node, rows in row_rules.rows_of_nodes(problem):
         tight_rows = rows[keeps[problem.old[rows, 0]]]
-        sites, free = (
-            problem.old[tight_rows, 0],
-            problem.old[tight_rows[~stays[tight_rows]], 0],
-        )
+        sites = problem.old[tight_rows, 0]
+        free = problem.old[tight_rows[~stays[tight_rows]], 0]
         excess = problem.load[sites].sum(axis=0) - problem.share[node] * (
             1 + problem.tolerance
         )

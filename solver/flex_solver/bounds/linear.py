@@ -118,11 +118,9 @@ def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> highs.Pr
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
-    y, into, v = (
-        np.arange(len(shown)),
-        len(shown) + np.arange(cells),
-        len(shown) + cells + np.arange(nodes),
-    )
+    y = np.arange(len(shown))
+    into = len(shown) + np.arange(cells)
+    v = len(shown) + cells + np.arange(nodes)
     columns = len(shown) + 3 * cells + nodes
     floors = np.concatenate(
         [np.zeros(cells), counts.leave, counts.touch, cluster.gives]

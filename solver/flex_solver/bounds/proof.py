@@ -193,10 +193,8 @@ def _bands(
             (columns.node[comes] * dimensions + d, comes, asks[comes, d]),
         )
     ]
-    low, high = (
-        share * (cluster.low - cluster.load) - FORGIVEN,
-        share * (cluster.high - cluster.load) + FORGIVEN,
-    )
+    low = share * (cluster.low - cluster.load) - FORGIVEN
+    high = share * (cluster.high - cluster.load) + FORGIVEN
     return _Sums(low.ravel(), high.ravel(), tuple(terms))
 
 

@@ -235,10 +235,8 @@ class Program:
     def _rows_of_kind(self, k: int, n: int) -> Any:
         """A pin is held even where its node is barred."""
         kind, count = self._kinds[k], len(self._kinds[k].sites)
-        least, most = (
-            count * (n in kind.pinned and not self._give.pins),
-            count * (n not in kind.barred - kind.pinned),
-        )
+        least = count * (n in kind.pinned and not self._give.pins)
+        most = count * (n not in kind.barred - kind.pinned)
         return self._model.add_variable(f"x_{k}_{n}", least, most, "Integer")
 
     def _check(self, found: Found) -> None:

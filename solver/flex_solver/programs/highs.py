@@ -61,21 +61,17 @@ class Program:
         by_column = np.lexsort((row, column))
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.cost), len(self.row_lower)
-        model.col_cost_, model.col_lower_, model.col_upper_ = (
-            self.cost,
-            self.lower,
-            self.upper,
-        )
+        model.col_cost_ = self.cost
+        model.col_lower_ = self.lower
+        model.col_upper_ = self.upper
         model.row_lower_, model.row_upper_ = self.row_lower, self.row_upper
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         starts = np.concatenate(
             [[0], np.cumsum(np.bincount(column, minlength=len(self.cost)))]
         )
         model.a_matrix_.start_ = starts.astype(np.int32)
-        model.a_matrix_.index_, model.a_matrix_.value_ = (
-            row[by_column].astype(np.int32),
-            value[by_column],
-        )
+        model.a_matrix_.index_ = row[by_column].astype(np.int32)
+        model.a_matrix_.value_ = value[by_column]
         if self.whole is not None:
             kinds = np.array(
                 [highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger]

@@ -242,11 +242,9 @@ class Trade:
         as it is.
         """
         market = self.market
-        nodes, sites, left = (
-            len(market.low),
-            len(market.load),
-            np.flatnonzero(market.off),
-        )
+        nodes = len(market.low)
+        sites = len(market.load)
+        left = np.flatnonzero(market.off)
         cost = np.concatenate(
             [market.worth + self._margin, self._margin, np.full(len(left), LEFT)]
         )
@@ -262,12 +260,10 @@ class Trade:
         # The rows of the program are the nodes, then the sites.
         nodes = len(self.market.low)
         worth = self.market.worth.tolist()
-        cost, starts, row, value = (
-            list[float](),
-            list[int](),
-            list[int](),
-            list[float](),
-        )
+        cost = list[float]()
+        starts = list[int]()
+        row = list[int]()
+        value = list[float]()
         for deal in deals:
             new_rows = sum(worth[site] for site in deal.takes)
             cost.append(new_rows + deal.small * self.market.small_price)

@@ -341,10 +341,8 @@ class _Bill:
 
 
 def _tables(puzzle: Puzzle, prices: Ints) -> list[_Table]:
-    first, top = (
-        puzzle.first_change.tolist(),
-        BEYOND * np.maximum(puzzle.load, puzzle.high).max(axis=0, initial=0.0),
-    )
+    first = puzzle.first_change.tolist()
+    top = BEYOND * np.maximum(puzzle.load, puzzle.high).max(axis=0, initial=0.0)
     return [
         _Table(
             np.stack([puzzle.low[n], puzzle.high[n]])[:, :2],

@@ -61,10 +61,8 @@ def _small(problem: Problem) -> Floats:
 
 def _too_large(problem: Problem, tolerance: float) -> Floats:
     """The largest row in force on each node of those that fit no node."""
-    most, widest = (
-        np.zeros((len(problem.nodes), len(problem.dimensions))),
-        problem.share.max() * (1 + tolerance),
-    )
+    most = np.zeros((len(problem.nodes), len(problem.dimensions)))
+    widest = problem.share.max() * (1 + tolerance)
     if problem.load.max(initial=0.0) > widest:
         rows = _in_force(problem)
         large = rows[problem.load[rows[:, 0]].max(axis=1) > widest]

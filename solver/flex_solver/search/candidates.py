@@ -28,10 +28,8 @@ def choose(problem: Problem, rows: Ints, relaxed: Relaxed, of_each: int) -> Ints
     reduced = _reduced_costs(problem, rows, relaxed)
     wanted = able & np.isnan(reduced)
     places = np.flatnonzero(able & ~wanted)
-    node, asks = (
-        rows[places, 1],
-        problem.load[rows[places, 0]] / problem.share[rows[places, 1], None],
-    )
+    node = rows[places, 1]
+    asks = problem.load[rows[places, 0]] / problem.share[rows[places, 1], None]
     for key in (
         *_sizes(asks, problem.tolerance),
         _arbitrary_order(rows[places]),
@@ -78,10 +76,8 @@ def _sizes(asks: Floats, tolerance: float) -> list[Floats]:
 def _reduced_costs(problem: Problem, rows: Ints, relaxed: Relaxed) -> Floats:
     """The reduced cost of each row in force; NaN for rows that are new."""
     nodes = len(problem.nodes)
-    known, keys = (
-        problem.old[:, 0] * nodes + problem.old[:, 1],
-        rows[:, 0] * nodes + rows[:, 1],
-    )
+    known = problem.old[:, 0] * nodes + problem.old[:, 1]
+    keys = rows[:, 0] * nodes + rows[:, 1]
     reduced = np.full(len(rows), np.nan)
     if len(known):
         at = np.minimum(np.searchsorted(known, keys), len(known) - 1)

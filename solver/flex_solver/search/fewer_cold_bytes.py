@@ -68,10 +68,8 @@ class _Work:
         of others.
         """
         items, t = self.placed.items, self.node[i]
-        near, far = (
-            self.able[self.node[self.able] == home],
-            items.movable[self.node[items.movable] != home],
-        )
+        near = self.able[self.node[self.able] == home]
+        far = items.movable[self.node[items.movable] != home]
         found = np.concatenate([near, far[self.node[far] != t]])
         site, at = items.site[found], self.node[found]
         more = self.placed.costs_at(
@@ -84,11 +82,9 @@ class _Work:
     def _fits(self, i: int, home: int, others: Ints) -> Ints:
         """Those whose coming leaves no more load outside the bands."""
         items, t = self.placed.items, int(self.node[i])
-        own, load, at = (
-            items.load[items.site[i]],
-            items.load[items.site[others]],
-            self.node[others],
-        )
+        own = items.load[items.site[i]]
+        load = items.load[items.site[others]]
+        at = self.node[others]
         at_home = (at == home)[:, None]
         more = self._off(t, self.totals[t] - own + load) - self._off(t, self.totals[t])
         more += self._off(home, self.totals[home] + own - load * at_home) - self._off(

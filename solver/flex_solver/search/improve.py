@@ -185,18 +185,14 @@ class _Search:
 
     def run(self, schedule: Schedule) -> Ints:
         best = self.node.copy()
-        heat, weight, chance = (
-            schedule.heat.tolist(),
-            schedule.weight.tolist(),
-            schedule.chance.tolist(),
-        )
+        heat = schedule.heat.tolist()
+        weight = schedule.weight.tolist()
+        chance = schedule.chance.tolist()
         if not self.movable or self.nodes < 2 or not heat:
             return np.array(best, dtype=np.int64)
         changed: list[int] = []
-        off, cost = (
-            sum(self.off),
-            sum(self._cost(self.site[i], self.node[i]) for i in self.moved.members),
-        )
+        off = sum(self.off)
+        cost = sum(self._cost(self.site[i], self.node[i]) for i in self.moved.members)
         best_off, best_cost = off, cost
         for step in range(schedule.steps):
             part = step * len(heat) // schedule.steps
@@ -320,10 +316,8 @@ class _Search:
         middle = home if both else self.node[i]
         if not self.away.members[middle]:
             return []
-        j, k = (
-            self._one_of(self.away.members[middle]),
-            self._one_of(self.here.members[home]),
-        )
+        j = self._one_of(self.away.members[middle])
+        k = self._one_of(self.here.members[home])
         if j in (i, k):
             return []
         to = self.node[i] if both and self._random() & 1 else self.node[j]

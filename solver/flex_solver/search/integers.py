@@ -53,11 +53,9 @@ class Placed:
 
     def costs_at(self, site: Ints, node: Ints) -> Ints:
         """What rows of the sites on the nodes cost."""
-        items, known, wanted = (
-            self.items,
-            self.home_keys,
-            site * len(self.items.low) + node,
-        )
+        items = self.items
+        known = self.home_keys
+        wanted = site * len(self.items.low) + node
         if not len(known):
             return items.price[site]
         at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -166,10 +164,8 @@ def _prices(problem: Problem) -> tuple[Ints, Ints, Ints]:
     reduced = (weight[site] - partly[:, 2]) * MOVE + _of_cold(
         problem, problem.cold[site] - partly[:, 3]
     )
-    rows, cost = (
-        np.concatenate([held, partly[:, :2]]),
-        np.concatenate([np.zeros(len(held), dtype=np.int64), reduced]),
-    )
+    rows = np.concatenate([held, partly[:, :2]])
+    cost = np.concatenate([np.zeros(len(held), dtype=np.int64), reduced])
     ordered = np.lexsort((rows[:, 1], rows[:, 0]))
     return rows[ordered], cost[ordered], price
 

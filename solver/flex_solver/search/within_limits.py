@@ -121,10 +121,8 @@ class _Ledger:
 
 def _ways_home(items: Items, moved: Ints) -> Ways:
     """Each item with each node where its site is in force."""
-    first, last = (
-        items.first_home[items.site[moved]],
-        items.first_home[items.site[moved] + 1],
-    )
+    first = items.first_home[items.site[moved]]
+    last = items.first_home[items.site[moved] + 1]
     count = last - first
     place = (
         np.repeat(first, count)

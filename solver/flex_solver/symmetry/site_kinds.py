@@ -42,11 +42,9 @@ class Kind:
 
 def kinds(problem: Problem, sites: Sequence[int]) -> tuple[Kind, ...]:
     """The sites by kind, in the order of their first members."""
-    held, partly, groups = (
-        _nodes_in_force(problem, sites),
-        _partly(problem),
-        _groups(problem),
-    )
+    held = _nodes_in_force(problem, sites)
+    partly = _partly(problem)
+    groups = _groups(problem)
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     alike: dict[Kind, list[int]] = defaultdict(list)
     for site in sites:
