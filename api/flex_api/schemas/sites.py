@@ -18,7 +18,7 @@ from flex_api.schemas.given import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.output import Output, Part
 from flex_api.schemas.what_if_output import PreviewRow
 
-ON_TOP = "it is on top of the standing wish, which has none, for its time"
+ON_TOP = "it is on top of the permanent wish, which has none, for its time"
 # What a site's row calls those fields of its wish that it has another name for.
 OF_A_SITE = {
     "nodes": "pinned_to",

@@ -22,7 +22,7 @@ from flex_api.told import words
 from flex_api.wiring import World
 from flex_api.wishes import conflicts
 
-# Between these, a site counts as so many times as large as it is.
+# A wish may make a site count as so many times as large as it is, between these.
 LIGHTEST = ASKS["weight"].least or 0.0
 HEAVIEST = ASKS["weight"].most or inf
 
