@@ -1,7 +1,6 @@
-"""Which engine runs the hot loops: the native extension when it is installed, the Python references
-otherwise.
+"""Which engine runs the hot loops: the native extension where it is installed, Python otherwise.
 
-The one place where that is decided. A loop's reference stands where the loop is used:
+This is the only place that decides it. The Python version of a loop stands where the loop is used:
 
     scan = engine.pick("scan", reference_scan)
 """

@@ -1,8 +1,7 @@
-"""Which nodes are dead, told from rounds of probes: slow to believe it, and never of too many at
-once.
+"""Which nodes are dead, judged from rounds of probes: slowly, and never too many at once.
 
-In go how a round of probes went for each node and what is known from the rounds before; out come
-the nodes to take out of service. Nothing is probed here and nothing is taken down.
+Takes how a round of probes went for each node, and what is known from earlier rounds. Returns the
+nodes to take out of service. Does not probe, and does not take anything out of DNS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which machine this is, whatever it is called."""
+"""Identifies the machine that this process runs on, whatever its name is."""
 
 from __future__ import annotations
 

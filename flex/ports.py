@@ -1,4 +1,7 @@
-"""What the loop asks of the world, in small pieces. Doubles in memory implement each of them too."""
+"""What the loop asks of the world, in small protocols.
+
+A double in memory implements each of them, too.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,9 @@ from flex.zones.records import ZoneState
 
 
 class Solver(Protocol):
-    """The best placement found within the budget; a best effort where none is balanced, never an
-    exception.
+    """Returns the best placement that it finds within the budget, also where none is balanced.
+
+    Does not raise an error.
     """
 
     def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
@@ -45,37 +49,37 @@ class DnsTarget(Protocol):
     def read(
         self, zone: str, names: Sequence[str], also: Sequence[str] = ()
     ) -> ZoneState:
-        """Complete, or an error: a failed read never looks like an empty zone. `also` are names
-        nobody places here.
+        """All records of these names, or an error: a failed read never looks like an empty zone.
+
+        `also` are names that FLEX does not place on nodes.
         """
         ...
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
-        """Make every change of the plans, one a zone, true, or say exactly what is not.
+        """Makes every change of the plans, one for each zone, or says exactly which are not made.
 
-        A change whose `after` already holds is done, so applying twice is harmless and a killed run
-        can go on: by the journal where it has rows. Raises Stale (nothing was applied) or
-        PartlyApplied when a record is neither `before` nor `after`; what others wrote is never
-        overwritten.
+        A change whose `after` already holds is done. So it is harmless to apply a plan twice, and
+        another run can go on where a killed one stopped, by the journal where it has rows. Raises
+        Stale (nothing was applied) or PartlyApplied when a record is neither `before` nor `after`.
+        Never overwrites what others wrote.
         """
         ...
 
     def refuse_late(self, *zones: str) -> None:
-        """From now on what an earlier run sent to the zones, and they did not get to, is not made
-        any more.
+        """Makes the zones refuse updates of an earlier run that arrive late.
 
-        So what is read then is what there is, and stays so.
+        So what is read afterwards stays as it is.
         """
         ...
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[Verdict, ...]:
-        """Ask each authoritative server for the wanted RECORDS, for so many seconds until it
-        agrees.
+        """Asks each authoritative server for the wanted RECORDS, until it agrees or for `patience`
+        seconds.
 
-        Silence is a verdict with an error. Markers may be among them; their TTL is nobody's
-        concern.
+        Silence is a verdict with an error. The records may include markers, whose TTL does not
+        count.
         """
         ...
 
@@ -86,45 +90,43 @@ class Wishes(Protocol):
     def pins(self) -> tuple[Pin, ...]: ...
     def pin(self, site: str, campaign: str = "") -> Pin | None: ...
     def put_pin(self, pin: Pin) -> None:
-        """A standing one a site, and one of each campaign: a new one replaces the old."""
+        """Stores the wish. A site has at most one permanent wish and one per campaign; a new one
+        replaces the old.
+        """
         ...
 
     def drop_pin(self, site: str, campaign: str = "") -> bool:
-        """Whether there was one."""
+        """Returns whether there was one."""
         ...
 
 
 class Orders(Protocol):
-    """What people ordered of the cluster: nodes in and out of service, other nodes than the
-    settings', a freeze.
+    """What people ordered for the cluster: nodes in and out of service, nodes that differ from the
+    settings, a freeze.
     """
 
     def node_orders(self) -> tuple[NodeOrder, ...]:
-        """In order of nodes: the last one of each that somebody gave any; all others are active."""
+        """The last order for each node, in order of nodes. A node without an order is active."""
         ...
 
     def order_node(self, order: NodeOrder) -> None:
-        """One order a node: a new one replaces the old."""
+        """A node has at most one order; a new one replaces the old."""
         ...
 
     def own_nodes(self) -> tuple[Node, ...]:
-        """In order of name: nodes that were added, or that are to be other than the settings have
-        them.
-        """
+        """Nodes that were added, or that differ from the settings, in order of name."""
         ...
 
     def put_node(self, node: Node) -> None:
-        """By its name; its state is not kept here."""
+        """Stores the node by its name, without its state."""
         ...
 
     def drop_node(self, name: str) -> bool:
-        """Whether there was one."""
+        """Returns whether there was one."""
         ...
 
     def freeze(self) -> Freeze | None:
-        """The one that was ordered last, also when it has ended by itself; None once it was taken
-        back.
-        """
+        """The last freeze, even if it has ended by itself. None once somebody took it back."""
         ...
 
     def put_freeze(self, freeze: Freeze | None) -> None: ...
@@ -134,71 +136,75 @@ class Orders(Protocol):
         ...
 
     def put_check(self, check: Check) -> None:
-        """Only the last one is kept; that somebody looked is no change, and not in the audit log."""
+        """Keeps only the last one. A check is not a change, and is not in the audit log."""
         ...
 
     def slots(self) -> Mapping[str, Mapping[str, int]]:
-        """By site the slots of its nodes, where it is or was routed by content."""
+        """The slots of each site's nodes, by site, for sites that are or were routed by content."""
         ...
 
     def put_slots(
         self, site: str, slots: Mapping[str, int], before: Mapping[str, int]
     ) -> bool:
-        """All of one site, in place of those `before`; False, and nothing changed, where others are
-        there. Nobody wished for them: not in the audit log.
+        """Replaces all slots of one site. Returns False, and changes nothing, where the stored ones
+        are not `before`.
+
+        Nobody ordered slots, so they are not in the audit log.
         """
         ...
 
 
 class Segments(Protocol):
-    """How far each log was read and what that reading left; the two change together or not at all."""
+    """How far each log was read, and the counts of that reading. Both change or neither does."""
 
     def streams(self, source: str) -> tuple[Stream, ...]: ...
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        """Those of several sources, of each as `streams` has it."""
+        """The streams of several sources."""
 
     def every_stream(self) -> tuple[Stream, ...]:
-        """Those of all sources, each as `streams` has it."""
+        """The streams of all sources."""
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        """Store both in one transaction; False, and nothing stored, when the segment is known
-        already.
+        """Stores both in one transaction. Returns False, and stores nothing, when the segment is
+        known already.
         """
 
     def record_all(
         self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
     ) -> frozenset[str]:
-        """As `record` of each, in this order, all in one transaction where the store has these; the
-        ids of those that were known already.
+        """Records each of them, in this order, in one transaction where the store has transactions.
+
+        Returns the ids of the segments that were known already.
         """
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        """As `record`, of what was read elsewhere: readings arrive in any order, so what it
-        replaces may be missing.
+        """Records what was read on another machine. Such readings arrive in any order, so the
+        stream that this one replaces may be missing.
         """
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
-        """Those with accesses in any of these days, in order of id."""
+        """The segments with accesses in any of these days, in order of id."""
 
     def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
-        """Those of these places that a reading ended at, whenever that was."""
+        """Those of these places at which a reading ended, whenever that was."""
 
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
-        """Those of these segments that there are."""
+        """The ids among these that the store has."""
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        """As continued_logs.with_opening has them, and so has `behind`."""
+        """The segments at the beginning of a log that opens so (flex/traffic/continued_logs.py)."""
 
-    def behind(self, places: Collection[str]) -> tuple[Segment, ...]: ...
+    def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
+        """The segments that go on at these places (flex/traffic/continued_logs.py)."""
 
     def moved_counts(self) -> Mapping[str, str]:
-        """Segments whose counts are not in files of their own: the id of those they are in, ""
-        where deleted.
+        """Segments whose counts are not in files of their own, with the id of the files that have
+        them; "" where they are deleted.
         """
 
 
 class Readings(Protocol):
-    """What each reading of a log left, a page at a time."""
+    """The readings of logs, a page at a time."""
 
     def readings(
         self,
@@ -211,19 +217,17 @@ class Readings(Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
-        """By when they were read and then by id, behind such a pair; of one source or node where it
-        is named.
+        """Readings in order of time and then of id, those behind the pair `behind`. Only those of
+        one source or node where it is named.
         """
         ...
 
 
 class Moves(Segments, Protocol):
-    """Where counts are may change; what was counted never does."""
+    """The place of counts may change; the counts never do."""
 
     def move_counts(self, segments: Collection[str], files: str) -> None:
-        """Say where the counts of these segments are from now on, of all of them in one
-        transaction.
-        """
+        """Stores where the counts of these segments are from now on, in one transaction."""
         ...
 
 
@@ -231,38 +235,40 @@ class Profiles(Protocol):
     def put_profiles(
         self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
     ) -> None:
-        """Replaces what was stored for the same period."""
+        """Stores them in place of those of the same period."""
         ...
 
     def profiles(
         self, until: datetime | None = None
     ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
-        """PROFILES and SPREADS of the latest period, of those that end by then."""
+        """PROFILES and SPREADS of the latest period that ends by `until`."""
         ...
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
-        """What one site asked in each period that is kept, by the names of PROFILES; the earliest
-        first.
+        """What one site asked for in each period that is kept, the earliest first. The names are
+        those of PROFILES.
         """
         ...
 
     def bytes_sent(
         self, last: Period, most: int, *, gaps: bool = False
     ) -> pd.DataFrame:
-        """Bytes sent, a row for each site and a column for each period: this one and those as long
-        as it that end a day earlier each, until one is missing; with `gaps` those that there are.
-        The last one is the last column.
+        """Bytes sent, with a row for each site and a column for each period; `last` is the last
+        column.
+
+        The other periods are as long, and each ends a day earlier than the next. The columns stop
+        where a period is missing; with `gaps` they leave it out.
         """
         ...
 
     def drop_profiles(self, before: datetime) -> int:
-        """Forget the periods that ended before then, never the latest; how many those were."""
+        """Deletes the periods that ended before then, never the latest. Returns how many."""
         ...
 
 
 class Plans(Protocol):
-    """Proposals and the placements they led to. The placement in force is that of the last settled
-    plan.
+    """Proposals and their placements. The placement in force is that of the plan that was settled
+    last.
     """
 
     def placement(self) -> tuple[str, pd.DataFrame]:
@@ -270,50 +276,50 @@ class Plans(Protocol):
         ...
 
     def in_force(self) -> str:
-        """The id of the plan in force alone; "" before the first."""
+        """The id of the plan in force; "" before the first."""
         ...
 
     def placement_of(self, plan_id: str) -> pd.DataFrame:
-        """What that plan proposes. Raises Unknown."""
+        """The placement that the plan proposes. Raises Unknown."""
         ...
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None: ...
     def update(self, plan: Plan) -> None:
-        """Store the plan's new state. Raises Unknown."""
+        """Stores the plan's new state. Raises Unknown."""
         ...
 
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
-        """Store the plan's new state and make the placement the one in force, in one transaction.
+        """Stores the plan's new state and makes its placement the one in force, in one transaction.
 
-        Raises Outdated where neither its base nor itself is in force, LostLease where the lease is
-        another run's, or nobody's any more; then nothing is stored.
+        Raises Outdated where neither the plan nor its base is in force, and LostLease where
+        another run has the lease or nobody has it any more. Nothing is stored then.
         """
         ...
 
     def plan(self, plan_id: str) -> Plan:
-        """By its id, or by an unambiguous beginning of it. Raises Unknown."""
+        """The plan with this id, or whose id alone begins so. Raises Unknown."""
         ...
 
     def plans(
         self, limit: int = 50, *, state: PlanState | None = None
     ) -> tuple[Plan, ...]:
-        """Newest first; those of one state, where it is given."""
+        """The newest first; only those of one state, where it is given."""
         ...
 
     def headlines(self) -> tuple[Headline, ...]:
-        """Of every plan, newest first; quick, however large they are."""
+        """The summary of every plan, the newest first. Quick, however large the plans are."""
         ...
 
     def headline(self, plan_id: str) -> Headline | None:
-        """By its whole id."""
+        """The summary of the plan with this whole id."""
         ...
 
     def journal(self, plan_id: str) -> Journal:
-        """What was sent to make it true, and what became of that."""
+        """The updates that were sent for the plan, and their results."""
         ...
 
     def new_journal(self, plan_id: str) -> Journal:
-        """The same for a new attempt: those before it are forgotten."""
+        """An empty journal for a new attempt; earlier ones are deleted."""
         ...
 
 
@@ -323,42 +329,41 @@ class Runs(Protocol):
     def begin(
         self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
     ) -> tuple[Run, ...]:
-        """Take the lease and record the run. Raises Busy while another live run holds it and does
-        more than wait.
+        """Takes the lease and records the run. Raises Busy while another live run holds the lease.
 
-        One that waits keeps it too, but from a run that `breaks_in`. Returns the runs that were
-        found unfinished and are now marked as interrupted.
+        With `breaks_in` it takes the lease also from a run that only waits. Returns the runs that
+        were found unfinished and are now marked as interrupted.
         """
         ...
 
     def wait(self, run_id: str) -> None:
-        """From now on the run only waits. Raises Busy where the lease is another's."""
+        """From now on the run only waits. Raises Busy where another run has the lease."""
         ...
 
     def holds(self, run_id: str) -> bool:
-        """Whether the lease is still that run's."""
+        """Whether that run still has the lease."""
         ...
 
     def holding(self, run_id: str) -> AbstractContextManager[None]:
-        """What this thread writes in here it writes as that run: all of it raises LostLease once
-        the lease is lost.
+        """In this context the thread writes as that run: every write raises LostLease once the
+        lease is lost.
         """
         ...
 
     def go_on(self, run_id: str) -> None:
-        """The run does not wait any more. Raises Busy where another one broke in."""
+        """The run does not wait any more. Raises Busy where another run has broken in."""
         ...
 
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
-        """Prolong the lease. Raises Busy when it was lost to another run."""
+        """Prolongs the lease. Raises Busy when another run has taken it."""
         ...
 
     def stage(self, run_id: str, stage: Stage) -> None:
-        """Record the start or the end of a stage; the same name again replaces it."""
+        """Records the start or the end of a stage, in place of the one with the same name."""
         ...
 
     def end(self, run: Run) -> None:
-        """Record how it ended and give the lease back."""
+        """Records how the run ended, and gives the lease back."""
         ...
 
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
@@ -368,25 +373,23 @@ class Runs(Protocol):
 
 class Identity(Protocol):
     def installation(self) -> str:
-        """What this store is known by among its like: drawn once, when it was made."""
+        """The random name of this store, chosen when it was made."""
         ...
 
 
 class Audit(Protocol):
-    """Who changed what. What a store notes by itself is in flex/store/noting.py."""
+    """Who changed what. flex/store/noting.py has the entries that a store adds by itself."""
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
-        """Add an entry in the author's name, in the same transaction as the change where there is
-        one.
-        """
+        """Adds an entry in the author's name, in the transaction of the change, if any."""
         ...
 
     def audit_head(self) -> Head:
-        """The last entry's number and hash, as they are kept apart from the entries."""
+        """The number and hash of the last entry, which are stored apart from the entries."""
         ...
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        """Those behind that number, in order."""
+        """The entries behind that number, in order."""
         ...
 
     def found_entries(
@@ -401,19 +404,21 @@ class Audit(Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Entry, ...]:
-        """Behind that number, the newest first or last; an action also stands for all that begin
-        with it and a dot.
+        """The entries behind that number, the newest first, or last where not `down`. An action
+        also stands for all actions that begin with it and a dot.
         """
         ...
 
     def last_number(self, *actions: str) -> int:
-        """The number of the last entry of any of these actions, of all where none is named; 0
-        before the first.
+        """The number of the last entry with one of these actions, or of all entries where none is
+        named; 0 before the first.
         """
         ...
 
     def stamp(self) -> int | None:
-        """Another number after each change of anything, by whomever; None where only reading tells."""
+        """A number that differs after every change, whoever made it. None where the store cannot
+        tell without being read.
+        """
         ...
 
 
@@ -426,7 +431,7 @@ class Tokens(Protocol):
     def token_of(self, digest: str) -> Token | None: ...
     def put_token(self, token: Token) -> None: ...
     def revoke_token(self, token_id: str, now: datetime) -> bool:
-        """It, and what was opened with it, opens nothing any more; whether it opened something
+        """Revokes the token and the sessions that were opened with it. Returns whether it was valid
         before.
         """
         ...
@@ -445,7 +450,9 @@ class Jobs(Protocol):
 
 class Answers(Protocol):
     def answer(self, once: Once) -> Once | None:
-        """What was kept under its key; where nothing was, this is kept, and None."""
+        """The answer that is stored under its key. Where there is none, stores this one and returns
+        None.
+        """
         ...
 
     def keep_answer(self, once: Once) -> None: ...
@@ -469,14 +476,14 @@ class Store(
     Answers,
     Protocol,
 ):
-    """All of the above in one place, as the database has it."""
+    """All of the above in one place, as in the database."""
 
     def in_the_name_of(self, author: Author) -> Self:
-        """The same store; what is changed by it is noted in the author's name."""
+        """The same store, whose changes are noted in the author's name."""
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """What this thread does in here is stored whole or not at all, and nobody else writes
-        meanwhile.
+        """In this context, what the thread writes is stored whole or not at all, and nobody else
+        writes meanwhile.
         """
         ...

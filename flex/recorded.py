@@ -1,8 +1,8 @@
-"""What the entries of the audit log say there is, thing by thing, and where what is there differs.
+"""What should exist according to the audit log, and where the database differs.
 
-In go entries in their order, and what is there; out come sentences. An entry tells what changed, so
-what is said of a thing is put together from all of its entries. What none of them says is not
-compared: older versions told less.
+Takes entries in their order, and what exists. Returns sentences. An entry says what changed, so the
+state of a thing is put together from all of its entries. What no entry mentions is not compared:
+older versions wrote less.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The schemas of what comes by the million, declared once and checked where a table enters a
-module.
+"""The schemas of large tables, declared once and checked where a table enters a module.
 
 A table is a pandas frame with exactly these columns in this order, without nulls, sorted by its
-key, each key once. Sizes are bytes, times are seconds and hours and days since 1970-01-01 UTC.
+key, with each key once. Sizes are bytes. Times are seconds, hours or days since 1970-01-01 UTC.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Names of ours that somebody else changed since FLEX said something there: found, and left alone
-unless wanted back.
+"""Names of ours that somebody else has changed since FLEX wrote them. They are left alone unless an
+operator wants them back.
 
-Takes what the zones say and what FLEX said; returns the reach of a plan without those names. A
-limit of the operator's, safety.max_drifted_names, says how many of them a plan may take back
-without being asked. Nothing is changed in DNS.
+Takes what the zones say and what FLEX wrote. Returns the reach of a plan without those names. The
+operator's limit safety.max_drifted_names says how many of them a plan may take back without being
+asked. Does not change anything in DNS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a proposal is made from, and how much of it is FLEX's to decide.
+"""What a proposal is made from, and how much of it FLEX may decide.
 
-In go the facts of a night, the operator's rules and a name server to read; out come the same facts
-without what FLEX cannot move, and with a remark on all that was left out. Nothing is planned here.
+Takes the facts of a night, the operator's rules and a name server to read. Returns the same facts
+without what FLEX cannot move, and with a remark on everything that was left out. Does not plan.
 """
 
 from __future__ import annotations

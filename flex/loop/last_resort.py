@@ -1,11 +1,12 @@
-"""What gives way where an answer does not keep every wish: the last resort of a night, so that no
-plan fails for it.
+"""The last resort of a night: where an answer does not meet every wish, some wishes give way, so
+that the plan does not fail.
 
-In go a Problem and a solver; out comes its answer, and which wishes gave way for it. wishes.py sees
-to it that what a solver is asked can be kept; who cannot find it, as there are thousands of sites
-apart from each other or no time, is asked again without the wishes that give way first, one at a
-time and of those sites alone that it cannot place. Being apart gives way, then being together. What
-a site asks for alone can always be kept then: an answer that does not is wrong, and refused.
+Takes a Problem and a solver. Returns the answer, and which wishes gave way for it. Does not check
+whether the wishes can be met together: wishes.py has done that before. A solver may still not find
+an answer, for lack of time or because thousands of sites must be apart from each other. Then it is
+asked again without the wishes that give way first, one kind at a time, and only those of the sites
+that it cannot place. Wishes to be apart give way first, then wishes to be together. What a site
+asks for alone can always be met then; an answer that does not meet it is wrong, and is refused.
 """
 
 from __future__ import annotations

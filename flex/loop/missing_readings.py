@@ -1,10 +1,10 @@
-"""Readings of logs that never came, known by those that did.
+"""Readings of logs that never arrived, known from those that did.
 
-In go segments, and a store that knows which places readings have ended at and which readings there
-are; out come Holes. Only what was counted elsewhere and sent can be missing: who reads here goes on
-where he was. A reading goes on behind another of its log, and was sent after another of its
-machine. So a hole in a log is known to the byte, and one that nothing of the log goes on behind is
-known once its machine sends anything more.
+Takes segments, and a store that knows at which places readings have ended and which readings there
+are. Returns Holes. Only counts that were made elsewhere and sent can be missing: a machine that
+reads here goes on where it was. A reading begins where another one of its log ended, and was sent
+after another one of its machine. So a hole in a log is known to the byte. A hole at the end of a
+log is known once its machine sends anything more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which sites FLEX can move, told from what DNS says before anything is solved.
+"""Which sites FLEX can move, known from DNS before anything is solved.
 
-In go sites, nodes and zones; out come the states of the zones, the names in them that are not ours
-to change, and where that leaves their sites. Without zones everything is on paper only, and
-everything can move. DNS is read, and nothing is decided about those sites that can move.
+Takes sites, nodes and zones. Returns the states of the zones, the names in them that FLEX may not
+change, and the nodes of their sites. Without zones the plan is on paper only, and every site can
+move. Reads DNS. Does not decide anything about the sites that can move.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The traffic that comes to sites by other names, where the addresses of these names lead it.
+"""The traffic that comes to sites by other names, at the nodes where the addresses of these names
+lead.
 
-In go the names that do not move with their sites, with their shares of what the sites are asked
-for; out come the tables of a plan in which a site has only what comes by its own name. All else is
-a part of its own, which is in the tables like a site and stays at its nodes, or is nobody's of
-ours.
+Takes the names that do not move with their sites, with their shares of the sites' traffic. Returns
+the tables of a plan in which a site has only the traffic of its own name. All other traffic is a
+part of its own. A part is in the tables like a site and stays at its nodes, or goes to nodes that
+are not ours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A plan that waits may be carried out: once, and only from the placement that it was made from.
+"""Whether a plan that waits may be carried out: only once, and only from the placement that it was
+made from.
 
-In go a plan and the store; out comes the plan as being applied, or a refusal. Whether people,
-limits or a freeze stand in its way is not asked here.
+Takes a plan and the store. Returns the plan in state applying, or refuses it. Does not ask whether
+people, limits or a freeze stand in its way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The program on one page: propose() and carry_out().
 
-propose() looks at everything and changes nothing: a dry run is not a flag, it is the first half.
-carry_out() does exactly what a proposal says, or refuses; never something like it.
+propose() looks at everything and changes nothing. A dry run is not a flag: it is this first half.
+carry_out() does exactly what a proposal says, or refuses. It never does something similar.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a person should know of a plan, beside its numbers: sentences, and nothing is decided by
-them.
+"""What a person should know of a plan besides its numbers.
 
-In go what was seen and planned; out come notes, each of one line however many names it is about.
+Takes what was seen and planned. Returns notes, each of one line however many names it is about.
+Does not decide anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the name servers say of a placement, compared with what they should.
+"""What the name servers say of a placement, compared with what they should say.
 
-In go a proposal and its placement; out come the wanted RECORDS zone by zone, and a Verdict of each
-server. Nothing is changed.
+Takes a proposal and its placement. Returns the wanted RECORDS of each zone, and a Verdict of each
+server. Does not change anything.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What would be if: other nodes, other memory, more visitors. Nothing is stored, and DNS is not
-asked.
+"""What FLEX would do with other nodes, other memory or more visitors.
 
-In go the facts of the next plan and what is supposed of them; out comes what FLEX would do then,
-with the load that it predicts. No rule of movement stands in the way: the question is what would be
-best, not what a night may do.
+Takes the facts of the next plan, and what is supposed instead. Returns what FLEX would do then,
+with the load that it predicts. Does not store anything or ask DNS. Rules of movement do not count:
+the question is what would be best, not what a night may do.
 """
 
 from __future__ import annotations
