@@ -9,7 +9,9 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 def machine() -> str:
-    """By what the system drew when it was installed, never shown as it is; "" where there is none."""
+    """By what the system drew when it was installed, never shown as it is; "" where there is
+    none.
+    """
     try:
         drawn = MACHINE_ID.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

@@ -16,7 +16,9 @@ TRIES = 3
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions it calls in this thread, those written in C too: as many on every machine."""
+    """How many functions it calls in this thread, those written in C too: as many on every
+    machine.
+    """
     number = 0
 
     def count(_: object, event: str, __: object) -> None:

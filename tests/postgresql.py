@@ -23,7 +23,9 @@ LOCK_SECONDS = 300
 
 @dataclass(frozen=True)
 class Cluster:
-    """A server that listens on one Unix socket and nowhere else, and forgets everything at the end."""
+    """A server that listens on one Unix socket and nowhere else, and forgets everything at the
+    end.
+    """
 
     sockets: Path
     numbers: Iterator[int] = field(default_factory=count)

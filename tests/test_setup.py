@@ -36,7 +36,9 @@ def program(path: Path, text: str) -> None:
 
 
 def installed(checkout: Path, broken: str) -> tuple[str, str]:
-    """What set-up installs where all tools are there and this one does not start, and what it says."""
+    """What set-up installs where all tools are there and this one does not start, and what it
+    says.
+    """
     (checkout / "deploy").mkdir()
     shutil.copy(ROOT / "deploy/setup.sh", checkout / "deploy/setup.sh")
     tools, asked = checkout / "tools", checkout / "asked"

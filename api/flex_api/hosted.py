@@ -22,7 +22,9 @@ SITE = re.compile(rf"{LABEL}(?:\.{LABEL})+|/(?:[^/]+/)?")
 
 
 def read_site_list(path: Path) -> tuple[str, ...]:
-    """The sites of a file, one a line; # begins a comment. Names beyond ASCII become those of DNS."""
+    """The sites of a file, one a line; # begins a comment. Names beyond ASCII become those of
+    DNS.
+    """
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

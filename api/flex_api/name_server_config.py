@@ -123,7 +123,9 @@ def _file(path: Path | None, keys: Sequence[Key]) -> KeyFile:
 
 
 def _name_servers(server: Server, zones: Sequence[str]) -> Servers:
-    """Of a zone that is about to be added, or of a primary that is not there yet, nobody can tell."""
+    """Of a zone that is about to be added, or of a primary that is not there yet, nobody can
+    tell.
+    """
     try:
         return nameservers.names_of_servers(server, zones)
     except DnsError:

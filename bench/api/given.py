@@ -158,7 +158,9 @@ def put_aside(size: Size) -> str:
 
 
 def _put_aside(store: SqlStore, size: Size) -> None:
-    """The oldest plan, so that no night looks at it: each site gets its records and their marker."""
+    """The oldest plan, so that no night looks at it: each site gets its records and their
+    marker.
+    """
     if store.headline(put_aside(size)):
         return
     placement = _elsewhere(size)

@@ -58,7 +58,9 @@ print(time.perf_counter() - started)
 
 
 def failover_figures(size: int) -> dict[str, float]:
-    """`failover_10000_s`, with the processor time of that process, and `failover_watched_10000_s`."""
+    """`failover_10000_s`, with the processor time of that process, and
+    `failover_watched_10000_s`.
+    """
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as bytecode:
         installed = os.environ | {
             "PYTHONDONTWRITEBYTECODE": "",

@@ -33,14 +33,15 @@ LAST_LINE = (
 )
 
 WORDS = (
-    "assets", "images", "css", "js", "blog", "post", "product", "category", "news", "media", "uploads", "2024", "2025",
-    "2026", "thumb", "large", "index", "about", "contact", "api", "static", "fonts", "video", "docs", "download",
-    "catalog", "item", "page", "archive", "tag", "wp-content", "themes", "plugins", "gallery",
+    "assets", "images", "css", "js", "blog", "post", "product", "category", "news", "media",
+    "uploads", "2024", "2025", "2026", "thumb", "large", "index", "about", "contact", "api",
+    "static", "fonts", "video", "docs", "download", "catalog", "item", "page", "archive", "tag",
+    "wp-content", "themes", "plugins", "gallery",
 )  # fmt: skip
 # Endings of paths, with their weights. A guess.
 KINDS = {
-    ".html": 20, ".css": 6, ".js": 10, ".png": 17, ".jpg": 20, ".gif": 4, ".webp": 6, ".svg": 4, ".pdf": 2, ".mp4": 1,
-    ".woff2": 3, "/": 5, ".php": 2,
+    ".html": 20, ".css": 6, ".js": 10, ".png": 17, ".jpg": 20, ".gif": 4, ".webp": 6, ".svg": 4,
+    ".pdf": 2, ".mp4": 1, ".woff2": 3, "/": 5, ".php": 2,
 }  # fmt: skip
 # Statuses, with their weights in thousandths. A guess.
 STATUSES = {
@@ -69,9 +70,10 @@ DESKTOPS = (
     "iPhone; CPU iPhone OS 18_0 like Mac OS X",
 )  # fmt: skip
 ODD_AGENTS = (
-    b"Mozilla/5.0 (compatible; ExampleBot/2.1; +https://bot.example.org/about)", b"curl/8.10.1", b"-",
-    b'Mozilla/5.0 (\\"quoted\\" agent) Gecko/20100101', b'() { :; }; echo \\"x\\" \\\\', b"raw latin1 \xe9\xe8 agent",
-    "agent in UTF-8 \u041c\u043e\u0437".encode(), b"python-requests/2.32.3", b'\\"-\\"',
+    b"Mozilla/5.0 (compatible; ExampleBot/2.1; +https://bot.example.org/about)", b"curl/8.10.1",
+    b"-", b'Mozilla/5.0 (\\"quoted\\" agent) Gecko/20100101', b'() { :; }; echo \\"x\\" \\\\',
+    b"raw latin1 \xe9\xe8 agent", "agent in UTF-8 \u041c\u043e\u0437".encode(),
+    b"python-requests/2.32.3", b'\\"-\\"',
 )  # fmt: skip
 # The ten kinds of lines that no parser may stumble over: host, client, time, target, and a number
 # that is large.

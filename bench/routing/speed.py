@@ -273,7 +273,9 @@ def _turn(
 
 
 def _processor() -> Figures:
-    """Of a request whose answer takes the origin nothing: what the rules cost beside round robin."""
+    """Of a request whose answer takes the origin nothing: what the rules cost beside round
+    robin.
+    """
     figures: Figures = {}
     case = next(traffic.made_up(4))
     for nodes in MEMBERS:

@@ -13,7 +13,9 @@ class Cache(Protocol):
     def __init__(self, limit: int) -> None: ...
 
     def ask(self, target: int, size: int) -> bool:
-        """Whether the target was in memory; it is afterwards, unless it is larger than the memory."""
+        """Whether the target was in memory; it is afterwards, unless it is larger than the
+        memory.
+        """
         ...
 
     def __contains__(self, target: int) -> bool: ...

@@ -159,7 +159,9 @@ def _values(table: pd.DataFrame, names: Collection[str]) -> dict[str, tuple[str,
 
 
 def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
-    """With what a person should know of it, and the sites that are taken back where FLEX had them."""
+    """With what a person should know of it, and the sites that are taken back where FLEX had
+    them.
+    """
     notes = tuple(remarks.of_edits(left, back, facts.profiles))
     return replace(
         facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes)

@@ -497,7 +497,9 @@ def _new(moves: Sequence[Move], facts: Facts) -> int:
 
 
 def _apply(plan: Plan, target: DnsTarget, store: Plans, *, begun: bool) -> None:
-    """What an earlier attempt began stays "applying" when this one fails: some of it may be in DNS."""
+    """What an earlier attempt began stays "applying" when this one fails: some of it may be in
+    DNS.
+    """
     journal = store.journal(plan.id) if begun else store.new_journal(plan.id)
     try:
         target.apply(*plan.zone_plans, journal=journal)

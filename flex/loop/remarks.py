@@ -54,7 +54,9 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
 def of_other_names(
     found: Followed, profiles: pd.DataFrame | None = None
 ) -> Iterator[str]:
-    """Names that do not move with their sites, what comes by them, and what nobody knows of them."""
+    """Names that do not move with their sites, what comes by them, and what nobody knows of
+    them.
+    """
     strays = found.strays
     if strays:
         sites = len({stray.site for stray in strays})

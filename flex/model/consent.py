@@ -11,7 +11,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a plan may do without being asked about. Shares are ignored for clusters of few sites."""
+    """What a plan may do without being asked about. Shares are ignored for clusters of few
+    sites.
+    """
 
     moved_sites: int = 25
     new_sites: int = 25

@@ -1,4 +1,6 @@
-"""What a list shows of a plan: its figures, without the changes, which may be a hundred thousand."""
+"""What a list shows of a plan: its figures, without the changes, which may be a hundred
+thousand.
+"""
 
 from __future__ import annotations
 

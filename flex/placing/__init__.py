@@ -1,1 +1,3 @@
-"""Which site goes on which node: the problem, its judge, and reasons for people. It solves nothing."""
+"""Which site goes on which node: the problem, its judge, and reasons for people. It solves
+nothing.
+"""

@@ -77,7 +77,9 @@ def bundle_groups(problem: Problem) -> Bundles:
 
 
 def ties(problem: Problem) -> dict[int, list[int]]:
-    """Of each site that is kept together with others, all that share its nodes, itself among them."""
+    """Of each site that is kept together with others, all that share its nodes, itself among
+    them.
+    """
     first = (
         _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
     )
@@ -93,7 +95,9 @@ def members(problem: Problem, site: int) -> list[int]:
 
 
 def _first_of_group(problem: Problem) -> Ints:
-    """For each site, the first of all that it is tied to: groups with a member in common are one."""
+    """For each site, the first of all that it is tied to: groups with a member in common are
+    one.
+    """
     first = list(range(len(problem.sites)))
 
     def root(site: int) -> int:

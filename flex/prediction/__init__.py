@@ -1,1 +1,3 @@
-"""What nodes will have to do: a sample of accesses replayed through caches before anything moves."""
+"""What nodes will have to do: a sample of accesses replayed through caches before anything
+moves.
+"""

@@ -247,7 +247,8 @@ class _Nodes:
         # Of a target asked for n times, one of k nodes hears with a chance of 1 - (1 - 1/k)^n.
         heard = np.where(replicas > 1, 1 - (1 - 1 / replicas) ** kinds.times(), 1.0)
         columns: tuple[Floats, ...] = (
-            heard * kinds.targets, kinds.requests / replicas, heard * kinds.working_set, kinds.bytes / replicas,
+            heard * kinds.targets, kinds.requests / replicas, heard * kinds.working_set,
+            kinds.bytes / replicas,
         )  # fmt: skip
         often, size = class_of(kinds.times()), kinds.sizes()
         row, node = self._rows_by_node(kinds.site)

@@ -93,7 +93,9 @@ class Layout:
 def files(
     node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout: Layout
 ) -> dict[str, str]:
-    """By name. `addresses` are those of all nodes that run HAProxy, by which they reach each other."""
+    """By name. `addresses` are those of all nodes that run HAProxy, by which they reach each
+    other.
+    """
     ours = []
     for pool in sorted(pools, key=lambda pool: pool.site):
         if any(member.node == node for member in pool.members):

@@ -137,7 +137,9 @@ class Pool:
 
     @property
     def target(self) -> str:
-        """What HAProxy takes for a target: host and path, and the query where answers differ by it."""
+        """What HAProxy takes for a target: host and path, and the query where answers differ by
+        it.
+        """
         return "url32" if self.by_query else "base32"
 
 

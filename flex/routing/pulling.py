@@ -192,7 +192,9 @@ def _request(url: str, token: str, tag: str) -> urllib.request.Request:
 
 
 def _ask_in_time(url: str, request: urllib.request.Request, patience: float) -> _Answer:
-    """However little of it comes at a time: whoever asks is left to himself once the time is over."""
+    """However little of it comes at a time: whoever asks is left to himself once the time is
+    over.
+    """
     told: Future[_Answer] = Future()
     Thread(target=_ask, args=(request, patience, told), daemon=True).start()
     try:

@@ -89,7 +89,9 @@ def command_bytes(words: tuple[str, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server of a backend as HAProxy sees it: under way, waiting for it, served since it started."""
+    """A server of a backend as HAProxy sees it: under way, waiting for it, served since it
+    started.
+    """
 
     backend: str
     server: str

@@ -67,7 +67,8 @@ class Queued:
 
     def run(self) -> None:
         happen = (
-            self._arrive, self._on_connection, self._block_read, self._read_block, self._handed_over, self._on_end,
+            self._arrive, self._on_connection, self._block_read, self._read_block,
+            self._handed_over, self._on_end,
         )  # fmt: skip
         self._admit()
         while self._events:
@@ -193,7 +194,9 @@ class Queued:
         return units(bytes_, self._job.send_unit) * int(self._job.send[node])
 
     def _compute(self, node: int, cost: int) -> int:
-        """When the node's processor, which does one thing after the other, will have done this too."""
+        """When the node's processor, which does one thing after the other, will have done this
+        too.
+        """
         self._processor_free[node] = (
             max(self.view.now, self._processor_free[node]) + cost
         )

@@ -73,7 +73,9 @@ def first(trace: Trace, accesses: int) -> Trace:
 
 
 def days(trace: Trace, most: int = 4) -> list[Trace]:
-    """Its busiest UTC days in the order of time, each as a trace; of a trace without times itself."""
+    """Its busiest UTC days in the order of time, each as a trace; of a trace without times
+    itself.
+    """
     if not len(trace.time):
         return [trace]
     day = trace.time // 86400

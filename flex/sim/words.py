@@ -1,14 +1,18 @@
-"""The vocabulary of made-up clusters: names of sites and files, and what clients say of themselves."""
+"""The vocabulary of made-up clusters: names of sites and files, and what clients say of
+themselves.
+"""
 
 from __future__ import annotations
 
 TREES = (
-    "alder", "ash", "aspen", "beech", "birch", "cedar", "cherry", "elder", "elm", "fir", "hazel", "holly", "juniper",
-    "larch", "lime", "maple", "oak", "pine", "rowan", "spruce", "walnut", "willow", "yew",
+    "alder", "ash", "aspen", "beech", "birch", "cedar", "cherry", "elder", "elm", "fir", "hazel",
+    "holly", "juniper", "larch", "lime", "maple", "oak", "pine", "rowan", "spruce", "walnut",
+    "willow", "yew",
 )  # fmt: skip
 TRADES = (
-    "bakery", "bikes", "books", "cinema", "clinic", "coffee", "dental", "design", "florist", "gallery", "garage",
-    "hotel", "joinery", "legal", "museum", "music", "pottery", "press", "school", "tailor", "tours", "travel", "yoga",
+    "bakery", "bikes", "books", "cinema", "clinic", "coffee", "dental", "design", "florist",
+    "gallery", "garage", "hotel", "joinery", "legal", "museum", "music", "pottery", "press",
+    "school", "tailor", "tours", "travel", "yoga",
 )  # fmt: skip
 FOLDERS = (
     "",

@@ -63,7 +63,9 @@ def name_for_people(name: str) -> str:
 
 
 def has_ended(name: str, expires: datetime, now: datetime) -> bool:
-    """It is gone, or was not heard of for too long. One that is there may be as late as it likes."""
+    """It is gone, or was not heard of for too long. One that is there may be as late as it
+    likes.
+    """
     return is_gone(name) or (expires <= now and not is_there(name))
 
 

@@ -597,5 +597,7 @@ class MemoryStore(AllOrNothing):
 
 
 def _content(stream: Stream) -> tuple[object, ...]:
-    """What a stream is known by: not where its file was last seen, nor by which columns it goes on."""
+    """What a stream is known by: not where its file was last seen, nor by which columns it goes
+    on.
+    """
     return astuple(stream)[:-2]

@@ -57,7 +57,9 @@ def revision_of(database: Database) -> tuple[str, str]:
 
 
 def backup(url: str, path: Path) -> None:
-    """A copy of an SQLite database in one file. Raises BadInput for others, naming the tool to use."""
+    """A copy of an SQLite database in one file. Raises BadInput for others, naming the tool to
+    use.
+    """
     database = Database(url)
     try:
         database.kind.backup(database.url, path)

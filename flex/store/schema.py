@@ -53,7 +53,9 @@ TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 class Utc(TypeDecorator[datetime]):
-    """An instant. SQLite keeps no time zone, so everything goes in as UTC and comes out saying so."""
+    """An instant. SQLite keeps no time zone, so everything goes in as UTC and comes out saying
+    so.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True

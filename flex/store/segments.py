@@ -1,4 +1,6 @@
-"""Streams and segments in the database: how far each log was read, and what that reading counted."""
+"""Streams and segments in the database: how far each log was read, and what that reading
+counted.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ class SqlStore(
     SqlJobs,
     SqlAnswers,
 ):
-    """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections back."""
+    """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections
+    back.
+    """
 
     def in_the_name_of(self, author: Author) -> Self:
         return type(self)(self._database, author)

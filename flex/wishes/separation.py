@@ -102,7 +102,9 @@ def circles(
 def _cliques(
     circle: Sequence[S], rivals: Mapping[S, Collection[S]]
 ) -> Iterator[list[S]]:
-    """Guests of whom no two may meet, as many as are easily found; each guest is in one at least."""
+    """Guests of whom no two may meet, as many as are easily found; each guest is in one at
+    least.
+    """
     covered = set[S]()
     for one in circle:
         if one in covered:
@@ -179,7 +181,9 @@ class _Turn(Generic[S, N]):
 
 
 class _Search(Generic[S, N]):
-    """Guests that wait, and for each of them how many rivals are on a node that it could have had."""
+    """Guests that wait, and for each of them how many rivals are on a node that it could have
+    had.
+    """
 
     def __init__(
         self,

@@ -66,7 +66,9 @@ def zone_of(name: str, zones: Set[str]) -> str | None:
 def split(
     sites: Sequence[str], zones: Sequence[str]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """The sites of each zone, and those in no zone at all, which FLEX places but cannot announce."""
+    """The sites of each zone, and those in no zone at all, which FLEX places but cannot
+    announce.
+    """
     of_zone: dict[str, list[str]] = {zone: [] for zone in zones}
     outside, known = [], of_zone.keys()
     for site in sites:
@@ -116,7 +118,9 @@ def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFram
 
 
 def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
-    """The rows of sites that are only on these nodes: of another one, nobody knows the addresses."""
+    """The rows of sites that are only on these nodes: of another one, nobody knows the
+    addresses.
+    """
     strange = placement["site"][~placement["node"].isin([node.name for node in nodes])]
     return placement[~placement["site"].isin(list(strange))].reset_index(drop=True)
 

@@ -107,7 +107,9 @@ def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
 
 
 def losses_first(made: ZonePlan) -> ZonePlan:
-    """The same changes, those first that only take addresses away: they need nothing of any node."""
+    """The same changes, those first that only take addresses away: they need nothing of any
+    node.
+    """
     return replace(made, changes=tuple(sorted(made.changes, key=_gains)))
 
 

@@ -285,7 +285,9 @@ def _read(
 def _fetch(
     files: Sequence[File], source: Source, folder: Path
 ) -> tuple[list[FileReport], dict[str, str]]:
-    """Where the copies are and what they are copies of; reports of those that could not be copied."""
+    """Where the copies are and what they are copies of; reports of those that could not be
+    copied.
+    """
     reports, uris = [], {}
     for number, file in enumerate(files):
         # Patterns of sites look at the name of the file, so it is kept.

@@ -33,7 +33,9 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture
 def waiting(installation: Installation) -> Installation:
-    """Every plan waits for approval of somebody else than who caused it; a first one is in force."""
+    """Every plan waits for approval of somebody else than who caused it; a first one is in
+    force.
+    """
     first = installation.night()
     assert first.code == 0, first.err
     installation.mode, installation.extra = "review", ""

@@ -1,4 +1,6 @@
-"""Where the settings ask for it, a site that moves is on both nodes before it leaves the old one."""
+"""Where the settings ask for it, a site that moves is on both nodes before it leaves the old
+one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run that only waits gives way to one that cannot wait, and never takes its lease for its own."""
+"""A run that only waits gives way to one that cannot wait, and never takes its lease for its
+own.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def site(name: str, access: int, working_set: int) -> SiteRow:
 
 
 class Page(HTMLParser):
-    """What a browser would find: every element with its attributes, its text and what it stands in."""
+    """What a browser would find: every element with its attributes, its text and what it stands
+    in.
+    """
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,6 @@
-"""What people wish for sites and nodes, and what becomes of wishes that cannot be kept for a while."""
+"""What people wish for sites and nodes, and what becomes of wishes that cannot be kept for a
+while.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def with_load(load: Sequence[float]) -> Problem:
 
 
 def from_tables(access: Sequence[float], *pins: Pin) -> Problem:
-    """What a night makes a problem of; numbers that the tables take for none are theirs to refuse."""
+    """What a night makes a problem of; numbers that the tables take for none are theirs to
+    refuse.
+    """
     sites = [f"s{s}.example.org" for s in range(len(access))]
     profiles = pd.DataFrame(
         {"site": pd.Series(sites, dtype="str"), "access_bytes": access}

@@ -34,7 +34,9 @@ RULES = Rules(
 
 
 def turns(problem: Problem, budget: Budget) -> Solution:
-    """A solver that deals the sites out to the open nodes by turns: where they end is easy to say."""
+    """A solver that deals the sites out to the open nodes by turns: where they end is easy to
+    say.
+    """
     open_nodes = np.flatnonzero(problem.open)
     rows = [
         (s, open_nodes[(s + r) % len(open_nodes)])

@@ -89,7 +89,9 @@ def test_the_last_node_always_stays(
 
 
 def test_a_draining_node_is_nobody_to_go_to() -> None:
-    """Or the last node that takes sites would be marked as down, and nothing could be done with it."""
+    """Or the last node that takes sites would be marked as down, and nothing could be done with
+    it.
+    """
     half = Terms(fails=3, passes=5, quorum=1, share=0.5)
     found = finding_of_round({"n1": SICK}, ["n1", "n2"], 0, half, active=["n1"])
     assert found.dead == ()

@@ -59,7 +59,9 @@ def test_who_comes_first_holds_the_zone_and_the_second_changes_nothing(
 
 
 def test_the_text_of_a_wildcard_is_no_controller(folder: Path, key: Key) -> None:
-    """It stands for every name that there is not, that of the record that is asked for among them."""
+    """It stands for every name that there is not, that of the record that is asked for among
+    them.
+    """
     zone = "wild.example."
     with PrivateNamed(
         folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}

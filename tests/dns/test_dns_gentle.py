@@ -28,7 +28,9 @@ class Killed(Exception):
 
 @dataclass
 class Watched:
-    """A gentle target that says what the zone said while it waited, and does something meanwhile."""
+    """A gentle target that says what the zone said while it waited, and does something
+    meanwhile.
+    """
 
     target: DnsTarget
     zone: str

@@ -1,4 +1,6 @@
-"""Whatever a zone says and whatever is wanted: the plan in between leads from the one to the other."""
+"""Whatever a zone says and whatever is wanted: the plan in between leads from the one to the
+other.
+"""
 
 from __future__ import annotations
 

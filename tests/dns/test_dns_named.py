@@ -67,7 +67,9 @@ def placed(server: PrivateNamed) -> list[str]:
 
 
 def test_two_servers_do_not_disturb_each_other(folder: Path) -> None:
-    """Also with the same zone and key name: BIND would let them share a port and mix their answers."""
+    """Also with the same zone and key name: BIND would let them share a port and mix their
+    answers.
+    """
     with (
         PrivateNamed(folder / "one", [ZONE], make_key("flex")) as one,
         PrivateNamed(folder / "two", [ZONE], make_key("flex")) as two,

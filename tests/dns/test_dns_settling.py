@@ -56,7 +56,9 @@ def many(count: int) -> tuple[ZonePlan, pd.DataFrame]:
 
 @contextmanager
 def strangers(folder: Path, key: Key) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
-    """Two servers, of which the second has nothing to do with the first, and does not know the key."""
+    """Two servers, of which the second has nothing to do with the first, and does not know the
+    key.
+    """
     with (
         PrivateNamed(folder / "1", [ZONE], key) as primary,
         PrivateNamed(folder / "2", [ZONE], make_key("other")) as own,

@@ -1,4 +1,6 @@
-"""Logs whose beginning does not tell what they are: a hole of NULs, or rubbish that strangers sent."""
+"""Logs whose beginning does not tell what they are: a hole of NULs, or rubbish that strangers
+sent.
+"""
 
 from __future__ import annotations
 

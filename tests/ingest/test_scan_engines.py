@@ -1,4 +1,6 @@
-"""Laws of the scan: every engine says the same about any bytes, however they are cut into chunks."""
+"""Laws of the scan: every engine says the same about any bytes, however they are cut into
+chunks.
+"""
 
 from __future__ import annotations
 

@@ -409,14 +409,15 @@ def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
 
 # Those whose rows do not show what they go by.
 BY_THEMSELVES = {
-    ("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state"), ("plans", "base"),
-    ("partitions/{partition}/difference", "to"), ("routing", "plan"), ("routing", "live"),
+    ("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state"),
+    ("plans", "base"), ("partitions/{partition}/difference", "to"), ("routing", "plan"),
+    ("routing", "live"),
 }  # fmt: skip
 
 
 TIMES = {
-    "plans": "created", "reports": "created", "jobs": "created", "partitions": "settled", "runs": "started",
-    "ingests": "read_at", "audit": "time",
+    "plans": "created", "reports": "created", "jobs": "created", "partitions": "settled",
+    "runs": "started", "ingests": "read_at", "audit": "time",
 }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Jobs: followed while they are done, ended at a safe point, and never once DNS is being changed."""
+"""Jobs: followed while they are done, ended at a safe point, and never once DNS is being
+changed.
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,9 @@ def test_anybody_who_asks_too_often_stops_nobody_elsewhere(
 
 
 def test_an_address_is_no_word_on_who_somebody_is(doors: Callable[..., Door]) -> None:
-    """The proxy's own address decides whether its word is taken, never the one that it speaks for."""
+    """The proxy's own address decides whether its word is taken, never the one that it speaks
+    for.
+    """
     crowd = Crowd(doors(auth={**AUTH, "proxy_header": "X-Remote-User"}))
     said = {"X-Remote-User": "anna", "X-Forwarded-For": PROXY}
     assert crowd.codes(PINS, 1, said, "198.51.100.7") == {401}

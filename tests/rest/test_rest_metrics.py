@@ -1,4 +1,6 @@
-"""What an operator alarms on is there, is called as the documentation calls it, and is what is so."""
+"""What an operator alarms on is there, is called as the documentation calls it, and is what is
+so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What takes long is answered one at a time, and nobody keeps all processors busy by asking for it."""
+"""What takes long is answered one at a time, and nobody keeps all processors busy by asking for
+it.
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ def test_a_seed_makes_the_same_twin_again_and_another_seed_another() -> None:
 
 
 def test_days_of_one_server_have_the_same_sites() -> None:
-    """Also those that nobody named, but for how large the few files of a small site happen to be."""
+    """Also those that nobody named, but for how large the few files of a small site happen to
+    be.
+    """
     few = replace(PUBLISHED["hp-day-1"], requests=300_000, files=20_000)
     days = [twin(day) for day in (few, replace(few, files=18_000))]
     asked, held = (

@@ -361,7 +361,9 @@ def test_a_trace_that_cannot_be_is_refused_in_one_sentence(wrong: str) -> None:
 
 
 def test_odd_clusters_and_traces_are_served(policy: str) -> None:
-    """One site, one node, more nodes than sites, memory smaller than any file, files of no bytes."""
+    """One site, one node, more nodes than sites, memory smaller than any file, files of no
+    bytes.
+    """
     odd = _trace([0, 1, 0], [0, 5000])
     for nodes in (1, 9):
         result = simulate(odd, clusters.lard(nodes, 1), policy, _place)

@@ -1,4 +1,6 @@
-"""A node takes its files from a folder, a file or a server: all of one version, or nothing at all."""
+"""A node takes its files from a folder, a file or a server: all of one version, or nothing at
+all.
+"""
 
 from __future__ import annotations
 

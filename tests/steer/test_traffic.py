@@ -149,7 +149,9 @@ def crowded(
 
 
 def let_in(members: Members, least: int) -> list[Held]:
-    """Those that have got to members when no more come: so many at least, however long that takes."""
+    """Those that have got to members when no more come: so many at least, however long that
+    takes.
+    """
     held = [members.asked.get(timeout=120) for _ in range(least)]
     with suppress(queue.Empty):
         while True:

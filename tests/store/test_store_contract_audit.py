@@ -139,20 +139,18 @@ def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(
 # What keeps the books of a run or of the API itself: no wish of a person, no plan, nothing that
 # changes DNS.
 BOOKS = {
-    "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat", "stage", "record",
-    "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on", "put_check",
-    "put_slots", "put_attempt", "drop_attempt", "record_all",
+    "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat",
+    "stage", "record", "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on",
+    "put_check", "put_slots", "put_attempt", "drop_attempt", "record_all",
 }  # fmt: skip
 READ = {
-    "stamp",
-    "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
-    "readings", "in_force", "history", "with_opening", "behind", "streams_of",
-    "pins", "pin", "streams", "every_stream", "segments", "moved_counts", "profiles", "placement",
-    "placement_of", "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
-    "last_number",
-    "audit_head", "installation", "holds",
-    "tokens", "token", "token_of", "jobs", "job", "places_where_readings_ended", "known_segments",
-    "in_the_name_of", "together", "holding",
+    "stamp", "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
+    "readings", "in_force", "history", "with_opening", "behind", "streams_of", "pins", "pin",
+    "streams", "every_stream", "segments", "moved_counts", "profiles", "placement", "placement_of",
+    "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
+    "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
+    "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
+    "holding",
 }  # fmt: skip
 
 

@@ -81,7 +81,9 @@ def die_before(engine: Engine, statement: int) -> None:
 
 
 def say(what: object) -> None:
-    """The whole line at once, also where Python does not buffer: a kill must not leave half of one."""
+    """The whole line at once, also where Python does not buffer: a kill must not leave half of
+    one.
+    """
     sys.stdout.write(f"{what}\n")
     sys.stdout.flush()
 

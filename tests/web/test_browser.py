@@ -56,7 +56,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_house(installation: Installation) -> Iterator[tuple[str, str]]:
-    """A cluster with a day of logs and no plan yet, its pages, and a token that may do everything."""
+    """A cluster with a day of logs and no plan yet, its pages, and a token that may do
+    everything.
+    """
     installation.mode, installation.extra = "review", NO_LIMIT
     installation.write_settings()
     found = config.load(installation.settings)

@@ -172,7 +172,9 @@ def _beside(
     invalid: Invalid | None,
     count_copies: bool,
 ) -> tuple[FileReport, ...]:
-    """A machine with nothing but logs needs no settings when the command line says what they are."""
+    """A machine with nothing but logs needs no settings when the command line says what they
+    are.
+    """
     with following(found.progress) as told:
         return ingest_only.ingest(
             _of_machine(found, asked), directory, now(), told, invalid, count_copies

@@ -56,7 +56,9 @@ def count_down(console: Console | None, until: datetime) -> None:
 
 
 class _Line:
-    """One line, of the source being read: a cluster's sources are more than a terminal has lines."""
+    """One line, of the source being read: a cluster's sources are more than a terminal has
+    lines.
+    """
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar

@@ -90,7 +90,9 @@ def _like_another_night(past: pd.DataFrame, wanted: pd.Series) -> pd.Series:
 def _of_others(
     world: World, last: Period, alike: pd.Series
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """What those sites were on those nights; of nights that nothing is known of any more, nothing."""
+    """What those sites were on those nights; of nights that nothing is known of any more,
+    nothing.
+    """
     for end in sorted(alike.unique()):
         found = nights.profiles(world, Period(end - (last.end - last.start), end))
         if found is not None:

@@ -23,7 +23,9 @@ _BYTES = "access_bytes"
 
 
 def measure(world: World, plain: Facts) -> Measured | None:
-    """None until a later period has been seen than that which the partition in force was made for."""
+    """None until a later period has been seen than that which the partition in force was made
+    for.
+    """
     base = world.store.plan(plain.base) if plain.base else None
     if base is None or base.period.end >= plain.period.end:
         return None

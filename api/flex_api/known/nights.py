@@ -56,7 +56,9 @@ def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFra
 
 
 def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """PROFILES and SPREADS of just this period; None where neither they nor its counts are there."""
+    """PROFILES and SPREADS of just this period; None where neither they nor its counts are
+    there.
+    """
     found = world.store.profiles(until=period.end)
     if found and found[0] == period:
         return found[1], found[2]

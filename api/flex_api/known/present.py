@@ -139,7 +139,9 @@ def plans_output(plans: Iterable[Plan], in_force: str | None = None) -> PlansOut
 
 
 def plan_row(plan: Headline, in_force: str | None = None) -> PlanRow:
-    """Where it is known which partition is `in_force`, with whether the plan is made from it still."""
+    """Where it is known which partition is `in_force`, with whether the plan is made from it
+    still.
+    """
     return PlanRow(
         id=plan.id,
         state=plan.state,

@@ -233,7 +233,9 @@ def _due(world: World) -> list[str]:
 
 
 def _urgent(world: World) -> set[str]:
-    """Sites with a wish that ends or begins before the next night: for them tomorrow is too late."""
+    """Sites with a wish that ends or begins before the next night: for them tomorrow is too
+    late.
+    """
     now = world.clock()
     soon = now + NIGHT
     ends = (

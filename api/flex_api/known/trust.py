@@ -51,7 +51,9 @@ def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Ju
 def gone_sources(
     settings: Settings, store: Store, period: Period
 ) -> list[tuple[str, str]]:
-    """Sources with their nodes that the settings do not have, and whose counts are in the period."""
+    """Sources with their nodes that the settings do not have, and whose counts are in the
+    period.
+    """
     known = {source.name for source in sources(settings)}
     found = store.segments(period.first_day, period.last_day)
     return sorted(

@@ -1,8 +1,8 @@
 """The rules that stop a plan, and which of them stop one now.
 
-Takes a plan that waits, or the names of rules that somebody wants to go over. Returns the rules that
-stop the plan now. Does not refuse the plan: permission.py does, and each rule is kept in a file of
-its own.
+Takes a plan that waits, or the names of rules that somebody wants to override. Returns the rules
+that stop the plan now. Does not refuse the plan: permission.py does. Each rule has a file of its
+own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ RULES = (freezing.RULE, freezing.WINDOWS, *outdated.RULES, *zone_changes.RULES)
 
 
 def refuse_unknown(force: Collection[str], doing: str) -> None:
-    """Raises BadInput for a name that is no rule: nobody may believe to be past a rule by a typo."""
+    """Raises BadInput for a name that is no rule: nobody may believe to be past a rule by a
+    typo.
+    """
     if strange := sorted(set(force) - set(RULES)):
         raise BadInput(
             f"{doing} in spite of {strange[0]!r:.100}",

@@ -30,7 +30,9 @@ from flex_logs_ingest.scan.site_rules import spelling_in_logs
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Who serves each site: those that shall, and those that resolvers may still send visitors to."""
+    """Who serves each site: those that shall, and those that resolvers may still send visitors
+    to.
+    """
 
     nodes: Mapping[str, Sequence[str]]
     before: Mapping[str, Sequence[str]]

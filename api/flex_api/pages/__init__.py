@@ -25,6 +25,6 @@ from flex_api.pages import (
 
 # In this order a path is looked for.
 PAGES = (
-    overview, plans, sites, site, nodes, what_if, history, dns, data, routing, simulate, audit, settings, jobs, account,
-    glossary,
+    overview, plans, sites, site, nodes, what_if, history, dns, data, routing, simulate, audit,
+    settings, jobs, account, glossary,
 )  # fmt: skip

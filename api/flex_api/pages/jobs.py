@@ -18,7 +18,9 @@ API = "/api/v1"
 
 @router.get("/jobs/{job}", response_class=HTMLResponse)
 def job(desk: Viewer, job: str) -> Response:
-    """While it runs the page asks again by itself; where it went well, it leads to what came of it."""
+    """While it runs the page asks again by itself; where it went well, it leads to what came of
+    it.
+    """
     found = as_model(JobShown, jobs.job(desk, job))
     if found.state == "done" and found.result:
         return led_on(desk.request, _result(found))

@@ -131,7 +131,9 @@ def _forecasts(desk: Desk, plan: Plan | None) -> list[ForecastRow]:
 
 
 def _large(desk: Desk) -> list[str]:
-    """Sites that ask for more than a mean node's whole share of either resource, the busiest first."""
+    """Sites that ask for more than a mean node's whole share of either resource, the busiest
+    first.
+    """
     found = desk.views.catalogue()
     nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
     columns = [found.columns[name] for name in ("access_bytes", "working_set")]

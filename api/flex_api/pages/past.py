@@ -35,7 +35,9 @@ class Past:
 
     @property
     def rows_moved(self) -> int:
-        """Rows that left a node for another; a site that is placed for the first time leaves none."""
+        """Rows that left a node for another; a site that is placed for the first time leaves
+        none.
+        """
         return sum(1 for _, source, target in self.moves if source and target)
 
 

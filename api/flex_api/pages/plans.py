@@ -114,7 +114,9 @@ def plan(
 
 
 def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
-    """Of a plan that could be applied, or from the partition in force on; nothing of another base."""
+    """Of a plan that could be applied, or from the partition in force on; nothing of another
+    base.
+    """
     base, world = desk.views.base()[0], desk.world()
     onward = chosen.id == base
     if not onward and chosen.base != base:

@@ -31,7 +31,8 @@ from flex_api.web.session import Desk, Viewer
 router = APIRouter(include_in_schema=False)
 
 COLUMNS = (
-    "site", "nodes", "access_bytes", "working_set", "requests", "targets", "one_timers", "busy_hour_bytes", "pinned",
+    "site", "nodes", "access_bytes", "working_set", "requests", "targets", "one_timers",
+    "busy_hour_bytes", "pinned",
 )  # fmt: skip
 # What of the picture is drawn, in the address.
 ZOOMS = (

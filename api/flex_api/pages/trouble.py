@@ -211,7 +211,9 @@ def hear_distributors(desk: Desk) -> Heard:
 
 
 def last_lines(desk: Desk) -> dict[str, int]:
-    """By node when its last line was written, however long ago that is; 0 where none was ever read."""
+    """By node when its last line was written, however long ago that is; 0 where none was ever
+    read.
+    """
     _, found = quality(desk)
     silent = [node.name for node in found.nodes if not node.last_line]
     read = desk.views.of(
@@ -296,7 +298,9 @@ def _of_dns(desk: Desk) -> Iterator[Trouble]:
 
 
 def said_of_check(found: Check, now: datetime) -> str:
-    """Which name servers were right, when they were asked. A server of several zones is named once."""
+    """Which name servers were right, when they were asked. A server of several zones is named
+    once.
+    """
     silent = list(dict.fromkeys(one.server for one in found.wrong if one.error))
     other = [one for one in found.wrong if not one.error]
     said = [f"{_list_nodes(silent)} did not answer"] if silent else []

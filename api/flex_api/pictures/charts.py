@@ -197,7 +197,9 @@ BINS = tuple(edge / 100 for edge in range(80, 125, 5))
 
 
 def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
-    """How many nodes are how far from their fair share, for clusters too large to draw each node."""
+    """How many nodes are how far from their fair share, for clusters too large to draw each
+    node.
+    """
     after = _bins(row.after for row in rows)
     before = _bins(row.before for row in rows if row.before is not None)
     most, width = max([1, *after, *before]), 100 / (len(BINS) + 1)

@@ -95,7 +95,9 @@ class NodeLine:
 
 @dataclass(frozen=True, slots=True)
 class Decade:
-    """The sites whose working set lies between two powers of ten; both are 0 for those without one."""
+    """The sites whose working set lies between two powers of ten; both are 0 for those without
+    one.
+    """
 
     low: int
     high: int

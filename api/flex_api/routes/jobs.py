@@ -1,4 +1,6 @@
-"""Jobs: work that takes longer than an answer, followed while it is done and ended at a safe point."""
+"""Jobs: work that takes longer than an answer, followed while it is done and ended at a safe
+point.
+"""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from flex_api.problem_kinds import KINDS, MEDIA_TYPE, NOTHING, Broken, Fault, Pr
 from flex_api.report.page import page
 
 SLUG_OF_STATUS = {
-    400: "malformed", 404: "not-found", 405: "method-not-allowed", 406: "not-acceptable", 413: "too-large",
-    422: "validation",
+    400: "malformed", 404: "not-found", 405: "method-not-allowed", 406: "not-acceptable",
+    413: "too-large", 422: "validation",
 }  # fmt: skip
 OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"

@@ -69,7 +69,9 @@ class Simulation(Given):
 
 @router.post("", response_model=SimulateOutput)
 def simulation(desk: Operator, given: Simulation) -> Response:
-    """Policies side by side: requests a second, misses, idle time and delays, per node and in all."""
+    """Policies side by side: requests a second, misses, idle time and delays, per node and in
+    all.
+    """
     trace, rate = _trace(desk, given)
     clusters = [
         comparing.cluster_of(

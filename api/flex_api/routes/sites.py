@@ -130,7 +130,9 @@ class ProfileQuery(ListQuery):
 def profile(
     desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]
 ) -> Response:
-    """What it asked in each period that profiles were made of; a period is one or more whole days."""
+    """What it asked in each period that profiles were made of; a period is one or more whole
+    days.
+    """
     name = hosted.site_name(site)
     find_row(desk.views.catalogue(), site)
     rows = [

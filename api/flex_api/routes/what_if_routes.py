@@ -51,7 +51,9 @@ def supposition(given: Supposed) -> Supposition:
 
 @router.get("/plans/{plan}/frontier", response_model=FrontierOutput)
 def frontier(desk: Reader, plan: str) -> Response:
-    """What more or fewer moves than this plan's would buy, from none to a partition from scratch."""
+    """What more or fewer moves than this plan's would buy, from none to a partition from
+    scratch.
+    """
     chosen = desk.store.plan(plan)
     pending.refuse_outdated(chosen, desk.store, "the frontier of")
     return reply(desk.request, what_if_answers.frontier_of(desk.world()))

@@ -55,7 +55,9 @@ class ParcelsRow(Part):
 
 
 class IngestOutput(Output):
-    """`invalid` and `parcels` are there when a file of malformed lines or parcels were asked for."""
+    """`invalid` and `parcels` are there when a file of malformed lines or parcels were asked
+    for.
+    """
 
     files: list[LogRow]
     sources: list[RateRow]

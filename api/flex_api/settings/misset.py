@@ -100,7 +100,9 @@ def _short(text: str) -> str:
 
 
 def of_register(value: str, name: str, known: Sequence[str]) -> str:
-    """The value, when its name is one of those known. Raises ValueError with the nearest of them."""
+    """The value, when its name is one of those known. Raises ValueError with the nearest of
+    them.
+    """
     if name in known:
         return value
     near = difflib.get_close_matches(name, known, n=1)

@@ -40,7 +40,9 @@ def short(text: str) -> str:
 
 
 def anything(value: object) -> object:
-    """The last guard before the page: no text goes through as it came unless it was made fit above."""
+    """The last guard before the page: no text goes through as it came unless it was made fit
+    above.
+    """
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return plain(value, ANYTHING)

@@ -162,7 +162,9 @@ def move(output: PlanOutput) -> str:
 
 
 def least(output: PlanOutput) -> str:
-    """Nothing where no balanced placement was found: then no number of moves is known to be needed."""
+    """Nothing where no balanced placement was found: then no number of moves is known to be
+    needed.
+    """
     if output.proven_least:
         return "proven least"
     return f"at least {output.moves_at_least:,} must" if output.moves_at_least else ""
@@ -372,7 +374,9 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
 
 
 def _needs_a_look(row: LogRow) -> bool:
-    """It was not read as it should be, or more of it is malformed than a robot now and then sends."""
+    """It was not read as it should be, or more of it is malformed than a robot now and then
+    sends.
+    """
     return row.outcome != "read" or row.lines.get("malformed", 0) > MALFORMED * sum(
         row.lines.values()
     )

@@ -75,7 +75,9 @@ def of_own_logs(
 def of_logs(
     paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True
 ) -> Trace:
-    """All accesses of the logs; sites are the first directories of the paths, or the virtual hosts."""
+    """All accesses of the logs; sites are the first directories of the paths, or the virtual
+    hosts.
+    """
     rule = SiteRule(directory=by_directory)
     files = tuple(str(path) for path in paths)
     _refuse_archives(files)
@@ -159,8 +161,8 @@ def _tables(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
     requests, size = trace.frequency()[asked], trace.size[asked]
     site = np.array(trace.sites, dtype=object)[trace.site[asked]]
     files = {
-        "site": site, "target": asked.astype(str), "requests": requests, "bytes": requests * size, "size": size,
-        "last": np.zeros_like(asked),
+        "site": site, "target": asked.astype(str), "requests": requests, "bytes": requests * size,
+        "size": size, "last": np.zeros_like(asked),
     }  # fmt: skip
     hours = (
         pd.DataFrame(files)

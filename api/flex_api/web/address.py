@@ -39,7 +39,9 @@ def is_trusted(text: str, proxies: Sequence[str]) -> bool:
 
 
 def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> str:
-    """The nearest address that is no trusted proxy's; `forwarded` is every such header, in order."""
+    """The nearest address that is no trusted proxy's; `forwarded` is every such header, in
+    order.
+    """
     nearest = peer
     hops = [hop for header in forwarded for hop in header.split(",")]
     while hops and is_trusted(nearest, proxies):

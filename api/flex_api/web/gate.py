@@ -32,8 +32,8 @@ SENT_BY_FORMS = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
 )
 
-# Seconds for which the store's answer about a token is believed. A guess: a revoked token stays good
-# no longer than this.
+# Seconds for which the store's answer about a token is believed. A guess: a revoked token stays
+# valid no longer than this.
 TRUST = 1.0
 # Tokens that are remembered at a time. A guess.
 MOST = 10_000
@@ -61,7 +61,9 @@ class Gate:
     known: dict[str, tuple[float, Token | None]] = field(default_factory=dict)
 
     def caller(self, asked: Asked, now: datetime) -> Caller | None:
-        """None for who says nothing of himself. Raises Unauthenticated for what is said and not so."""
+        """None for who says nothing of himself. Raises Unauthenticated for what is said and not
+        so.
+        """
         scheme, _, secret = asked.headers.get("authorization", "").partition(" ")
         if scheme:
             return self._of_token(

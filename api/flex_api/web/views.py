@@ -40,7 +40,9 @@ ROWS = 300_000
 
 @dataclass(slots=True)
 class Keeping:
-    """A view, the last entry of its kinds that it knows of, and of all when it was last looked at."""
+    """A view, the last entry of its kinds that it knows of, and of all when it was last looked
+    at.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     version: int = -1
@@ -154,7 +156,9 @@ class Views:
         )
 
     def warm(self) -> None:
-        """Make beforehand what most pages are made from, so that nobody waits for it after a night."""
+        """Make beforehand what most pages are made from, so that nobody waits for it after a
+        night.
+        """
         self.catalogue().order("-access_bytes")
         self.nodes_view()
         if latest := self.headlines()[:1]:

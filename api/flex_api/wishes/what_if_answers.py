@@ -72,7 +72,9 @@ def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfO
 
 
 def with_pin(world: World, wanted: Pin) -> Preview:
-    """What would be done next without a wish and with it. Raises what keeping the wish would raise."""
+    """What would be done next without a wish and with it. Raises what keeping the wish would
+    raise.
+    """
     pinning.pin(world, wanted, dry_run=True)
     return previewing.with_pin(world, wanted)
 

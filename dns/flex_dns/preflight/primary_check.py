@@ -236,7 +236,9 @@ def _limits(session: Session, zone: str, *, own_name: bool) -> Iterator[Check]:
 
 
 def _signing(session: Session, server: Server, zone: str) -> str:
-    """A zone that is signed beside the one that takes updates has its keys only in the signed one."""
+    """A zone that is signed beside the one that takes updates has its keys only in the signed
+    one.
+    """
     asked = f"DNSKEY of {zone}"
     answer = session.ask(dns.message.make_query(zone, "DNSKEY", flags=0), asked)
     if not any(rrset.rdtype == dns.rdatatype.DNSKEY for rrset in answer.answer):

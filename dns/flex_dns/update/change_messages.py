@@ -127,7 +127,9 @@ def halves(whole: Message) -> tuple[Message, ...]:
 
 
 def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
-    """The names that have to carry our marker before: those whose marker is not changed with them."""
+    """The names that have to carry our marker before: those whose marker is not changed with
+    them.
+    """
     names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
     making = {
         site_name(zone, change.name) for change in changes if change.type == "TXT"

@@ -185,7 +185,9 @@ def _looked_after(
     clock: Clock,
     patience: float,
 ) -> Iterator[Message]:
-    """Where the changes stand of which nobody knows; those that were not made are to be sent again."""
+    """Where the changes stand of which nobody knows; those that were not made are to be sent
+    again.
+    """
     deadline = time.monotonic() + patience
     for zone in dict.fromkeys(message.zone for message, _ in opened):
         messages = [message for message, _ in opened if message.zone == zone]

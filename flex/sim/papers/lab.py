@@ -139,7 +139,9 @@ class Lab:
         picture: str,
         x: float,
     ) -> Result:
-        """`before` is the trace whose traffic a placement is made for; else it is the trace itself."""
+        """`before` is the trace whose traffic a placement is made for; else it is the trace
+        itself.
+        """
         result = self.aside(trace, cluster, policy, before=before)
         self.points.append(Point(picture, policy, x, result, cluster.serial))
         return result

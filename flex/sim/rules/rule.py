@@ -20,7 +20,9 @@ class Asked:
 
 @dataclass(slots=True)
 class View:
-    """The nodes now: accesses under way on each, and the nanoseconds of work each was given so far."""
+    """The nodes now: accesses under way on each, and the nanoseconds of work each was given so
+    far.
+    """
 
     load: list[int]
     now: int

@@ -204,7 +204,9 @@ def _in_log_order(found: Iterable[Segment]) -> list[Segment]:
 def _common_level(
     found: Sequence[Segment], directory: Path, period: Period, limit: int
 ) -> int:
-    """The lowest level at which every segment's sample is complete and all together are few enough."""
+    """The lowest level at which every segment's sample is complete and all together are few
+    enough.
+    """
     count = np.zeros(_LEVELS, dtype=np.int64)
     for segment in found:
         levels = partials.sample(

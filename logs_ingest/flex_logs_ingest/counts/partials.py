@@ -236,7 +236,9 @@ def sample_level(directory: Path, segment: str) -> int:
 
 
 def wide(table: pa.Table) -> pa.Table:
-    """With room for more than 2 GiB of names in one column; fields alike, whoever wrote the file."""
+    """With room for more than 2 GiB of names in one column; fields alike, whoever wrote the
+    file.
+    """
     types = {
         field.name: pa.large_string() if pa.types.is_string(field.type) else field.type
         for field in table.schema

@@ -112,7 +112,9 @@ class _Passes:
     made: list[Path] = field(default_factory=list)
 
     def few(self, runs: Sequence[Run]) -> list[Run]:
-        """As few as may be read at once, with the same rows: of too many, the shortest become one."""
+        """As few as may be read at once, with the same rows: of too many, the shortest become
+        one.
+        """
         during = [run for run in runs if not run.before]
         before = [run for run in runs if run.before]
         kinds = [sorted(during, key=_rows), sorted(before, key=_rows)]

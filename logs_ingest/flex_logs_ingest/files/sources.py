@@ -306,7 +306,9 @@ class Log(Unpacked):
             return True
 
     def seek(self, offset: int) -> bool:
-        """Whether the log is that long; packed files are read again from the start where they must."""
+        """Whether the log is that long; packed files are read again from the start where they
+        must.
+        """
         if self.is_plain:
             self._raw.seek(offset)
             self.position = offset

@@ -1,4 +1,6 @@
-"""Caddy's JSON, with its `ts` in any form that says when: seconds since 1970, ISO 8601, Apache's."""
+"""Caddy's JSON, with its `ts` in any form that says when: seconds since 1970, ISO 8601,
+Apache's.
+"""
 
 from flex_logs_ingest.lines.layout import from_keys
 

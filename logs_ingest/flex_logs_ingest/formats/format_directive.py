@@ -75,7 +75,9 @@ def from_apache(directive: str) -> Layout:
 
 
 def from_nginx(directive: str) -> Layout:
-    """Strings in single quotes that follow each other, as nginx's own examples have them, are one."""
+    """Strings in single quotes that follow each other, as nginx's own examples have them, are
+    one.
+    """
     text = directive.strip().removesuffix(";").strip()
     if text.startswith("'") and text.endswith("'"):
         text = re.sub(r"'\s*'", "", text[1:-1])

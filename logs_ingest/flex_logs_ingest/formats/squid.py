@@ -1,4 +1,6 @@
-"""Squid's native format; the host of the URL is the site, as where Squid stands before web servers."""
+"""Squid's native format; the host of the URL is the site, as where Squid stands before web
+servers.
+"""
 
 from dataclasses import replace
 

@@ -120,7 +120,9 @@ def ingest(
 
 
 def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
-    """What `ingest` does in a directory that is held; that nothing could be read is no error here."""
+    """What `ingest` does in a directory that is held; that nothing could be read is no error
+    here.
+    """
     partials.clear(run.directory, files_of_days.files_left(run.segments, 0, LAST_DAY))
     try:
         reports = [

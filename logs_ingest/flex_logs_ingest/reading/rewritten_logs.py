@@ -47,7 +47,9 @@ class Openings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A hash of what the first answer of a log counts for, and its second. "" where there is none."""
+    """A hash of what the first answer of a log counts for, and its second. "" where there is
+    none.
+    """
 
     hash: str = ""
     time: int = 0
@@ -289,7 +291,9 @@ class _Lines:
         self._rest = b""
 
     def up_to(self, number: int) -> Iterator[bytes]:
-        """Pieces with so many lines, or all that there are; what follows the last of these is left."""
+        """Pieces with so many lines, or all that there are; what follows the last of these is
+        left.
+        """
         while number > 0:
             piece = self._rest or next(self._chunks, b"")
             self._rest = b""

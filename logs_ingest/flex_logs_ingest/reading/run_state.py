@@ -254,7 +254,9 @@ class Reader:
         counts: Counts,
         documents: Documents | None,
     ) -> bool:
-        """Whether it was not counted yet; then it is, as soon as its batch is recorded (batch.py)."""
+        """Whether it was not counted yet; then it is, as soon as its batch is recorded
+        (batch.py).
+        """
         if segment.id in self.run.known:
             return False
         partials.begin(self.run.directory, segment.id, counts, documents)

@@ -150,7 +150,9 @@ class ReferenceScan:
 
     @property
     def memory(self) -> int:
-        """About how many bytes are held, and are needed to hand over what they say: a target twice."""
+        """About how many bytes are held, and are needed to hand over what they say: a target
+        twice.
+        """
         tally = self._tally
         rows = len(tally) * _ROW + self._text * 2 + len(tally.sample_row) * _SAMPLED
         return (
@@ -281,7 +283,9 @@ class ReferenceScan:
         return begin, self._spots.setdefault(begin, {})
 
     def _spot(self, begin: int, vhost: bytes) -> Spot | None:
-        """Where a usual line of that hour is counted; None where each of them has to be looked at."""
+        """Where a usual line of that hour is counted; None where each of them has to be looked
+        at.
+        """
         site, hours, targets, came = self._place(begin // 86400, vhost)
         if site == UNKNOWN:
             return None

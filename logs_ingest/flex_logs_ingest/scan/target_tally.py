@@ -39,7 +39,9 @@ class Tally:
         return len(self.levels)
 
     def new(self, level: int) -> int:
-        """The number of a new row; accesses to it are in the sample while its level is high enough."""
+        """The number of a new row; accesses to it are in the sample while its level is high
+        enough.
+        """
         self.levels.append(level)
         return len(self.levels) - 1
 
