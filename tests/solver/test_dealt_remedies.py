@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,14 +17,14 @@ from flex.placing.shortfall import BAND
 from flex_solver.bounds.priced import floor
 from flex_solver.programs.prices import Trade
 from flex_solver.search.dealt_remedies import deal_remedies
-from flex_solver.search.integers import Placed, movable_rows, to_integers
+from flex_solver.search.integers import Placed, with_all_movable
 from flex_solver.search.minimal_repair import repair_all
 from tests.solver.given import wished
 
 
 def start(problem: Problem) -> Placed:
     rows = in_order(repair_all(problem))
-    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    return with_all_movable(problem, rows)
 
 
 @pytest.mark.parametrize(("seed", "more"), [(2, 0), (4, 0), (7, 0), (8, 2)])

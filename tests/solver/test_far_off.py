@@ -20,11 +20,11 @@ from flex.placing.shortfall import BAND
 from flex_solver import SOLVERS
 from flex_solver.answer import total_off, worst
 from flex_solver.search import bands, local
+from flex_solver.search.bring_near import FAR, bring_nodes_near
 from flex_solver.search.fewer_cold_bytes import colder
-from flex_solver.search.integers import Placed, movable_rows, to_integers
+from flex_solver.search.integers import Placed, with_all_movable
 from flex_solver.search.minimal_repair import repair_all
-from flex_solver.search.polish import drop_small_moves
-from flex_solver.search.relief import FAR, relieve_nodes
+from flex_solver.search.needless_moves import drop_small_moves
 from tests.solver.given import wished
 
 BUDGET = Budget(steps=10_000, seconds=200)
@@ -173,11 +173,11 @@ def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_i
 
 def start(problem: Problem) -> Placed:
     rows = in_order(repair_all(problem))
-    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    return with_all_movable(problem, rows)
 
 
 def test_relief_brings_every_node_near_its_band() -> None:
-    found = relieve_nodes(start(with_two_nodes_more()))
+    found = bring_nodes_near(start(with_two_nodes_more()))
     off = (
         np.maximum(found.totals() - found.items.high, found.items.low - found.totals())
         .clip(0)
@@ -191,9 +191,7 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(
 ) -> None:
     problem = drifted(400, 8, 1)
     rows = local.place(problem, BUDGET).rows
-    after = colder(
-        problem, to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
-    ).rows
+    after = colder(problem, with_all_movable(problem, rows)).rows
     assert not score.violations(problem, after)
     assert score.moves(problem, after) <= score.moves(problem, rows)
     assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)
@@ -207,7 +205,7 @@ def test_neither_breaks_a_wish_nor_makes_anything_worse(
     problem = data.draw(wished(tiny))
     before = start(problem)
     for after in (
-        relieve_nodes(before),
+        bring_nodes_near(before),
         colder(problem, before),
         drop_small_moves(before, problem.tolerance),
     ):
@@ -216,5 +214,5 @@ def test_neither_breaks_a_wish_nor_makes_anything_worse(
             for one in (before, after)
         ]
         assert broken[1] <= broken[0]
-    assert relieve_nodes(before).merit()[0] <= before.merit()[0]
+    assert bring_nodes_near(before).merit()[0] <= before.merit()[0]
     assert colder(problem, before).merit() <= before.merit()

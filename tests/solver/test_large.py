@@ -20,7 +20,7 @@ from flex.placing.problem import Budget, Problem, in_order
 from flex.ports import Solver
 from flex_solver import large
 from flex_solver.exact import fewest_moves
-from flex_solver.search import local
+from flex_solver.search import local, starts
 from flex_solver.search.dealt_remedies import deal_remedies
 from flex_solver.search.minimal_repair import repair_all
 
@@ -115,8 +115,8 @@ def test_starts_that_are_equal_are_dealt_with_once(
     drifted: Drifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, dealing = drifted(600, 12, 4), Mock(wraps=deal_remedies)
-    monkeypatch.setattr(large, "deal_remedies", dealing)
+    monkeypatch.setattr(starts, "deal_remedies", dealing)
     rows = in_order(repair_all(problem))
-    one, other = large._deals(problem, [rows, rows.copy()], 2, until=inf)
+    one, other = starts._deals(problem, [rows, rows.copy()], 2, until=inf)
     assert one.rows.tolist() == other.rows.tolist()
-    assert 1 <= dealing.call_count <= large.DEALS
+    assert 1 <= dealing.call_count <= starts.DEALS

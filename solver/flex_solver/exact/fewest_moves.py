@@ -41,7 +41,7 @@ from flex_solver.exact import pulp_run
 from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
 from flex_solver.search import all_ways, local
 from flex_solver.search.dealt_remedies import deal_remedies
-from flex_solver.search.integers import movable_rows, to_integers
+from flex_solver.search.integers import with_all_movable
 from flex_solver.search.minimal_repair import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
@@ -137,7 +137,7 @@ def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
     """
     searched = local.place(problem, budget).rows
     rows = in_order(repair_all(problem))
-    whole = to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+    whole = with_all_movable(problem, rows)
     dealt = deal_remedies(whole, problem.tolerance).rows
     able = [rows for rows in (searched, dealt) if not score.violations(problem, rows)]
     return min(able, key=lambda rows: score.moves(problem, rows), default=None)

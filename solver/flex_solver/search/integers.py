@@ -70,6 +70,16 @@ class Placed:
             self.costs().sum()
         )
 
+    def moves(self) -> int:
+        """The moves of a placement within the band; 0 where the band does not hold."""
+        load_outside, cost = self.merit()
+        return 0 if load_outside else round(cost / MOVE)
+
+
+def with_all_movable(problem: Problem, rows: Ints) -> Placed:
+    """The rows in order. Searches may change all that ask for anything and are not pinned."""
+    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+
 
 def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
     """The rows in order; `movable` are the places of those that searches may change."""

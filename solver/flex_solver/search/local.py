@@ -17,7 +17,7 @@ from flex_solver.search.anneal import PARTS, anneal, with_fewer_cold_bytes
 from flex_solver.search.candidates import choose
 from flex_solver.search.integers import Placed, to_integers
 from flex_solver.search.minimal_repair import repair_all
-from flex_solver.search.polish import polish
+from flex_solver.search.needless_moves import drop_needless_moves
 from flex_solver.search.within_limits import limit_moves
 
 # Rows of each node that the search may move, of each kind that candidates.py tells apart. A guess.
@@ -54,12 +54,17 @@ def search_around(
     """The best placement found around the one in force, starting from the rows, and a word where
     time ran out.
     """
-    start = to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
+    start = with_some_movable(problem, known, rows)
     found, parts = anneal(start, changes(start, steps), in_time, seed)
     late = (
         f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
     )
-    return polish(found), "" if parts == PARTS else late
+    return drop_needless_moves(found), "" if parts == PARTS else late
+
+
+def with_some_movable(problem: Problem, known: Relaxed, rows: Ints) -> Placed:
+    """The rows in order. Searches may change those that candidates.py chooses."""
+    return to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
 
 
 def changes(found: Placed, steps: int) -> int:
@@ -68,4 +73,4 @@ def changes(found: Placed, steps: int) -> int:
 
 def make_colder(found: Placed, steps: int) -> Placed:
     """The same moves or fewer, for fewer cold bytes."""
-    return polish(with_fewer_cold_bytes(found, int(steps * FOR_COLD)))
+    return drop_needless_moves(with_fewer_cold_bytes(found, int(steps * FOR_COLD)))

@@ -18,7 +18,7 @@ from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import large
 from flex_solver.bounds import proof
 from flex_solver.bounds.proof import Verdict
-from flex_solver.bounds.rising import Rising
+from flex_solver.bounds.rising_bound import RisingBound
 from tests.solver.given import fewest, wished
 
 Drifted = Callable[[int, int, int], Problem]
@@ -27,8 +27,8 @@ Drifted = Callable[[int, int, int], Problem]
 BUDGET = Budget(steps=10_000, seconds=3600)
 
 
-def rising(problem: Problem) -> Rising:
-    return Rising(
+def rising(problem: Problem) -> RisingBound:
+    return RisingBound(
         problem, 0, BUDGET, time.monotonic() + BUDGET.seconds, with_highs=True
     )
 
@@ -84,14 +84,16 @@ def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
     drifted: Drifted, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, answers = drifted(400, 8, seed), list[Ints]()
-    going_up = Rising.go_up
+    going_up = RisingBound.go_up
     for before, after in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
 
-        def late(bound: Rising, before: float = before, after: float = after) -> None:
+        def late(
+            bound: RisingBound, before: float = before, after: float = after
+        ) -> None:
             time.sleep(before)
             going_up(bound)
             time.sleep(after)
 
-        monkeypatch.setattr(Rising, "go_up", late)
+        monkeypatch.setattr(RisingBound, "go_up", late)
         answers.append(large.place(problem, BUDGET).rows)
     assert len({rows.tobytes() for rows in answers}) == 1

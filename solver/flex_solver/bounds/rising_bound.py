@@ -19,7 +19,7 @@ from flex.placing.problem import Budget, Ints, Problem
 from flex_solver.bounds import move_forest, proof
 
 
-class Rising:
+class RisingBound:
     """`least` goes up until it is as many as the `moves` found, or nothing more is known; `rows`
     make do with it.
 

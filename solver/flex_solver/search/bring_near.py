@@ -26,7 +26,7 @@ LIKELY = 20
 MOST_MOVES = 200
 
 
-def relieve_nodes(placed: Placed) -> Placed:
+def bring_nodes_near(placed: Placed) -> Placed:
     work = _Work(placed, placed.node.copy(), placed.totals())
     given_up = np.zeros(len(work.totals), dtype=np.bool_)
     for _ in range(MOST_MOVES * len(given_up)):

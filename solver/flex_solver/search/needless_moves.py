@@ -16,7 +16,7 @@ from flex_solver.search.improve import MOVE, SHARE, Items
 from flex_solver.search.integers import Placed, homes_of, may_be_on, off, outside
 
 
-def polish(found: Placed) -> Placed:
+def drop_needless_moves(found: Placed) -> Placed:
     return _without(found, _Worth(0, 0))
 
 
