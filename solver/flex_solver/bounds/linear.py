@@ -4,26 +4,32 @@ Takes a Problem. Returns a number of moves that no balanced placement can stay u
 reduced cost of each row in force: what moving that row adds to the number. Good placements hardly
 ever move a row that adds much. Does not find a placement.
 
-Why it holds. Take any balanced placement. For each row r in force that may stay let y[r] be 1 if
-the placement gives it up and 0 otherwise; for each node n let v[n] be the number of its new rows,
-and in[n, d] what these ask of resource d. A site with k replicas of which h may stay gets k - h +
-(its rows given up) new rows, so that all moves together are at least the sum over the sites of k -
-h and over the rows of y, each times the site's price, the least number of moves that a new row of
-it is. The following is true of these numbers:
+Why the number is a bound. Take any balanced placement, and describe it by these numbers:
 
-- node n: its load in force - what its rows given up ask + in[n, d] lies within the band;
-- resource d: what all nodes gain together is what all rows given up ask, and k - h replicas of
-  every site;
-- rows: the sum of v is the sum of k - h and of y;
-- new rows: in[n, d] is at most v[n] times the largest site's load;
-- a site that has more rows than it needs gives up as many as it must;
-- each node gives up, gains and exchanges as many rows as one_node.py counts.
+- y[r] is 1 if the placement gives up row r, and 0 if not. Here r is a row in force that may stay.
+- v[n] is the number of new rows on node n.
+- in[n, d] is the load that these new rows bring to node n in resource d.
 
-The least priced sum of y with these properties, fractions allowed, is no more than that of any
-placement. Its dual gives a bound for whatever multipliers one takes: the best of them come from
-HiGHS, and the bound is computed from them here, over every row, so that neither HiGHS's tolerances
-nor the rows it was not shown can make it too large. What this computation itself may be off by is
-taken off before the number is rounded up to a whole one.
+A site with k replicas, of which h are where they may stay, gets k - h new rows and one more for
+each row that it gives up. Each new row costs at least the site's price, which is the least number
+of moves that a new row of the site takes. So the cost of all moves is at least this sum: over all
+sites the price times k - h, and over all rows the price times y.
+
+The numbers of a balanced placement have these properties:
+
+- Node n: its load in force, less that of its rows given up, plus in[n, d] lies within the band.
+- Resource d: all nodes together gain the load of all rows given up, and of k - h replicas of every
+  site.
+- Rows: the sum of v is the sum of k - h and of y.
+- New rows: in[n, d] is at most v[n] times the load of the largest site.
+- A site that has more rows than it needs gives up as many as it must.
+- Each node gives up, gains and exchanges as many rows as one_node.py counts.
+
+A linear program finds the least sum with these properties, with fractions allowed. No balanced
+placement has a smaller sum. The dual of the program gives a bound for any multipliers. HiGHS finds
+good ones, and the bound is computed from them here, over every row. So neither the tolerances of
+HiGHS nor rows that HiGHS was not given can make the bound too large. The largest possible rounding
+error of this computation is subtracted before the number is rounded up to a whole one.
 """
 
 from __future__ import annotations

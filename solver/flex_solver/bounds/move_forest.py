@@ -3,13 +3,15 @@
 Takes a Problem. Returns a number of moves that no balanced placement can stay under. Does not find
 a placement, and is only for clusters for which is_small() is true.
 
-Why it holds. Take the places of move_graph.py, and join two of them for each move of a balanced
-placement. A part of k places that hang together has k - 1 moves at least, and has no more only if
-it is a tree; so the moves are at least the places less the trees. A tree puts all its places right,
-and no place is in two of them: there are no more trees than one can choose sets of places, none of
-which has a place in common with another, of those that move_trees.py does not rule out. Of two
-sets, one within the other, the smaller will do. What vanishes is no move; sites that ask for
-nothing come on top.
+Why the number is a bound. Take the places of move_graph.py as points, and draw a line between two
+of them for each move of a balanced placement. A connected part of k places has at least k - 1
+moves. It has exactly k - 1 only if it is a tree. So there are at least as many moves as places,
+less the number of trees.
+
+A tree puts all its places right, and no two trees share a place. So the number of trees is at most
+the number of sets of places that can be chosen such that no two share a place, and such that
+move_trees.py rules none of them out. Where one set lies within another, only the smaller one has to
+be looked at. A row that vanishes is no move. The moves of sites without load are added.
 """
 
 from __future__ import annotations

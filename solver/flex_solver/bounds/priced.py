@@ -3,19 +3,21 @@
 Takes a Problem. Returns a number of moves that no balanced placement can stay under, and the prices
 of sites that prove it. Does not find a placement.
 
-Why it holds. Let each site have a price between nothing and what a new row of it costs, its worth.
-Take any balanced placement: each row that it gives up is paid for with the site's price by the node
-that loses it, each new row with the rest of the worth by the node that gets it. Of a site with k
-replicas of which h may stay, new rows are as many as rows given up and k - h more. So the cost of
-all moves is the price of each site times its k - h, and what all nodes pay. What a node outside the
-band pays is at least the price of its cheapest remedy; the others pay nothing at least. This is so
-at any prices: prices.py looks for those at which it comes to most.
+Why the number is a bound. The worth of a site is the cost of a new row of it. Let each site have a
+price between zero and its worth. Take any balanced placement, and let the nodes pay for its moves:
+a node that loses a row pays the site's price, and a node that gets a new row pays the rest of the
+worth. A site with k replicas, of which h are where they may stay, gets k - h more new rows than it
+gives up. So the cost of all moves is the sum of price times k - h over all sites, plus what all
+nodes pay.
 
-The cheapest remedy is found by looking at all sets of a few changes. Prices keep so far from
-nothing and from the worth that no change is for less than MARGIN times the least worth: sets of
-more changes than were looked at cost that many times as much. A small site is in no set; in its
-place the node may be so far off the band as the largest of them could put it, for half the least
-worth.
+A node outside the band pays at least the price of its cheapest remedy. Every other node pays at
+least nothing. This is true at any prices; prices.py looks for those at which the sum is largest.
+
+The cheapest remedy is found by looking at all sets of a few changes. Larger sets are not looked at.
+Prices keep a distance from zero and from the worth, so that every change costs at least MARGIN
+times the least worth. So a larger set costs at least this much for each of its changes. A small
+site is in no set. Instead, a node may be as far off the band as the largest small site could put
+it, for half the least worth.
 """
 
 from __future__ import annotations

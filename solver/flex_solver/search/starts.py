@@ -19,8 +19,8 @@ from flex_solver.search.integers import Placed, with_all_movable
 from flex_solver.search.local import with_some_movable
 from flex_solver.search.minimal_repair import repair_all
 
-# How many such searches there are for few nodes, each from its own seed; for more nodes two are
-# enough, as one search differs less from the next. A guess.
+# Searches for few nodes, each from its own seed. For more nodes two are enough, because the results
+# of two searches differ less. A guess.
 SEARCHES = 4
 # Nodes, at most, that count as few. Then smaller sites are dealt as well. A guess.
 FEW_NODES = 40
@@ -28,8 +28,8 @@ FEW_NODES = 40
 MOST_NODES_FOR_DEALS = 400
 # How often it is asked in a row, each time for what one remedy for each node has left. A guess.
 DEALS = 2
-# Rows that bring_near.py moves, for each node, above which the nodes are far off: then the placement in
-# force is no start for deals. A guess.
+# Rows for each node that bring_near.py moves. Where it moves more, the nodes are far off, and the
+# placement in force is no start for deals. A guess.
 FAR = 0.5
 
 
