@@ -55,12 +55,12 @@ from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking, seal
+from flex_api.web.refreshing_views import refreshing
 from flex_api.web.response_cache import Kept
 from flex_api.web.session import House
 from flex_api.web.slow_reads import Turns
 from flex_api.web.timing import Timing
 from flex_api.web.views import Views
-from flex_api.web.warming import warming
 from flex_api.wiring import Clock
 
 ROUTES = (
@@ -118,7 +118,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=warming(views),
+        lifespan=refreshing(views),
     )
     gate, timing = Gate(settings.auth, store), Timing()
     app.state.house = House(

@@ -15,17 +15,18 @@ from fastapi import FastAPI
 from flex.errors import FlexError
 from flex_api.web.views import Views
 
+# Seconds between two looks at the store. A guess.
 EVERY = 1.0
 
 
-def warming(views: Views) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def refreshing(views: Views) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """What an application does from its start to its end."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         over = threading.Event()
         thread = threading.Thread(
-            target=_keep_warm, args=(views, over), name="warming", daemon=True
+            target=_keep_fresh, args=(views, over), name="refreshing views", daemon=True
         )
         thread.start()
         yield
@@ -34,9 +35,9 @@ def warming(views: Views) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     return lifespan
 
 
-def _keep_warm(views: Views, over: threading.Event) -> None:
+def _keep_fresh(views: Views, over: threading.Event) -> None:
     while True:
-        # Of what is wrong whoever asks next is told.
+        # Whoever asks next is told what is wrong.
         with suppress(FlexError):
             views.warm()
         if over.wait(EVERY):
