@@ -8,12 +8,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dns.message
 import dns.query
@@ -25,13 +25,17 @@ from flex.sim.twin import Hosting, Shape
 from flex_api import cli
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key, make_key
+from tests.api.beginnings import Home
 from tests.migrated import new_database
 
 NODES = ("n1", "n2", "n3")
 DAY = date(2026, 3, 2)
-ZONES = tuple(f"z{number}.example." for number in range(200))
+# Each test finds this one as if nobody had been there before.
+HOME = "home.example."
+ZONES = tuple(f"z{number}.example." for number in range(8))
 # In this zone a site may be called as the zone is.
-OWN_NAME = ZONES[-1]
+OWN_NAME = "own.example."
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Installation:
     mode: str = "auto"
     extra: str = ""
     calls: int = 0
+    # None where folder and zone are this one's alone.
+    home: Home | None = None
 
     @property
     def settings(self) -> Path:
@@ -87,6 +93,25 @@ class Installation:
     def run(self, number: int = 1) -> Said:
         """The same for people."""
         return self.flex("run", "--as-of", self.as_of(number))
+
+    def once(self, steps: Callable[[Installation], Given]) -> Given:
+        """Where these steps lead. They are gone once; from then on what they left is put back."""
+        return steps(self) if self.home is None else self.home.begin(self, steps)
+
+    def first_day(self) -> None:
+        """As `traffic`."""
+        self.once(_first_day)
+
+    def first_night(self) -> None:
+        """As `night`, where a test is about what comes then."""
+        assert self.once(_first_night) == 0
+
+    def read_logs(self) -> None:
+        assert self.once(_read_logs) == 0
+
+    def first_plan(self) -> Any:
+        """With the logs read. Any: what JSON holds."""
+        return self.once(_first_plan)
 
     def process(self, *arguments: str) -> subprocess.Popen[str]:
         """The program itself, to be killed."""
@@ -187,7 +212,9 @@ def open_folder() -> Iterator[Path]:
 def named(key: Key) -> Iterator[PrivateNamed]:
     with (
         passable() as folder,
-        PrivateNamed(folder / "data", ZONES, key, own_names=[OWN_NAME]) as server,
+        PrivateNamed(
+            folder / "data", (HOME, OWN_NAME, *ZONES), key, own_names=[OWN_NAME]
+        ) as server,
     ):
         yield server
 
@@ -197,16 +224,50 @@ def free_zones() -> Iterator[str]:
     return iter(ZONES)
 
 
+def _first_night(installation: Installation) -> int:
+    return installation.night().code
+
+
+def _read_logs(installation: Installation) -> int:
+    return installation.flex("ingest").code
+
+
+def _first_plan(installation: Installation) -> Any:
+    installation.read_logs()
+    return installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
+
+
+def _first_day(installation: Installation) -> None:
+    installation.traffic()
+
+
+@pytest.fixture(scope="session")
+def home(
+    tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed
+) -> Iterator[Home]:
+    with tempfile.TemporaryDirectory(prefix="flex-beginnings-") as aside:
+        folder = tmp_path_factory.mktemp("home")
+        yield Home(folder / "flex", Path(aside), HOME, named)
+
+
 @pytest.fixture
 def empty(
-    tmp_path: Path,
-    named: PrivateNamed,
-    key: Key,
-    free_zones: Iterator[str],
-    capsys: pytest.CaptureFixture[str],
+    home: Home, named: PrivateNamed, key: Key, capsys: pytest.CaptureFixture[str]
 ) -> Installation:
     """Settings, key and database, and no log yet."""
-    return new(tmp_path, named, key, next(free_zones), capsys)
+    return new_at(home, named, key, capsys)
+
+
+def new_at(
+    home: Home,
+    named: PrivateNamed,
+    key: Key,
+    capture: pytest.CaptureFixture[str] | None,
+) -> Installation:
+    home.clear()
+    made = new(home.folder, named, key, home.zone, capture)
+    made.home = home
+    return made
 
 
 def new(
@@ -232,5 +293,5 @@ def new(
 @pytest.fixture
 def installation(empty: Installation) -> Installation:
     """With a day of logs."""
-    empty.traffic()
+    empty.first_day()
     return empty

@@ -153,7 +153,7 @@ IMPOSSIBLE: tuple[tuple[str, int, str], ...] = (
 
 
 def test_a_wish_that_cannot_be_is_refused_and_named(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
     before = installation.flex("-o", "json", "sites", "list").out
     for call, code, word in IMPOSSIBLE:
@@ -162,7 +162,7 @@ def test_a_wish_that_cannot_be_is_refused_and_named(installation: Installation) 
 
 
 def test_the_last_node_cannot_be_drained(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     assert installation.flex("nodes", "drain", "n1").code == 0
     assert installation.flex("nodes", "drain", "n2").code == 0
     assert clear(installation.flex("nodes", "drain", "n3"), 3, "n3")

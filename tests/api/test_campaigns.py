@@ -18,7 +18,7 @@ UNTIL = ("--until", "2199-01-01T06:00Z")
 
 @pytest.fixture
 def sites(installation: Installation) -> list[str]:
-    assert installation.night().code == 0
+    installation.first_night()
     return [
         row["site"]
         for row in installation.flex("-o", "json", "sites", "list").json["items"]

@@ -52,7 +52,8 @@ def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
     installation: Installation,
 ) -> None:
     """Each is asked of an installation in which it would do something."""
-    site, plan, waiting = prepared(installation)
+    site, plan, waiting = installation.once(prepare)
+    before = books(installation)
     for verb, words in CALLS.items():
         known = {
             "SITE": site,
@@ -60,7 +61,6 @@ def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
             "WAITING": waiting,
             "NOW": installation.as_of(),
         }
-        before = books(installation)
         said = installation.flex(
             *(known.get(word, word) for word in words), "--dry-run"
         )
@@ -70,8 +70,8 @@ def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
             assert "a dry run: this plan was shown and not kept" in said.out
 
 
-def prepared(installation: Installation) -> tuple[str, str, str]:
-    installation.night()
+def prepare(installation: Installation) -> tuple[str, str, str]:
+    installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][-1]["site"]
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
     installation.flex("plan", "--as-of", installation.as_of())

@@ -27,7 +27,7 @@ def homes(installation: Installation) -> dict[str, list[str]]:
 def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     before = homes(installation)
     said = installation.flex("nodes", "down", "n1")
     assert said.code == 0, said.err
@@ -53,7 +53,7 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
 def test_where_the_name_server_is_away_it_is_said_what_holds_and_the_same_verb_goes_on(
     installation: Installation, free_port: int
 ) -> None:
-    installation.night()
+    installation.first_night()
     text = installation.settings.read_text(encoding="utf-8")
     away = text.replace(f"port = {installation.server.port}\n", f"port = {free_port}\n")
     installation.settings.write_text(away, encoding="utf-8")
@@ -70,7 +70,7 @@ def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(
     installation: Installation,
 ) -> None:
     """The dead node's own addresses go all the same, wherever they are."""
-    assert installation.night().code == 0
+    installation.first_night()
     sites = installation.flex("-o", "json", "sites", "list").json["items"]
     mine, *others = (row["site"] for row in sites if row["nodes"] == ["n1"])
     update = dns.update.UpdateMessage(
@@ -84,7 +84,7 @@ def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(
 
 
 def test_the_last_node_is_never_taken_down(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     assert installation.flex("nodes", "down", "n1").code == 0
     assert installation.flex("nodes", "down", "n2").code == 0
     said = installation.flex("nodes", "down", "n3")
@@ -102,7 +102,7 @@ def test_a_node_that_nobody_knows_is_no_node(installation: Installation) -> None
 def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
     installation: Installation, moment: str
 ) -> None:
-    installation.night()
+    installation.first_night()
     before = homes(installation)
     command = [sys.executable, str(DYING), str(installation.settings), moment]
     assert (

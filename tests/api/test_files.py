@@ -17,8 +17,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture
 def read(installation: Installation) -> Installation:
     """With the logs of a day read, and profiles of it."""
-    assert installation.flex("ingest").code == 0
-    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    installation.first_plan()
     return installation
 
 

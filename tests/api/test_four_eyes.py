@@ -36,8 +36,7 @@ def waiting(installation: Installation) -> Installation:
     """Every plan waits for approval of somebody else than who caused it; a first one is in
     force.
     """
-    first = installation.night()
-    assert first.code == 0, first.err
+    installation.first_night()
     installation.mode, installation.extra = "review", ""
     installation.write_settings()
     text = installation.settings.read_text().replace(

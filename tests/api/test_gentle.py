@@ -28,7 +28,7 @@ def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(
     installation: Installation, who: str
 ) -> None:
     """The run gives way: what it began is taken back, and it says so."""
-    installation.night()
+    installation.first_night()
     site, home, other = movable(installation)
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
@@ -90,7 +90,7 @@ def test_a_pinned_site_moves_by_way_of_both_nodes_and_a_dead_node_goes_at_once(
         '[dns]\nmake_before_break = true\nttl = 1\nwarm_command = ["false"]\n',
     )
     installation.settings.write_text(gentle, encoding="utf-8")
-    installation.night()
+    installation.first_night()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     site, home = next(
         (row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1
@@ -119,7 +119,7 @@ def test_waves_stop_at_what_is_not_well_and_what_they_did_is_taken_back(
         "[dns]\n", "[dns]\nttl = 1\n"
     )
     installation.settings.write_text(plain, encoding="utf-8")
-    installation.night()
+    installation.first_night()
     moving = two_on_one_node(installation)
     for site, _ in moving:
         assert installation.flex("sites", "pin", site, "--nodes", "n3").code == 0

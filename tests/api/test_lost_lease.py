@@ -166,7 +166,7 @@ def plan(installation: Installation, cluster: Cluster) -> str:
     migrate.upgrade(url)
     installation.extra = f'[database]\nurl = "{url}"\n'
     installation.write_settings()
-    assert installation.night().code == 0
+    installation.first_night()
     assert installation.flex("nodes", "drain", "n3").code == 0
     made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
     assert made["moves"]

@@ -18,6 +18,7 @@ import pytest
 
 from flex.model.operator_orders import NodeOrder
 from flex.store import open_store
+from tests.api.conftest import OWN_NAME
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -54,7 +55,7 @@ def test_a_night_places_every_site_in_dns_and_verifies_it(
 def test_a_second_run_with_nothing_new_sends_no_update(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     serial = installation.serial()
     again = installation.night()
     assert again.code == 0
@@ -77,7 +78,7 @@ def test_in_shadow_mode_nothing_is_ever_written(installation: Installation) -> N
     installation.mode = "shadow"
     installation.write_settings()
     serial = installation.serial()
-    assert installation.night().code == 0
+    installation.first_night()
     refused = installation.flex("apply", "--as-of", installation.as_of())
     assert (refused.code, installation.serial()) == (22, serial)
     assert "shadow" in refused.err
@@ -86,8 +87,7 @@ def test_in_shadow_mode_nothing_is_ever_written(installation: Installation) -> N
 def test_a_plan_is_applied_by_its_checksum_or_not_at_all(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
-    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
+    plan = installation.first_plan()
     wrong = installation.flex(
         "apply", "--checksum", "0000", "--as-of", installation.as_of()
     )
@@ -99,15 +99,18 @@ def test_a_plan_is_applied_by_its_checksum_or_not_at_all(
 
 
 def test_an_old_plan_is_not_applied_any_more(installation: Installation) -> None:
-    installation.flex("ingest")
-    assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
+    installation.first_plan()
     late = installation.flex("apply", "--as-of", "2026-03-05T02:17:00")
     assert (late.code, "flex plan" in late.err) == (22, True)
 
 
 def moved_by_a_wish(installation: Installation) -> tuple[str, list[str], list[str]]:
     """A site that a night placed and a wish then moved, and its addresses before that and after."""
-    installation.night()
+    return installation.once(move_by_a_wish)
+
+
+def move_by_a_wish(installation: Installation) -> tuple[str, list[str], list[str]]:
+    installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][-1]
     other = next(node for node in ("n1", "n2", "n3") if node not in site["nodes"])
     before = installation.addresses(site["site"])
@@ -154,7 +157,7 @@ def test_nobody_goes_back_to_what_was_never_in_force(
 def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_nothing_else_moves(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     soon = datetime.fromisoformat(f"{installation.as_of()}+00:00") + timedelta(hours=4)
     open_store(f"sqlite:///{installation.folder}/flex.db").order_node(
         NodeOrder("n2", "draining", deadline=soon)
@@ -188,7 +191,7 @@ def test_without_zones_a_plan_is_made_and_carried_out_on_paper(
 
 
 def test_verify_names_what_somebody_else_changed(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
     change(installation, site, "198.51.100.9")
     said = installation.flex("-o", "json", "verify")
@@ -217,7 +220,7 @@ def change(installation: Installation, site: str, address: str) -> None:
 def test_logs_that_nobody_understands_keep_the_old_partition(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     serial = installation.serial()
     installation.traffic(2)
     log = max(
@@ -241,7 +244,7 @@ def test_logs_that_nobody_understands_keep_the_old_partition(
 def test_logs_that_stopped_coming_keep_the_old_partition(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     serial = installation.serial()
     said = installation.night(4)
     assert (said.code, installation.serial()) == (20, serial)
@@ -251,7 +254,7 @@ def test_logs_that_stopped_coming_keep_the_old_partition(
 def test_logs_of_a_node_that_cannot_be_read_keep_the_old_partition(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     serial = installation.serial()
     installation.traffic(2)
     text = installation.settings.read_text(encoding="utf-8")
@@ -266,10 +269,7 @@ def test_logs_of_a_node_that_cannot_be_read_keep_the_old_partition(
 @pytest.fixture
 def half_applied(installation: Installation) -> str:
     """The id of a plan that an earlier run began to apply, with nothing of it in DNS yet."""
-    installation.flex("ingest")
-    plan: str = installation.flex(
-        "-o", "json", "plan", "--as-of", installation.as_of()
-    ).json["id"]
+    plan: str = installation.first_plan()["id"]
     store = open_store(f"sqlite:///{installation.folder}/flex.db")
     store.update(replace(store.plan(plan), state="applying"))
     return plan
@@ -295,7 +295,7 @@ def test_a_half_applied_plan_can_be_given_up(
         == "failed"
     )
     assert installation.serial() == serial
-    assert installation.night().code == 0
+    installation.first_night()
 
 
 def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(
@@ -320,7 +320,7 @@ def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(
 def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][-1]["site"]
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
     installation.flex("plan", "--as-of", installation.as_of())
@@ -336,7 +336,7 @@ def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(
 def test_a_clock_that_ran_ahead_leaves_later_plans_alone(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     installation.extra = "[profile]\nmax_age = '60h'\n"
     installation.write_settings()
     ahead = installation.flex("plan", "--as-of", installation.as_of(2))
@@ -376,7 +376,7 @@ def test_a_half_applied_plan_and_a_name_server_that_is_away_say_so(
 def test_a_new_day_is_read_once_and_only_the_new_part(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     first = lines_counted(installation)
     assert (
         installation.flex("-o", "json", "ingest").json["lines"].get("counted", 0) == 0
@@ -409,7 +409,7 @@ def test_after_the_next_day_a_night_says_how_good_its_prediction_was_and_why(
 
 
 def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     before = lines_counted(installation)
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
@@ -435,7 +435,7 @@ def test_a_run_killed_at_any_point_is_finished_by_the_next(
         except subprocess.TimeoutExpired:
             process.send_signal(kill)
             process.communicate(timeout=120)
-    assert installation.night().code == 0
+    installation.first_night()
     serial = installation.serial()
     placed = {
         row["site"]: row["nodes"]
@@ -473,7 +473,7 @@ def counted_afresh(installation: Installation) -> int:
 def test_a_site_that_is_called_as_its_zone_is_in_dns_after_the_night(
     installation: Installation,
 ) -> None:
-    zone = "z199.example."
+    zone = OWN_NAME
     with (installation.folder / "sites").open("a", encoding="utf-8") as sites:
         sites.write(zone + "\n")
     text, named = (

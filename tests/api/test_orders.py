@@ -77,8 +77,7 @@ def test_changes_are_made_in_windows_only(installation: Installation) -> None:
 
 
 def test_a_rejected_plan_is_never_applied(installation: Installation) -> None:
-    installation.flex("ingest")
-    made = plan(installation).json
+    made = installation.first_plan()
     wrong = installation.flex(
         "approve", made["id"], "--checksum", "0000", "--as-of", installation.as_of()
     )
@@ -102,8 +101,7 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(
     installation: Installation,
 ) -> None:
     set_in(installation, "safety", "four_eyes = true")
-    installation.flex("ingest")
-    made = plan(installation).json
+    made = installation.first_plan()
     moment = datetime.fromisoformat(made["created"])
     assert apply(installation, made["id"]).code == 22
     world = wiring.world(config.load(installation.settings), lambda: moment)
@@ -118,8 +116,7 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(
 def test_a_plan_is_approved_only_while_its_base_is_in_force(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
-    first = plan(installation).json
+    first = installation.first_plan()
     assert (
         installation.flex(
             "sites", "pin", first["moves"][0]["site"], "--min-replicas", "2"
@@ -136,8 +133,7 @@ def test_a_plan_is_approved_only_while_its_base_is_in_force(
 def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes_to(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
-    first, second = plan(installation).json["id"], plan(installation).json["id"]
+    first, second = installation.first_plan()["id"], plan(installation).json["id"]
     assert (
         installation.flex("approve", second, "--as-of", installation.as_of()).code == 0
     )
@@ -156,8 +152,7 @@ def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes
 def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
-    made = plan(installation).json["id"]
+    made = installation.first_plan()["id"]
     for output in ("table", "json"):
         with installation.process("-o", output, "plan", "show", made) as process:
             assert process.stdout is not None
@@ -169,7 +164,7 @@ def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
 def test_a_node_is_added_filled_changed_drained_and_removed(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     assert (
         installation.flex(
             "nodes", "add", "n1", "--addresses", "192.0.2.9", "--ram", "8 MiB"
@@ -213,7 +208,7 @@ def test_a_node_is_added_filled_changed_drained_and_removed(
 
 
 def test_a_campaign_begins_and_ends_by_itself(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     row = installation.flex("-o", "json", "sites", "list").json["items"][0]
     other = next(node for node in ("n1", "n2", "n3") if node not in row["nodes"])
     times = ("--since", "2099-01-01", "--until", "2099-01-03")
@@ -246,7 +241,7 @@ def test_a_campaign_begins_and_ends_by_itself(installation: Installation) -> Non
 def test_wishes_that_contradict_each_other_are_refused_by_name(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     first, second = (
         row["site"]
         for row in installation.flex("-o", "json", "sites", "list").json["items"][:2]
@@ -278,7 +273,7 @@ def test_wishes_that_contradict_each_other_are_refused_by_name(
 def test_an_excluded_site_keeps_its_records_and_is_in_no_partition(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     row = installation.flex("-o", "json", "sites", "list").json["items"][0]
     before = installation.addresses(row["site"])
     assert (
@@ -295,7 +290,7 @@ def test_an_excluded_site_keeps_its_records_and_is_in_no_partition(
 
 
 def test_a_site_that_weighs_more_counts_as_larger(installation: Installation) -> None:
-    installation.night()
+    installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][3]["site"]
     plain = installation.flex("-o", "json", "explain", site).json["asks_units"][
         "access rate"
@@ -308,7 +303,7 @@ def test_a_site_that_weighs_more_counts_as_larger(installation: Installation) ->
 def test_what_is_over_the_limits_of_a_night_is_left_to_the_next_ones(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     set_in(installation, "safety", "max_moved_sites = 3")
     assert installation.flex("nodes", "drain", "n2").code == 0
     first = plan(installation).json

@@ -23,8 +23,12 @@ pytestmark = pytest.mark.real
 @pytest.fixture
 def moving(installation: Installation) -> tuple[Installation, str, list[str]]:
     """A plan that waits, one of the sites that it moves, and where that is now."""
-    assert installation.night().code == 0
     installation.mode = "review"
+    return installation, *installation.once(move_by_a_wish)
+
+
+def move_by_a_wish(installation: Installation) -> tuple[str, list[str]]:
+    installation.first_night()
     installation.write_settings()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     site, home = next(
@@ -33,7 +37,7 @@ def moving(installation: Installation) -> tuple[Installation, str, list[str]]:
     other = next(node for node in ("n1", "n2") if node != home)
     assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
-    return installation, site, installation.addresses(site)
+    return site, installation.addresses(site)
 
 
 def edit(installation: Installation, name: str, kind: str, value: str = "") -> None:
@@ -72,7 +76,7 @@ def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
 
 
 def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) -> None:
-    assert installation.night().code == 0
+    installation.first_night()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     theirs, excluded, *ours = (row["site"] for row in rows if row["nodes"] == ["n1"])
     edit(
@@ -127,7 +131,7 @@ def test_a_controller_that_moves_to_another_folder_is_the_same_one(
     installation: Installation,
 ) -> None:
     """A copy on another machine is not; that is what its /etc/machine-id is for."""
-    assert installation.night().code == 0
+    installation.first_night()
     shutil.move(installation.folder / "flex.db", installation.folder / "moved.db")
     text = installation.settings.read_text(encoding="utf-8")
     database = (
@@ -204,7 +208,7 @@ def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
 def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
+    installation.read_logs()
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
     before = [
         installation.flex("export", form).out
@@ -230,7 +234,7 @@ def test_a_zones_lines_are_in_a_file_of_their_own(
         f'zones = ["{installation.zone}", "z0.example."]',
     )
     installation.settings.write_text(two, encoding="utf-8")
-    installation.flex("ingest")
+    installation.read_logs()
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
     refused = installation.flex("export", "zone")
     assert (refused.code, "--to DIR" in refused.err) == (3, True)

@@ -92,7 +92,7 @@ def test_of_a_plan_that_waits_nothing_is_said_and_of_one_that_failed_why() -> No
 def test_who_applies_a_plan_is_told_that_it_is_in_force_and_which_servers_agree(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
+    installation.read_logs()
     made = installation.flex("plan", "--as-of", installation.as_of())
     assert "Put in force" not in made.out
     applied = installation.flex("apply", "--as-of", installation.as_of())
@@ -109,7 +109,7 @@ def test_who_applies_a_plan_is_told_that_it_is_in_force_and_which_servers_agree(
 def test_who_applies_a_plan_that_changes_nothing_is_told_that_it_is_in_force(
     installation: Installation,
 ) -> None:
-    assert installation.night().code == 0
+    installation.first_night()
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
     applied = installation.flex("apply", "--as-of", installation.as_of())
     assert "DNS said all of it before, nothing was sent.\n" in applied.out

@@ -20,7 +20,7 @@ def move(installation: Installation) -> dict[str, Any]:
     """One of the moves of a plan that waits. Any: what JSON holds."""
     installation.mode = "review"
     installation.write_settings()
-    installation.flex("ingest")
+    installation.read_logs()
     said = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
     found: dict[str, Any] = next(
         move for move in said["moves"] if move["target"] == "n2"

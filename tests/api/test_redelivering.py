@@ -49,16 +49,22 @@ class Carrier:
 
 
 @pytest.fixture
-def carrier(installation: Installation, tmp_path: Path) -> Carrier:
+def carrier(installation: Installation) -> Carrier:
     """No node could be reached when a plan was applied, and all can by now."""
-    found = Carrier(tmp_path)
+    return installation.once(not_reached)
+
+
+def not_reached(installation: Installation) -> Carrier:
+    folder = installation.folder / "carrier"
+    folder.mkdir()
+    found = Carrier(folder)
     installation.extra += (
         "[routing]\non = true\ndeliver = "
-        f'"{tmp_path}/to/{{node}}"\ndeliver_command = '
+        f'"{folder}/to/{{node}}"\ndeliver_command = '
         f'["{found.script}", "{{node}}"]\n'
     )
     installation.write_settings()
-    assert installation.night().code == 0
+    installation.first_night()
     assert len(found.owed()) == 3
     found.runs()
     found.works.touch()

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @pytest.fixture
 def shared(installation: Installation) -> str:
     """A site on two nodes."""
-    assert installation.night().code == 0
+    return installation.once(share)
+
+
+def share(installation: Installation) -> str:
+    installation.first_night()
     site = str(
         installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
     )

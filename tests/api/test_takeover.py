@@ -81,7 +81,7 @@ def is_ours(installation: Installation) -> bool:
 
 @pytest.fixture
 def foreign(installation: Installation) -> Installation:
-    assert installation.night().code == 0
+    installation.first_night()
     held_by(installation, OTHER)
     return installation
 

@@ -155,7 +155,7 @@ class Desk:
 def desk(installation: Installation) -> Desk:
     installation.mode, installation.extra = "auto", WATCHED
     installation.write_settings()
-    assert installation.night().code == 0
+    installation.first_night()
     return Desk(installation)
 
 

@@ -51,7 +51,7 @@ def test_a_rule_that_there_is_not_is_named(installation: Installation) -> None:
 
 
 def test_what_is_known_of_each_source_is_shown(installation: Installation) -> None:
-    installation.flex("ingest")
+    installation.read_logs()
     data = installation.flex("-o", "json", "data", "--as-of", installation.as_of()).json
     assert {row["state"] for row in data["nodes"]} == {"ok"}
     assert all(
@@ -109,7 +109,7 @@ def test_files_that_the_last_reading_could_not_use_are_shown_with_what_to_do_unt
 def test_counts_of_a_source_that_has_another_name_now_are_told(
     installation: Installation,
 ) -> None:
-    installation.flex("ingest")
+    installation.read_logs()
     log = installation.folder / "moved.log"
     yesterday = datetime.now(UTC) - timedelta(days=1)
     log.write_text(
@@ -169,7 +169,7 @@ def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a
 def test_counts_that_are_damaged_are_named_with_the_way_out(
     installation: Installation,
 ) -> None:
-    assert installation.flex("ingest").code == 0
+    installation.read_logs()
     damaged = max(
         (installation.folder / "partials").glob("*.files.parquet"),
         key=lambda path: path.stat().st_size,
@@ -187,4 +187,4 @@ def test_counts_that_are_damaged_are_named_with_the_way_out(
         == 0
     )
     assert damaged.with_name(f"{damaged.name}.damaged").read_bytes() == b"PAR1 no more"
-    assert installation.night().code == 0
+    installation.first_night()

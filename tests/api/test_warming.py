@@ -65,7 +65,7 @@ def replicated(installation: Installation) -> str:
     """A site that is on one node, and is to be on two."""
     here = installation.settings
     here.write_text(here.read_text().replace('"192.0.2.', '"127.0.2.'))
-    assert installation.night().code == 0
+    installation.first_night()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     site = str(max(rows, key=lambda row: row["requests"])["site"])
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0

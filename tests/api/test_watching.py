@@ -91,7 +91,7 @@ def on_nodes(installation: Installation) -> set[str]:
 def prepared(installation: Installation, mode: str) -> None:
     installation.mode, installation.extra = "auto", MAY_HALF
     installation.write_settings()
-    installation.night()
+    installation.first_night()
     installation.mode = mode
     installation.write_settings()
 
@@ -177,7 +177,7 @@ def watches() -> list[BaseProcess]:
 def test_it_runs_beside_whoever_serves_and_only_with_probes(
     installation: Installation,
 ) -> None:
-    installation.night()
+    installation.first_night()
     with watching(settings.load(installation.settings), print):
         assert not watches()
     installation.extra = MAY_HALF

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.conftest import empty, free_zones, installation, key, named, open_folder
+from tests.api.conftest import (
+    empty,
+    free_zones,
+    home,
+    installation,
+    key,
+    named,
+    open_folder,
+)
 from tests.rest.conftest import Door, door, doors
 from tests.web.scriptless import Browser
 
@@ -13,6 +21,7 @@ __all__ = [
     "doors",
     "empty",
     "free_zones",
+    "home",
     "installation",
     "key",
     "named",
