@@ -25,7 +25,7 @@ from typer._click.exceptions import (
     UsageError,
 )
 
-from flex_api.cli import application, everywhere, remote
+from flex_api.cli import application, everywhere
 from flex_api.cli.common import Context
 
 if TYPE_CHECKING:
@@ -118,10 +118,7 @@ def fault(command: Shown) -> str:
     words = [word for word in command.words if word != "--help"]
     asks_for_help = len(words) < len(command.words)
     try:
-        _read(
-            _command_line(any(word.partition("=")[0] == "--server" for word in words)),
-            words,
-        )
+        _read(_command_line(), words)
     except MissingParameter as error:
         return error.format_message() if command.is_whole and not asks_for_help else ""
     except BadOptionUsage as error:
@@ -139,8 +136,8 @@ def fault(command: Shown) -> str:
 
 
 @cache
-def _command_line(asks_a_server: bool) -> Command:
-    return everywhere.command(remote.app if asks_a_server else application())
+def _command_line() -> Command:
+    return everywhere.command(application())
 
 
 def _read(command: Command, words: list[str]) -> None:

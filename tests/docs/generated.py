@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from flex_api.cli import application, everywhere, remote
+from flex_api.cli import application, everywhere
 from flex_api.cli.common import Context
+from flex_api.cli.verb_groups import GROUPS
 from flex_api.schemas.verbs import OUTPUTS
 from flex_api.settings.file import Settings
 
@@ -214,15 +215,16 @@ def schemas() -> str:
 
 def verbs() -> str:
     """docs/reference/verbs.md."""
-    here, there = everywhere.command(application()), everywhere.command(remote.app)
-    on_a_server = {path for path, _ in _below(there, ())}
+    here = everywhere.command(application())
     lines = [
         "# Verbs",
         "",
         "Every verb of the command line with its arguments and options, as `flex VERB --help`",
-        "shows them. A verb marked *also with `--server`* is also done by a FLEX server:",
-        "`flex --server URL --token-file FILE VERB`. `flex --server URL VERB --help` shows its",
-        "options there.",
+        "shows them, in the groups of the program's own help.",
+        "",
+        "A FLEX server does the same verbs for you, with the same options:",
+        "`flex --server URL --token-file FILE VERB`. A verb or an option that works only on its",
+        "own machine says so here. With `--server` it is refused, and nothing happens.",
         "",
         NOTE,
         "",
@@ -232,8 +234,13 @@ def verbs() -> str:
         "",
         *_parameters(here, _context(here, ())),
     ]
-    for path, verb in _below(here, ()):
-        lines += _verb(path, verb, path in on_a_server)
+    verbs: Mapping[str, Command] = getattr(here, "commands", {})
+    for heading, names in GROUPS.items():
+        lines += [f"## {heading}", ""]
+        for name in names:
+            lines += _verb((name,), verbs[name])
+            for path, verb in _below(verbs[name], (name,)):
+                lines += _verb(path, verb)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -254,9 +261,9 @@ def _context(verb: Command, path: tuple[str, ...]) -> Parsing:
     )
 
 
-def _verb(path: tuple[str, ...], verb: Command, on_a_server: bool) -> Iterator[str]:
+def _verb(path: tuple[str, ...], verb: Command) -> Iterator[str]:
     context = _context(verb, path)
-    yield f"{'#' * min(len(path) + 1, 4)} flex {' '.join(path)}"
+    yield f"{'#' * min(len(path) + 2, 4)} flex {' '.join(path)}"
     yield ""
     yield "```text"
     yield " ".join(("flex", *path, *verb.collect_usage_pieces(context)))
@@ -264,9 +271,6 @@ def _verb(path: tuple[str, ...], verb: Command, on_a_server: bool) -> Iterator[s
     yield ""
     for paragraph in re.split(r"\n\s*\n", verb.help or ""):
         yield _in_a_cell(paragraph)
-        yield ""
-    if on_a_server:
-        yield "*Also with `--server`.*"
         yield ""
     yield from _parameters(verb, context)
 

@@ -123,13 +123,13 @@ def options(
         bool, typer.Option("--no-color", help="also: NO_COLOR in the environment")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="errors only")] = False,
-    server: Annotated[  # noqa: ARG001  `run` has looked for it: its verbs are others
+    server: Annotated[
         str,
         typer.Option(
-            help="send the verb to a FLEX server; `flex --server URL --help` lists its verbs"
+            help="send the verb to the FLEX server at this address, such as https://flex.example.net"
         ),
     ] = "",
-    token_file: Annotated[  # noqa: ARG001  as above
+    token_file: Annotated[
         Path | None, typer.Option(help="for --server: the file with the token")
     ] = None,
 ) -> None:
@@ -139,6 +139,10 @@ def options(
     found.output = output
     found.quiet = quiet
     found.color = not no_color
+    if server:
+        from flex_api.cli.server_client import client_of
+
+        found.remote = client_of(server, token_file)
 
 
 def main() -> NoReturn:
@@ -167,7 +171,7 @@ def run(arguments: Sequence[str]) -> int:
     completion_init()
     try:
         # Without its own ways to end: a code for an end before the verb's, nothing for its end.
-        ended: object = everywhere.command(_choose(arguments))(
+        ended: object = everywhere.command(application(arguments))(
             args=list(arguments), obj=context, prog_name="flex", standalone_mode=False
         )
         return ended if isinstance(ended, int) else 0
@@ -209,14 +213,6 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
         or one in ("-ojson", "--output=json")
         for one, value in pairs
     )
-
-
-def _choose(arguments: Sequence[str]) -> typer.Typer:
-    if not any(one.partition("=")[0] == "--server" for one in arguments):
-        return application(arguments)
-    from flex_api.cli import remote
-
-    return remote.app
 
 
 def _interrupt(number: int, _: FrameType | None) -> NoReturn:

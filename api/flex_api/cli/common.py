@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pwd
 import re
@@ -12,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 import typer
-from pydantic import BaseModel, ValidationError
+from typer._click.globals import get_current_context
 
-from flex.errors import BadInput, FlexError
+from flex.errors import BadInput, FlexError, Misused
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 # access log, the second long after the last, and sums of days stay within Python's calendar.
 EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
-Given = TypeVar("Given", bound=BaseModel)
 # Control characters: no text that a person gives may hold one. schemas/rest.py has the same rule.
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Characters that a text may have. A guess; schemas/rest.py has the same number.
@@ -80,6 +81,29 @@ NodeName = Annotated[str, typer.Argument(metavar="NODE")]
 PlanId = Annotated[
     str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")
 ]
+
+
+# What the help of an option says that a server does not have.
+NOT_THERE = "not with --server"
+AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of",
+        formats=[
+            "%Y-%m-%dT%H:%M:%S",
+            "%Y-%m-%dT%H:%M:%SZ",
+            "%Y-%m-%dT%H:%M",
+            "%Y-%m-%dT%H:%MZ",
+            "%Y-%m-%d",
+        ],
+        help="act as if it were this time (UTC, with or without a Z), to try old logs; "
+        f"{NOT_THERE}",
+    ),
+]
+Limit = Annotated[
+    int, typer.Option(min=1, max=1000, help="show at most this many, the newest")
+]
+Given = ParamSpec("Given")
 
 
 class Format(StrEnum):
@@ -172,6 +196,57 @@ def context(ctx: typer.Context) -> Context:
     return found
 
 
+# What helps where a verb works on its own machine only.
+HERE = "run it on that machine, without --server"
+
+
+def only_here(
+    why: str,
+    *,
+    error: type[BadInput] = Misused,
+    advice: str = HERE,
+) -> Callable[[Callable[Given, None]], Callable[Given, None]]:
+    """For a verb that a FLEX server does not do: its help says why, and with --server it raises
+    `error`, which says the same.
+    """
+
+    def mark(verb: Callable[Given, None]) -> Callable[Given, None]:
+        @wraps(verb)
+        def checked(*given: Given.args, **options: Given.kwargs) -> None:
+            ctx = get_current_context()
+            found = ctx.obj
+            if isinstance(found, Context) and found.remote:
+                raise error(
+                    f"{ctx.command_path} with --server",
+                    f"it works on its own machine only: {why}",
+                    kept="nothing was asked or changed",
+                    advice=advice,
+                )
+            verb(*given, **options)
+
+        checked.__doc__ = f"{inspect.getdoc(verb)}\n\nNot with --server: {why}."
+        return checked
+
+    return mark
+
+
+def all_only_here(
+    app: typer.Typer,
+    why: str,
+    *,
+    error: type[BadInput] = Misused,
+    advice: str = HERE,
+) -> None:
+    """For every verb of a group, and for its own help."""
+    app.info.help = f"{app.info.help}\n\nNot with --server: {why}."
+    mark = only_here(why, error=error, advice=advice)
+    for verb in app.registered_commands:
+        if verb.callback:
+            verb.callback = mark(verb.callback)
+    if app.registered_callback and app.registered_callback.callback:
+        app.registered_callback.callback = mark(app.registered_callback.callback)
+
+
 def now() -> datetime:
     return datetime.now(UTC)
 
@@ -201,20 +276,6 @@ def moment(option: str, given: str) -> datetime | None:
         advice = "write it as 2026-12-01T06:00Z"
         raise BadInput(
             f"{option} {given}", str(error), kept="nothing was changed", advice=advice
-        ) from error
-
-
-def given_as(model: type[Given], **values: object) -> Given:
-    """What is sent to a server. Raises BadInput where the API would not take it."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadInput(
-            f"{'.'.join(map(str, first['loc']))} = {first['input']!r}"[:200],
-            first["msg"],
-            kept="nothing was sent",
-            advice="correct it; /api/docs of the server says what it takes",
         ) from error
 
 

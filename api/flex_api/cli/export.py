@@ -11,7 +11,7 @@ import typer
 
 from flex.errors import BadInput, NoData, NotWritten
 from flex.model.plan import Plan
-from flex_api.cli.common import context
+from flex_api.cli.common import context, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.wiring import World
 from flex_api.wishes import exporting
@@ -22,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
     app.command()(export)
 
 
+@only_here("it reads the plans of this machine's database")
 def export(
     ctx: typer.Context,
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTS))],

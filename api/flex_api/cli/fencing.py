@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from flex_api.cli.common import Reason, context
+from flex_api.cli.common import Reason, all_only_here, context
 from flex_api.cli.open_installation import open_world
 from flex_api.night import fencing
 from flex_api.night.fencing import Hold
@@ -64,3 +64,7 @@ def _output(holds: list[Hold]) -> HoldersOutput:
             HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds
         ]
     )
+
+
+# At the end of the file, where every verb of the group is there.
+all_only_here(dns_app, "a controller is put in the place of another on its own machine")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flex_api.cli.common import context
+from flex_api.cli.common import context, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.files import files_output
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
@@ -31,6 +31,7 @@ def add_to(app: typer.Typer) -> None:
     app.command()(files)
 
 
+@only_here("it reads counts that stay on the machine that made them")
 def files(
     ctx: typer.Context,
     site: Annotated[

@@ -13,8 +13,7 @@ from flex.errors import BadInput
 from flex.loop.missing_readings import holes
 from flex.model.period import Period
 from flex_api import ingest_only
-from flex_api.cli.common import Context, context, now
-from flex_api.cli.night import AsOf
+from flex_api.cli.common import AsOf, Context, Reason, context, now, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import following
 from flex_api.known import trust
@@ -35,6 +34,9 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 
 # What is said of files that a run could not use and somebody has to mend.
 UNREAD = ("unreadable", "unknown format", "unknown site")
+
+# The largest size of the file of malformed lines, in MB. A guess.
+INVALID_LIMIT = 100
 
 Detailed = Annotated[
     bool,
@@ -77,7 +79,7 @@ def ingest(
     ] = None,
     invalid_limit: Annotated[
         int, typer.Option(metavar="MB", min=1, help="the largest size of that file")
-    ] = 100,
+    ] = INVALID_LIMIT,
     partials_only: Annotated[
         Path | None,
         typer.Option(
@@ -95,22 +97,43 @@ def ingest(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="a row for every file")
     ] = False,
+    reason: Reason = "",
 ) -> None:
     """Read what is new in the access logs. Every line is counted once, however often this runs.
 
     A log is known by what it contains, so a file, a packed copy of it and a pipe that brings it
     count once. So does a file whose addresses were masked after it was read: `flex data` shows it,
     and --count-copies counts it all the same.
+
+    With --server it reads what is new in every source of the server, and takes --reason alone.
     """
     found = context(ctx)
     asked = Asked(tuple(files or ()), source, node, site, format_)
+    if found.remote:
+        from flex_api.cli.there import logs as there
+
+        refused = {
+            "FILE": asked.files,
+            "--source": asked.source,
+            "--node": asked.node,
+            "--site": asked.site,
+            "--format": asked.format,
+            "--invalid": invalid,
+            "--invalid-limit": invalid_limit != INVALID_LIMIT,
+            "--partials-only": partials_only,
+            "--count-copies": count_copies,
+            "--verbose": verbose,
+        }
+        output = there.read_logs(found, found.remote, reason, refused)
+        found.show(output, lambda console: console.print(there.line(output)))
+        return
     if count_copies and not files:
         raise _no_copies()
     with _invalid(invalid, invalid_limit) as bad:
         if partials_only:
             reports = _beside(found, asked, partials_only, bad, count_copies)
         else:
-            with open_world(found) as here, lease(here, "ingest"):
+            with open_world(found, reason=reason) as here, lease(here, "ingest"):
                 chosen_ = _of_settings(asked, here.settings)
                 if count_copies:
                     here.store.note(
@@ -120,8 +143,8 @@ def ingest(
                         None,
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
-    output = readings.ingest_output(reports, bad, partials_only)
-    found.show(output, lambda console: text.ingest(console, output, every=verbose))
+    read = readings.ingest_output(reports, bad, partials_only)
+    found.show(read, lambda console: text.ingest(console, read, every=verbose))
     if unread := [
         each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE
     ]:
@@ -201,6 +224,7 @@ def _invalid(path: Path | None, megabytes: int) -> Iterator[Invalid | None]:
         yield file
 
 
+@only_here("parcels are files of the machine that takes them in")
 def import_(
     ctx: typer.Context,
     paths: Annotated[
@@ -263,6 +287,7 @@ def _refusal(refused: Sequence[Arrival]) -> BadInput:
     )
 
 
+@only_here("it reads counts that stay on the machine that made them")
 def data(
     ctx: typer.Context,
     as_of: AsOf = None,

@@ -2,73 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flex.errors import BadInput, NoData, Unreachable, Unverified
-from flex.loop.pending import WAITING
-from flex.model.nightly_run import Run
-from flex.model.plan import Plan
+from flex.errors import BadInput, Unreachable, Unverified
+from flex_api.cli import doers
 from flex_api.cli.common import (
+    NOT_THERE,
+    AsOf,
     Context,
-    DryRun,
+    Limit,
+    PlanId,
     Reason,
     TakeBack,
     author,
     context,
     now,
+    only_here,
     write,
 )
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
 from flex_api.cli.timers import is_started_by_timer
-from flex_api.known import present, verifying
-from flex_api.night import (
-    applying,
-    approving,
-    finishing,
-    giving_up,
-    nightly,
-    permission,
-    rules,
-    undoing,
-)
-from flex_api.night.leases import lease
-from flex_api.night.steps import Steps
-from flex_api.report import paper, reporting
 from flex_api.report.page import put
-from flex_api.schemas.verbs import (
-    PlanOutput,
-    ReportOutput,
-    RunOutput,
-    RunsOutput,
-    VerifyOutput,
-)
+from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, VerifyOutput
 from flex_api.told import text
-from flex_api.wiring import World
 
-AsOf = Annotated[
-    datetime | None,
-    typer.Option(
-        "--as-of",
-        formats=[
-            "%Y-%m-%dT%H:%M:%S",
-            "%Y-%m-%dT%H:%M:%SZ",
-            "%Y-%m-%dT%H:%M",
-            "%Y-%m-%dT%H:%MZ",
-            "%Y-%m-%d",
-        ],
-        help="act as if it were this time (UTC, with or without a Z), to try old logs",
-    ),
-]
 Forced = Annotated[
     list[str] | None,
     typer.Option(
@@ -77,7 +40,6 @@ Forced = Annotated[
         help="make the plan although this rule of [profile] or [safety] forbids it; may be repeated",
     ),
 ]
-NOT_KEPT = "a dry run: this plan was shown and not kept"
 Detailed = Annotated[
     bool,
     typer.Option(
@@ -111,7 +73,7 @@ def plan(
     ctx: typer.Context,
     as_of: AsOf = None,
     detailed_exitcode: Detailed = False,
-    diff: bool = False,
+    diff: Annotated[bool, typer.Option(help="also show each change in DNS")] = False,
     force: Forced = None,
     take_back: TakeBack = None,
     reason: Reason = "",
@@ -120,55 +82,42 @@ def plan(
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    with open_world(found, as_of, reason=reason) as here, lease(here, "plan") as held:
-        permission.refuse_half_applied(here, "making a plan")
-        nightly.learn(here, force or ())
-        plan = nightly.propose(
-            here, force or (), author=author(), take_back=take_back or ()
-        ).plan
-        held.concerns(plan)
-    show(found, plan, diff=diff)
-    if detailed_exitcode and (plan.changes or plan.moves):
+    made = doers.plans(found, as_of).make(force or (), take_back or (), reason)
+    if made is None:
+        return
+    show(found, made, diff=diff)
+    if detailed_exitcode and (made.moves or any(zone.changes for zone in made.zones)):
         raise typer.Exit(10)
 
 
 @plan_app.command("list")
-def plan_list(
-    ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20
-) -> None:
+def plan_list(ctx: typer.Context, limit: Limit = 20) -> None:
     """The latest plans, newest first."""
     found = context(ctx)
-    with open_world(found) as here:
-        output = present.plans_output(here.store.plans(limit), here.store.in_force())
+    output = doers.plans(found).every(limit)
     found.show(output, lambda console: text.plans(console, output))
 
 
 @plan_app.command("show")
-def plan_show(
-    ctx: typer.Context, plan_id: Annotated[str, typer.Argument(metavar="PLAN")]
-) -> None:
+def plan_show(ctx: typer.Context, plan_id: PlanId) -> None:
     """Show one plan with its changes in DNS."""
     found = context(ctx)
-    with open_world(found) as here:
-        plan = here.store.plan(plan_id)
-    show(found, plan, diff=True)
+    show(found, doers.plans(found).one(plan_id), diff=True)
 
 
 @plan_app.command("discard")
 def plan_discard(
     ctx: typer.Context,
-    plan_id: Annotated[str, typer.Argument(metavar="PLAN")],
+    plan_id: PlanId,
     reason: Reason = "",
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help=f"check it, change nothing; {NOT_THERE}"),
+    ] = False,
 ) -> None:
     """Put a plan aside. It cannot be applied any more."""
     found = context(ctx)
-    with (
-        open_world(found, reason=reason) as here,
-        nullcontext() if dry_run else lease(here, "discard"),
-    ):
-        plan = approving.discard(here, plan_id, reason, dry_run=dry_run)
-    show(found, plan)
+    show(found, doers.plans(found).discard(plan_id, reason, dry_run=dry_run))
 
 
 def apply(
@@ -191,23 +140,31 @@ def apply(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="finish what an interrupted run began")
+        bool,
+        typer.Option(
+            "--resume", help=f"finish what an interrupted run began; {NOT_THERE}"
+        ),
     ] = False,
     abandon: Annotated[
         bool,
         typer.Option(
             "--abandon",
-            help="give up what an interrupted run began; what DNS says becomes the partition in force",
+            help="give up what an interrupted run began; what DNS says becomes the partition in force; "
+            f"{NOT_THERE}",
         ),
     ] = False,
     undo: Annotated[
-        bool, typer.Option("--undo", help="take back what an interrupted run began")
+        bool,
+        typer.Option(
+            "--undo", help=f"take back what an interrupted run began; {NOT_THERE}"
+        ),
     ] = False,
     by_hand: Annotated[
         bool,
         typer.Option(
             "--by-hand",
-            help="the plan is in DNS already: send nothing, and check every name server",
+            help="the plan is in DNS already: send nothing, and check every name server; "
+            f"{NOT_THERE}",
         ),
     ] = False,
     dry_run: Annotated[
@@ -226,39 +183,32 @@ def apply(
     refused.
     """
     found = context(ctx)
+    ways = {"resume": resume, "undo": undo, "abandon": abandon}
     _refuse_two(
-        {
-            "--resume": resume,
-            "--undo": undo,
-            "--abandon": abandon,
-            "--by-hand": by_hand,
-        },
+        {**{f"--{way}": given for way, given in ways.items()}, "--by-hand": by_hand},
         plan_id,
     )
-    with open_world(found, as_of, reason=reason) as here:
-        if dry_run:
-            show(found, _plan_to_apply(here, plan_id), diff=True)
+    by = doers.plans(found, as_of)
+    if dry_run:
+        show(found, by.to_apply(plan_id), diff=True)
+        return
+    for way, given in ways.items():
+        if given:
+            _show_ended(found, by.end(way, reason))
             return
-        if resume or abandon or undo:
-            _end(found, here, "resume" if resume else "undo" if undo else "abandon")
-            return
-        wanted = _plan_to_apply(here, plan_id)
-        with lease(here, "apply") as held:
-            held.concerns(wanted)
-            rules.refuse_unknown(force or (), "applying a plan")
-            step = Steps(here, held.run)
-            way = (
-                applying.accept
-                if by_hand
-                else partial(applying.apply, enters=step.enter)
-            )
-            plan = step.through(
-                lambda: way(here, wanted.id, force=force or [], checksum=checksum),
-                _became,
-            )
-    show(found, plan)
-    if wait and plan.old_answers_until:
-        count_down(found.progress, plan.old_answers_until)
+    done = by.apply(plan_id, checksum, force or (), reason, by_hand=by_hand)
+    if done is None:
+        return
+    show(found, done)
+    if wait and done.old_answers_until:
+        count_down(found.progress, done.old_answers_until)
+
+
+def _show_ended(found: Context, plans: Sequence[PlanOutput]) -> None:
+    for plan in plans:
+        show(found, plan)
+    if not plans:
+        found.show_nothing("No plan was being applied; there is nothing to finish.")
 
 
 def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
@@ -272,67 +222,6 @@ def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
         )
 
 
-def _end(found: Context, here: World, way: str) -> None:
-    """Whatever an interrupted run left half applied comes to an end, one way or another."""
-    begun = here.store.plans(state="applying")
-    with lease(here, way) as held:
-        for plan in begun:
-            held.concerns(plan)
-        step = Steps(here, held.run)
-        ways = {
-            "resume": partial(
-                step.through,
-                lambda: finishing.finish(here, step.enter),
-                lambda _: "done",
-            ),
-            "undo": partial(step, way, lambda: undoing.take_back(here), ", ".join),
-            "abandon": partial(step, way, lambda: giving_up.give_up(here), ", ".join),
-        }
-        ways[way]()
-        ended = [here.store.plan(plan.id) for plan in begun]
-    for plan in ended:
-        show(found, plan)
-    if not begun:
-        found.show_nothing("No plan was being applied; there is nothing to finish.")
-
-
-def _became(plan: Plan) -> str:
-    return plan.state
-
-
-def _plan_to_apply(here: World, plan_id: str) -> Plan:
-    """Where none is named it is what a killed run began, else the latest that can be applied still."""
-    if plan_id:
-        return here.store.plan(plan_id)
-    in_force = here.store.in_force()
-    waiting = [
-        one
-        for one in here.store.plans()
-        if one.state in WAITING and one.base == in_force
-    ]
-    found = (*here.store.plans(state="applying"), *waiting)
-    if not found:
-        raise NoData(
-            "the plan to apply",
-            "none waits",
-            kept="nothing was changed",
-            advice="make one with `flex plan`",
-        )
-    return found[0]
-
-
-def _latest(here: World) -> Plan:
-    latest = here.store.plans(1)
-    if not latest:
-        raise NoData(
-            "the latest plan",
-            "there is none",
-            kept="nothing was changed",
-            advice="make one with `flex plan`",
-        )
-    return latest[0]
-
-
 def rollback(
     ctx: typer.Context,
     to: Annotated[
@@ -343,41 +232,29 @@ def rollback(
         ),
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")
+        bool,
+        typer.Option(
+            "--dry-run", help=f"make and show the plan, apply nothing; {NOT_THERE}"
+        ),
     ] = False,
-    force: Annotated[list[str] | None, typer.Option(metavar="RULE")] = None,
+    force: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help=f"apply the plan although this rule forbids it; may be repeated; {NOT_THERE}",
+        ),
+    ] = None,
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Go back to an earlier partition. This makes an ordinary plan, under the same rules."""
+    """Go back to an earlier partition. This makes an ordinary plan, under the same rules.
+
+    With --server the plan is made and not applied: `flex apply` does that.
+    """
     found = context(ctx)
-    rules.refuse_unknown(force or (), "going back")
-    if dry_run:
-        with open_world(found, as_of) as here:
-            permission.refuse_half_applied(here, "making a plan back")
-            made = nightly.way_back(here, nightly.earlier(here.store, to)).plan
-        # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
-        show(
-            found,
-            replace(made, state="discarded", author=author(), message=NOT_KEPT),
-            diff=True,
-        )
-        return
-    with (
-        open_world(found, as_of, reason=reason) as here,
-        lease(here, "rollback") as held,
-    ):
-        permission.refuse_half_applied(here, "making a plan back")
-        plan = nightly.go_back(
-            here, nightly.earlier(here.store, to), author=author()
-        ).plan
-        held.concerns(plan)
-        step = Steps(here, held.run)
-        plan = step.through(
-            lambda: applying.apply(here, plan.id, force=force or [], enters=step.enter),
-            _became,
-        )
-    show(found, plan)
+    made = doers.plans(found, as_of).go_back(to, force or (), reason, dry_run=dry_run)
+    if made:
+        show(found, made, diff=dry_run)
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
@@ -388,9 +265,7 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     30 when a server does not answer and the others agree.
     """
     found = context(ctx)
-    with open_world(found) as here:
-        patience = here.settings.dns.settle.total_seconds()
-        output = present.verify_output(verifying.verify(here, patience))
+    output = doers.look(found).verification()
     found.show(output, lambda console: text.show_verification(console, output))
     exit_as(output, detailed=detailed_exitcode)
 
@@ -405,11 +280,15 @@ def exit_as(output: VerifyOutput, *, detailed: bool) -> None:
         raise typer.Exit(Unreachable.exit_code)
 
 
+@only_here("a server has a timer that runs its nights")
 def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     """Run the whole night: all steps, one after the other.
 
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
     """
+    from flex_api.known import present
+    from flex_api.night import nightly
+
     found = context(ctx)
     with open_world(found, as_of) as here:
         night = nightly.run(
@@ -439,22 +318,26 @@ def report(
     ] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
     pdf: Annotated[
-        bool, typer.Option("--pdf", help="as PDF beside it, too, printed by Chromium")
+        bool,
+        typer.Option(
+            "--pdf",
+            help="as PDF beside it, too, printed by Chromium; with --server into the file of --to",
+        ),
     ] = False,
     form: ReportForm = ReportFormat.HTML,
 ) -> None:
     """Write the report of a plan. HTML is one file that opens anywhere; JSON and Markdown go to
-    standard output.
+    standard output, and with --server HTML does.
     """
     found = context(ctx)
-    with open_world(found) as here:
-        plan = here.store.plan(plan_id) if plan_id else _latest(here)
-        if form is not ReportFormat.HTML:
-            deliver(found, reporting.report_text(here, plan, form), to)
-            return
-        path = reporting.write(here, plan, to)
-    if pdf:
-        path = paper.print_pdf(path, path.with_suffix(".pdf"))
+    made = doers.look(found).report(plan_id, form.value, to, pdf=pdf)
+    if isinstance(made, Path):
+        _show_path(found, made)
+    else:
+        deliver(found, made, to)
+
+
+def _show_path(found: Context, path: Path) -> None:
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
 
 
@@ -466,7 +349,7 @@ def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
         write(_text(told))
         return
     put(told, to)
-    found.show(ReportOutput(path=str(to)), lambda console: console.print(str(to)))
+    _show_path(found, to)
 
 
 def _text(told: str | bytes) -> str:
@@ -480,25 +363,14 @@ def _text(told: str | bytes) -> str:
     return told
 
 
-def history(
-    ctx: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20
-) -> None:
+def history(ctx: typer.Context, limit: Limit = 20) -> None:
     """List the latest runs. Each says how it ended, what moved, how good the predictions were."""
     found = context(ctx)
-    with open_world(found) as here:
-        runs = here.store.runs(limit)
-        output = RunsOutput(
-            items=[present.run_row(run, _plan_of(here, run)) for run in runs]
-        )
+    output = doers.look(found).runs(limit)
     found.show(output, lambda console: text.runs(console, output))
 
 
-def _plan_of(here: World, run: Run) -> Plan | None:
-    return here.store.plan(run.plan) if run.plan else None
-
-
-def show(found: Context, plan: Plan, *, diff: bool = False) -> None:
-    output: PlanOutput = present.plan_output(plan)
-    found.show(output, lambda console: text.plan(console, output, diff=diff))
+def show(found: Context, plan: PlanOutput, *, diff: bool = False) -> None:
+    found.show(plan, lambda console: text.plan(console, plan, diff=diff))
     if plan.old_answers_until and plan.old_answers_until > now():
         found.say(text.countdown(plan.old_answers_until, now()))

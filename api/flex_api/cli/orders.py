@@ -6,13 +6,17 @@ from typing import Annotated
 
 import typer
 
-from flex.model.consent import Approval
-from flex.model.operator_orders import Freeze
-from flex_api.cli.common import Context, DryRun, PlanId, Reason, author, context, moment
-from flex_api.cli.night import AsOf, show
-from flex_api.cli.open_installation import open_world
-from flex_api.night import approving, freezing
-from flex_api.night.leases import lease
+from flex_api.cli import doers
+from flex_api.cli.common import (
+    NOT_THERE,
+    AsOf,
+    Context,
+    PlanId,
+    Reason,
+    context,
+    moment,
+)
+from flex_api.cli.night import show
 from flex_api.schemas.night import FreezeOutput
 from flex_api.told import words
 
@@ -26,6 +30,9 @@ Agreed = Annotated[
         metavar="RULE",
         help="a rule that it may go over, under safety.four_eyes",
     ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help=f"check it, change nothing; {NOT_THERE}")
 ]
 
 
@@ -46,12 +53,8 @@ def approve(
     made.
     """
     found = context(ctx)
-    with open_world(found, as_of, reason=reason) as here, lease(here, "approve"):
-        said = Approval(
-            "approve", author(), here.time_of_day(), reason, tuple(force or ())
-        )
-        plan = approving.approve(here, plan_id, said, checksum=checksum)
-    show(found, plan)
+    by = doers.plans(found, as_of)
+    show(found, by.approve(plan_id, checksum, force or (), reason))
 
 
 def reject(
@@ -63,10 +66,7 @@ def reject(
 ) -> None:
     """Say no to a plan. It cannot be applied any more."""
     found = context(ctx)
-    with open_world(found, as_of, reason=reason) as here, lease(here, "reject"):
-        said = Approval("reject", author(), here.time_of_day(), reason)
-        plan = approving.reject(here, plan_id, said, checksum=checksum)
-    show(found, plan)
+    show(found, doers.plans(found, as_of).reject(plan_id, checksum, reason))
 
 
 def freeze(
@@ -83,31 +83,17 @@ def freeze(
 ) -> None:
     """Stop all changes in DNS. Each night still reads logs and makes a plan; nothing is applied."""
     found = context(ctx)
-    with open_world(found, reason=reason) as here:
-        wanted = Freeze(here.time_of_day(), moment("--until", until), reason, author())
-        freezing.freeze(here, wanted, dry_run=dry_run)
-    _show(found, wanted, frozen=True, dry_run=dry_run)
+    ends = moment("--until", until)
+    _show(found, doers.freezing(found).freeze(ends, reason, dry_run=dry_run))
 
 
 def thaw(ctx: typer.Context, reason: Reason = "", dry_run: DryRun = False) -> None:
     """End a freeze."""
     found = context(ctx)
-    with open_world(found, reason=reason) as here:
-        ended = freezing.thaw(here, dry_run=dry_run)
-    _show(found, ended, frozen=False, dry_run=dry_run)
+    _show(found, doers.freezing(found).thaw(reason, dry_run=dry_run))
 
 
-def _show(
-    found: Context, freeze: Freeze | None, *, frozen: bool, dry_run: bool
-) -> None:
-    output = FreezeOutput(
-        frozen=frozen,
-        since=freeze.since if freeze else None,
-        until=freeze.until if freeze else None,
-        reason=freeze.reason if freeze else "",
-        author=freeze.author if freeze else "",
-        dry_run=dry_run,
-    )
+def _show(found: Context, output: FreezeOutput) -> None:
     found.show(output, lambda console: console.print(_line(output)))
 
 

@@ -14,9 +14,9 @@ from flex.errors import Away, BadInput, NotWritten
 from flex.routing import delivery, force, haproxy, pulling
 from flex.routing.program import find_program, program
 from flex.routing.runtime import Socket
-from flex_api.cli.common import context
+from flex_api.cli.common import all_only_here, context
 from flex_api.cli.open_installation import open_world
-from flex_api.cli.remote import token_in
+from flex_api.cli.server_client import token_in
 from flex_api.night import delivering, haproxy_state, steering
 from flex_api.night.leases import lease
 from flex_api.night.misnamed import misnamed_sites
@@ -37,6 +37,13 @@ route_app = typer.Typer(
     help="Route requests to the replica that has them in memory.",
     no_args_is_help=True,
     rich_markup_mode=None,
+)
+
+
+WHY_HERE = "its verbs work on the machine they are for"
+ADVICE = (
+    "on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE; "
+    "the others on the controller"
 )
 
 
@@ -406,3 +413,7 @@ def _print_written(
     if output.told:
         how = "by commands" if output.told == "commands" else "to read it anew"
         console.print(f"Its HAProxy was told {how}, and follows it.")
+
+
+# At the end of the file, where every verb of the group is there.
+all_only_here(route_app, WHY_HERE, error=BadInput, advice=ADVICE)

@@ -19,7 +19,7 @@ from flex.errors import BadInput, FlexError
 from flex.store import migrate
 from flex_api import doctor as checking
 from flex_api import first_files, named_files, units
-from flex_api.cli.common import Context, Format, context, now
+from flex_api.cli.common import Context, Format, all_only_here, context, now, only_here
 from flex_api.name_server_config import configurations
 from flex_api.schemas.name_servers import ConfigServersOutput, ServerPart
 from flex_api.schemas.verbs import (
@@ -56,6 +56,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(db_app, name="db")
 
 
+@only_here("it makes a cluster of its own on this machine")
 def demo(
     ctx: typer.Context,
     directory: Annotated[
@@ -87,6 +88,7 @@ def _fresh() -> Path:
     return folder
 
 
+@only_here("it writes files on this machine")
 def init(
     ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]
 ) -> None:
@@ -120,6 +122,7 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
     )
 
 
+@only_here("it checks what this machine has")
 def doctor(ctx: typer.Context) -> None:
     """Check everything a night needs; nothing is changed."""
     found = context(ctx)
@@ -283,6 +286,7 @@ def db_backup(
     found.say(f"wrote {to}")
 
 
+@only_here("it is the server")
 def serve(
     ctx: typer.Context,
     listen: Annotated[
@@ -296,6 +300,7 @@ def serve(
     serving.serve(found.settings, listen or found.settings.api.listen, found.say)
 
 
+@only_here("it is about the shell of this machine")
 def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")],
 ) -> None:
@@ -316,6 +321,7 @@ def completion(
     )
 
 
+@only_here("it is about the FLEX of this machine")
 def version(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False,
@@ -353,3 +359,8 @@ def _say_version(found: Context, output: VersionOutput) -> None:
     )
     if output.engine_note:
         found.say(f"note: {output.engine_note}")
+
+
+# At the end of the file, where every verb of the groups is there.
+all_only_here(config_app, "it is about the settings of this machine")
+all_only_here(db_app, "it is about the database of this machine")

@@ -22,7 +22,7 @@ from flex.sim.policies import POLICIES
 from flex.sim.published import PUBLISHED
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
-from flex_api.cli.common import context
+from flex_api.cli.common import all_only_here, context
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.told import words
 from flex_api.told.grids import grid
@@ -302,3 +302,10 @@ def _show_fit(console: Console, output: SimulateFitOutput) -> None:
             f"{row.error:.1%}",
         )
     console.print(table)
+
+
+# At the end of the file, where every verb of the group is there.
+all_only_here(
+    simulate_app,
+    "it computes here; programs ask a server by POST /api/v1/simulations",
+)

@@ -8,26 +8,21 @@ import typer
 
 from flex.model.period import LAST_DAY, Period
 from flex.model.pin import Pin
-from flex.wishes.pins import unknown_site
 from flex_api import hosted
+from flex_api.cli import doers
 from flex_api.cli.common import (
     Campaign,
-    Context,
     Reason,
     SiteName,
     author,
     context,
     moment,
-    split_names,
+    only_here,
 )
 from flex_api.cli.open_installation import open_world
-from flex_api.known import present
-from flex_api.schemas.sites import values
-from flex_api.schemas.verbs import PinOutput, SitesOutput, UnknownName, UnknownOutput
+from flex_api.cli.wish_options import Asked, with_wish_options
+from flex_api.schemas.verbs import UnknownName, UnknownOutput
 from flex_api.told import desk_text, text
-from flex_api.wiring import World
-from flex_api.wishes import pinning, previewing
-from flex_api.wishes.previewing import NOT_TRIED, Tried
 from flex_logs_ingest.counts.unknown_hosts import unknown
 
 DryRun = Annotated[
@@ -56,8 +51,7 @@ def add_to(app: typer.Typer) -> None:
 def sites_list(ctx: typer.Context) -> None:
     """Every site, busiest first."""
     found = context(ctx)
-    with open_world(found) as here:
-        output = _sites(here)
+    output = doers.sites(found).every()
     found.show(output, lambda console: text.sites(console, output))
 
 
@@ -65,16 +59,12 @@ def sites_list(ctx: typer.Context) -> None:
 def sites_show(ctx: typer.Context, site: SiteName) -> None:
     """One site: what it asks of its nodes, and where it is."""
     found = context(ctx)
-    with open_world(found) as here:
-        every = _sites(here)
-    rows = [row for row in every.items if row.site == hosted.site_name(site)]
-    if not rows:
-        raise unknown_site(site, [row.site for row in every.items])
-    output = every.model_copy(update={"items": rows})
+    output = doers.sites(found).one(hosted.site_name(site))
     found.show(output, lambda console: text.sites(console, output))
 
 
 @sites_app.command("unknown")
+@only_here("it reads counts that stay on the machine that made them")
 def sites_unknown(
     ctx: typer.Context,
     most: Annotated[
@@ -101,46 +91,12 @@ def sites_unknown(
     found.show(output, lambda console: text.unknown(console, output))
 
 
-def _sites(here: World) -> SitesOutput:
-    kept = here.store.profiles()
-    _, placement = here.store.placement()
-    if kept is None:
-        return SitesOutput(period_start=None, period_end=None, items=[])
-    period, profiles, _ = kept
-    return present.sites_output(
-        profiles, placement, here.pins, (period.start, period.end)
-    )
-
-
 @sites_app.command("pin")
+@with_wish_options
 def sites_pin(
     ctx: typer.Context,
     site: SiteName,
-    nodes: Annotated[str, typer.Option(help="must be on all of these: n1,n2")] = "",
-    min_replicas: Annotated[
-        int, typer.Option(min=1, help="on at least this many nodes")
-    ] = 1,
-    max_replicas: Annotated[
-        int,
-        typer.Option(
-            min=0, help="on at most this many nodes; 0 means as many as the load needs"
-        ),
-    ] = 0,
-    not_on: Annotated[str, typer.Option(help="must be on none of these: n1,n2")] = "",
-    together: Annotated[
-        str, typer.Option(help="on the same nodes as these sites: a.example,b.example")
-    ] = "",
-    apart: Annotated[
-        str,
-        typer.Option(help="of this site and these sites, no two share a node"),
-    ] = "",
-    weight: Annotated[
-        float, typer.Option(help="multiply the load of the site by this number")
-    ] = 1.0,
-    sla: Annotated[
-        str,
-        typer.Option("--class", help="the class of the site in [solver.classes]"),
-    ] = "",
+    asked: Asked,
     since: Since = "",
     until: Until = "",
     campaign: Campaign = "",
@@ -154,32 +110,16 @@ def sites_pin(
     that cannot be kept beside the others is refused. When nodes leave, wishes give way in this order:
     apart, together, at least so many, at most so many, not on nodes, on nodes.
     """
-    found = context(ctx)
-    pin = Pin(
+    wanted = Pin(
         hosted.site_name(site),
-        split_names(nodes),
-        min_replicas,
-        moment("--until", until),
-        reason,
-        author(),
-        not_on=split_names(not_on),
-        max_replicas=max_replicas,
-        together=tuple(map(hosted.site_name, split_names(together))),
-        apart=tuple(map(hosted.site_name, split_names(apart))),
+        **asked,
         since=moment("--since", since),
-        weight=weight,
-        sla=sla,
+        until=moment("--until", until),
+        reason=reason,
+        author=author(),
         campaign=campaign,
     )
-    with open_world(found, reason=reason) as here:
-        pin = pinning.beside(here.store, pin)
-        pinning.pin(here, pin, dry_run=dry_run)
-        tried = (
-            previewing.look_if_possible(lambda: previewing.of_pin(here, pin))
-            if dry_run
-            else NOT_TRIED
-        )
-    _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
+    _pin(ctx, wanted, dry_run=dry_run)
 
 
 @sites_app.command("unpin")
@@ -192,14 +132,10 @@ def sites_unpin(
 ) -> None:
     """Take a wish back."""
     found = context(ctx)
-    with open_world(found, reason=reason) as here:
-        pin = pinning.unpin(here, hosted.site_name(site), campaign, dry_run=dry_run)
-        tried = (
-            previewing.look_if_possible(lambda: previewing.without_pin(here, pin))
-            if dry_run
-            else NOT_TRIED
-        )
-    _show_pin(found, pin, pinned=False, tried=tried, dry_run=dry_run)
+    output = doers.sites(found).unpin(
+        hosted.site_name(site), campaign, reason, dry_run=dry_run
+    )
+    found.show(output, lambda console: desk_text.pin(console, output))
 
 
 @sites_app.command("exclude")
@@ -216,35 +152,18 @@ def sites_exclude(
 
     `flex sites unpin` takes it in again.
     """
-    found = context(ctx)
-    ends = moment("--until", until)
-    pin = Pin(
+    wanted = Pin(
         hosted.site_name(site),
-        until=ends,
+        since=moment("--since", since),
+        until=moment("--until", until),
         reason=reason,
         author=author(),
-        since=moment("--since", since),
         excluded=True,
     )
-    with open_world(found, reason=reason) as here:
-        pin = pinning.beside(here.store, pin)
-        pinning.pin(here, pin, dry_run=dry_run)
-        tried = (
-            previewing.look_if_possible(lambda: previewing.of_pin(here, pin))
-            if dry_run
-            else NOT_TRIED
-        )
-    _show_pin(found, pin, pinned=True, tried=tried, dry_run=dry_run)
+    _pin(ctx, wanted, dry_run=dry_run)
 
 
-def _show_pin(
-    found: Context, pin: Pin, *, pinned: bool, tried: Tried, dry_run: bool
-) -> None:
-    output = PinOutput(
-        **values(pin),
-        pinned=pinned,
-        dry_run=dry_run,
-        preview=tried[0],
-        notes=tried[1],
-    )
+def _pin(ctx: typer.Context, wanted: Pin, *, dry_run: bool) -> None:
+    found = context(ctx)
+    output = doers.sites(found).pin(wanted, dry_run=dry_run)
     found.show(output, lambda console: desk_text.pin(console, output))

@@ -12,9 +12,9 @@ from rich.table import Table
 from flex.errors import BadInput
 from flex.loop.what_if import Supposition
 from flex_api import hosted
+from flex_api.cli import doers
 from flex_api.cli.common import PlanId, context, split_names
 from flex_api.cli.night import plan_app
-from flex_api.cli.open_installation import open_world
 from flex_api.schemas.what_if_output import (
     DiffOutput,
     FrontierOutput,
@@ -23,13 +23,12 @@ from flex_api.schemas.what_if_output import (
 )
 from flex_api.told import forecast_text, nodes_given_up, text, words
 from flex_api.told.grids import grid
-from flex_api.wishes import what_if_answers
 
 BAR = 40
 MOST = 20
 
 
-# What is supposed, here and of a FLEX server alike.
+# What is supposed.
 More = Annotated[
     int,
     typer.Option(min=0, max=1000, help="this many more nodes, each like the others"),
@@ -78,11 +77,10 @@ def whatif(
     found = context(ctx)
     lost = split_names(without)
     wanted = Supposition(
-        more, lost, ram, growth, times_of(times or ()), tolerance, max_moves
+        more, lost, ram, growth, _times(times or ()), tolerance, max_moves
     )
-    with open_world(found) as here:
-        output = what_if_answers.what_if(here, wanted, with_frontier=frontier)
-    found.show(output, lambda console: show_what_if(console, output))
+    output = doers.questions(found).what_if(wanted, frontier=frontier)
+    found.show(output, lambda console: _show_what_if(console, output))
 
 
 def plan_frontier(ctx: typer.Context) -> None:
@@ -90,9 +88,8 @@ def plan_frontier(ctx: typer.Context) -> None:
     partition.
     """
     found = context(ctx)
-    with open_world(found) as here:
-        output = what_if_answers.frontier_of(here)
-    found.show(output, lambda console: show_frontier(console, output))
+    output = doers.questions(found).frontier()
+    found.show(output, lambda console: _show_frontier(console, output))
 
 
 def plan_diff(
@@ -102,12 +99,11 @@ def plan_diff(
 ) -> None:
     """What differs between the partitions of two plans, site by site."""
     found = context(ctx)
-    with open_world(found) as here:
-        output = what_if_answers.difference(here, one, other)
-    found.show(output, lambda console: show_diff(console, output))
+    output = doers.questions(found).difference(one, other)
+    found.show(output, lambda console: _show_diff(console, output))
 
 
-def times_of(given: Sequence[str]) -> dict[str, float]:
+def _times(given: Sequence[str]) -> dict[str, float]:
     found = {}
     for each in given:
         site, _, number = each.rpartition("=")
@@ -123,7 +119,7 @@ def times_of(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def show_what_if(console: Console, output: WhatIfOutput) -> None:
+def _show_what_if(console: Console, output: WhatIfOutput) -> None:
     console.print(_headline(output))
     for note in output.notes:
         console.print(f"  note: {note}")
@@ -155,7 +151,7 @@ def _headline(output: WhatIfOutput) -> str:
     )
 
 
-def show_frontier(console: Console, output: FrontierOutput) -> None:
+def _show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
     broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
     console.print(
@@ -191,7 +187,7 @@ def _points(points: Sequence[PointRow]) -> Table:
     return table
 
 
-def show_diff(console: Console, output: DiffOutput) -> None:
+def _show_diff(console: Console, output: DiffOutput) -> None:
     worst = (
         f"worst node {words.share(output.one_worst_ratio)} off and "
         f"{words.share(output.other_worst_ratio)}"

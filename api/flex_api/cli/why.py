@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from rich.console import Console
 
-from flex_api import hosted
-from flex_api.cli.common import context
-from flex_api.cli.open_installation import open_world
+from flex_api.cli import doers
+from flex_api.cli.common import SiteName, context
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.told import words
-from flex_api.wishes.explaining import explain_site
 
 
 def add_to(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-def explain(
-    ctx: typer.Context, site: Annotated[str, typer.Argument(metavar="SITE")]
-) -> None:
+def explain(ctx: typer.Context, site: SiteName) -> None:
     """Explain why a site moves or stays, and where else it could be."""
     found = context(ctx)
-    with open_world(found) as here:
-        output = explain_site(here, hosted.site_name(site))
-    found.show(output, lambda console: show(console, output))
+    output = doers.questions(found).explanation(site)
+    found.show(output, lambda console: _show(console, output))
 
 
-def show(console: Console, output: ExplainOutput) -> None:
+def _show(console: Console, output: ExplainOutput) -> None:
     asks = ", ".join(
         f"{name} {units:.1f} %" for name, units in output.asks_units.items()
     )

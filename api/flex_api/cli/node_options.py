@@ -1,0 +1,35 @@
+"""The options that say what a node is, and the node that they say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from flex.errors import BadInput
+from flex.model.nodes import Node
+from flex_api.cli.common import split_names
+from flex_api.night import nodes
+
+Addresses = Annotated[
+    str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")
+]
+Ram = Annotated[str, typer.Option(help="page cache to count on, such as '12 GiB'")]
+Capacity = Annotated[
+    float | None, typer.Option(help="service rate beside the other nodes")
+]
+
+
+def check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
+    """As it was written on the command line. Raises BadInput."""
+    try:
+        return nodes.check_node(name, split_names(addresses), ram, capacity)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadInput(
+            f"the node {name!r}",
+            f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}",
+            kept="nothing was changed",
+            advice="such as: --addresses 192.0.2.15,2001:db8::15 --ram '12 GiB' --capacity 1.5",
+        ) from error
