@@ -28,7 +28,7 @@ from flex.store import migrate, open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config
 from flex_api.web.views import Views
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 SCALE = float(os.environ.get("SCALE", "1"))
 TIMES = 5
@@ -82,7 +82,7 @@ def _client(size: given.Size) -> Iterator[tuple[TestClient, Views]]:
         # A store that was kept may be of an older version.
         migrate.upgrade(settings.database.url)
         with open_store(settings.database.url) as store:
-            target = MemoryTarget([given.ZONE], settings.owner)
+            target = MemoryPublisher([given.ZONE], settings.owner)
             app = create_app(settings, store, lambda: target, clock=lambda: size.now)
             yield (
                 TestClient(app, headers={"Accept": "text/html"}),

@@ -41,7 +41,7 @@ class Solver(Protocol):
     def __call__(self, problem: Problem, budget: Budget) -> Solution: ...
 
 
-class DnsTarget(Protocol):
+class Publisher(Protocol):
     """A zone that can be read, changed by compare-and-swap, and checked on every server that
     answers for it.
     """

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 import flex
 from flex.errors import FlexError
-from flex.ports import DnsTarget, Store
+from flex.ports import Publisher, Store
 from flex_api import wiring
 from flex_api.jobs import Workers
 from flex_api.night.watch_process import Watched
@@ -98,7 +98,7 @@ ABOUT = (
 def create_app(
     settings: Settings,
     store: Store,
-    connect: Callable[[], DnsTarget] | None = None,
+    connect: Callable[[], Publisher] | None = None,
     clock: Clock = present,
     ticks: Callable[[], float] = time.monotonic,
     watched: Callable[[], Watched] | None = None,
@@ -124,7 +124,7 @@ def create_app(
     app.state.house = House(
         settings,
         store,
-        connect or (lambda: wiring.target(settings, store)),
+        connect or (lambda: wiring.publisher(settings, store)),
         clock,
         gate,
         views,

@@ -18,15 +18,15 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Budget
-from flex.ports import DnsTarget, Solver, Store
+from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
 from flex.wishes import campaigns
 from flex_api import hosted
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
 from flex_dns.preflight import primary_check
-from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.several import SeveralTargets
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.several import SeveralPublishers
 from flex_dns.wire.key import Key, read_keys
 from flex_dns.wire.server import Server
 from flex_logs_ingest.files.sources import Source
@@ -47,14 +47,14 @@ class World:
 
     settings: Settings
     store: Store
-    connect: Callable[[], DnsTarget]
+    connect: Callable[[], Publisher]
     clock: Clock
     time_of_day: Clock
     say: Callable[[str], None]
     progress: read_logs.Progress
 
     @property
-    def target(self) -> DnsTarget:
+    def publisher(self) -> Publisher:
         return self.connect()
 
     @property
@@ -108,7 +108,7 @@ def world(
     return World(
         settings=settings,
         store=store,
-        connect=lambda: target(settings, store),
+        connect=lambda: publisher(settings, store),
         clock=clock,
         time_of_day=lambda: datetime.now(UTC),
         say=say,
@@ -174,28 +174,30 @@ def keys(primary: Primary) -> tuple[Key, ...]:
     return read_keys(primary.key_file)
 
 
-def target(settings: Settings, store: Store) -> DnsTarget:
+def publisher(settings: Settings, store: Store) -> Publisher:
     """Without any zone there is no name server to ask, nor a key to ask it with: plans are on
     paper.
     """
     if not settings.dns.every_zone:
-        return SeveralTargets({})
+        return SeveralPublishers({})
     us = controller(settings, store)
-    targets = [
-        (one, _target(settings, one, store, us)) for one in settings.dns.primaries
+    publishers = [
+        (one, _publisher(settings, one, store, us)) for one in settings.dns.primaries
     ]
-    if len(targets) == 1:
-        return targets[0][1]
-    if not targets:
-        return _target(settings, settings.dns, store, us)
-    return SeveralTargets({zone: found for one, found in targets for zone in one.zones})
+    if len(publishers) == 1:
+        return publishers[0][1]
+    if not publishers:
+        return _publisher(settings, settings.dns, store, us)
+    return SeveralPublishers(
+        {zone: found for one, found in publishers for zone in one.zones}
+    )
 
 
-def _target(
+def _publisher(
     settings: Settings, primary: Primary, store: Store, us: str
-) -> Rfc2136Target:
+) -> Rfc2136Publisher:
     found = server(settings, primary)
-    return Rfc2136Target(
+    return Rfc2136Publisher(
         found,
         settings.owner,
         servers(primary),

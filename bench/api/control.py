@@ -26,7 +26,7 @@ from flex_api.known import recent
 from flex_api.night import carrying_out, nightly
 from flex_api.night.leases import lease
 from flex_api.report import reporting
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 def night(folder: Path, size: given.Size) -> dict[str, float]:
     """Seconds of each stage, their sum, the processor's part of it, and MiB."""
     settings = given.installation(folder, size)
-    target = MemoryTarget([given.ZONE], settings.owner)
+    target = MemoryPublisher([given.ZONE], settings.owner)
     world = replace(wiring.world(settings, lambda: size.now), connect=lambda: target)
     _publish(world, target)
     profiles = given.profiles_of(size, size.nights)
@@ -74,7 +74,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
     }
 
 
-def _publish(world: wiring.World, target: MemoryTarget) -> None:
+def _publish(world: wiring.World, target: MemoryPublisher) -> None:
     """The partition in force as the name server has it after all those nights."""
     _, placement = world.store.placement()
     wanted = records.records(placement, world.nodes, world.settings.dns.ttl)

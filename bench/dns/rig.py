@@ -29,7 +29,7 @@ from flex.tables import PLACEMENT, RECORDS
 from flex.zones.marker import marker_text
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import make_key
 
@@ -55,8 +55,8 @@ class Rig:
     address: int = 1
 
     @property
-    def target(self) -> Rfc2136Target:
-        return Rfc2136Target(
+    def target(self) -> Rfc2136Publisher:
+        return Rfc2136Publisher(
             self.primary.server,
             OWNER,
             (self.primary.server.address, self.secondary.server.address),

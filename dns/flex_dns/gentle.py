@@ -30,7 +30,7 @@ from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.model.journal import Journal, JournalRow, RowState
 from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.tables import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.marker import site_name
@@ -76,7 +76,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class GentleTarget:
+class GentlePublisher:
     """`wait` is told for how many seconds resolvers may go on with what they know; servers have
     `patience` to agree.
 
@@ -85,7 +85,7 @@ class GentleTarget:
     all move at once.
     """
 
-    target: DnsTarget
+    publisher: Publisher
     wait: Callable[[float], None]
     patience: float = 0.0
     ttl: int = 0
@@ -95,18 +95,18 @@ class GentleTarget:
     def read(
         self, zone: str, names: Sequence[str], also: Sequence[str] = ()
     ) -> ZoneState:
-        return self.target.read(zone, names, also)
+        return self.publisher.read(zone, names, also)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[Verdict, ...]:
-        return self.target.verify(zone, wanted, patience=patience)
+        return self.publisher.verify(zone, wanted, patience=patience)
 
     def refuse_late(self, *zones: str) -> None:
-        self.target.refuse_late(*zones)
+        self.publisher.refuse_late(*zones)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
-        """As the target does it, step by step. Raises PartlyApplied where one is done and the next
+        """As the publisher does it, step by step. Raises PartlyApplied where one is done and the next
         cannot be made, and in the end where some names were left to others.
         """
         begun, lost = bool(journal and journal.rows()), Lost()
@@ -135,7 +135,7 @@ class GentleTarget:
         """The last wave, too, is looked at before the first."""
         for made in zone_plans:
             if made.changes:
-                state = self.target.read(made.zone, zone_changes.changed_names(made))
+                state = self.publisher.read(made.zone, zone_changes.changed_names(made))
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
 
     def _steps(
@@ -202,11 +202,11 @@ class GentleTarget:
 
     def _apply(self, step: _Step, journal: Journal | None) -> None:
         if step.zone_plans:
-            self.target.apply(*step.zone_plans, journal=journal and _Anew(journal))
+            self.publisher.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
     def _overtaken(self, zone_plans: Iterable[ZonePlan]) -> Lost:
         states = (
-            (made, self.target.read(made.zone, zone_changes.changed_names(made)))
+            (made, self.publisher.read(made.zone, zone_changes.changed_names(made)))
             for made in zone_plans
         )
         return {
@@ -243,7 +243,7 @@ class GentleTarget:
     ) -> list[ZonePlan]:
         found: list[ZonePlan] = []
         for made in zone_plans:
-            state = self.target.read(made.zone, zone_changes.changed_names(made))
+            state = self.publisher.read(made.zone, zone_changes.changed_names(made))
             found.append(zone_changes.what_is_left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found
@@ -253,7 +253,7 @@ class GentleTarget:
             wanted = self._wanted_records(made)
             changed = {(change.name, change.type) for change in made.changes}
             for verdict in (
-                self.target.verify(made.zone, wanted, patience=self.patience)
+                self.publisher.verify(made.zone, wanted, patience=self.patience)
                 if len(wanted)
                 else ()
             ):
@@ -282,7 +282,9 @@ class GentleTarget:
         ]
         if rows:
             others = by_name(
-                self.target.read(made.zone, sorted({name for name, _ in sets})).records
+                self.publisher.read(
+                    made.zone, sorted({name for name, _ in sets})
+                ).records
             )
             beside = {key: found for key, found in others.items() if key not in changed}
             rows += [

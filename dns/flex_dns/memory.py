@@ -28,7 +28,7 @@ HERE = "memory"
 Set = tuple[int, tuple[str, ...]]
 
 
-class MemoryTarget:
+class MemoryPublisher:
     """One primary and no secondaries. Plans that are applied together are one message: all of it or
     nothing.
     """

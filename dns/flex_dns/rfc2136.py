@@ -42,7 +42,7 @@ Rows = list[tuple[JournalRow, tuple[Change, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rfc2136Target:
+class Rfc2136Publisher:
     """`owner` is the name this controller marks its names with; `verify_servers` are all that
     answer for the zones. Where none are given that is the primary, and with `verify_ns` every
     server that a zone names, too. `patience` is how many seconds to wait for a server that went

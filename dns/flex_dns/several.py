@@ -17,7 +17,7 @@ from flex.model.journal import Journal, JournalRow, RowState
 from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records import ZoneState
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update.outcome import kind
 from flex_dns.wire.trouble import UNCHANGED, not_authoritative
 
@@ -27,39 +27,39 @@ ROOM = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralTargets:
-    """`of_zone` has the target of every zone; zones of one primary share one."""
+class SeveralPublishers:
+    """`of_zone` has the publisher of every zone; zones of one primary share one."""
 
-    of_zone: Mapping[str, Rfc2136Target]
+    of_zone: Mapping[str, Rfc2136Publisher]
 
     def read(
         self, zone: str, names: Sequence[str], also: Sequence[str] = ()
     ) -> ZoneState:
-        return self._target(zone).read(zone, names, also)
+        return self._publisher(zone).read(zone, names, also)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[Verdict, ...]:
-        return self._target(zone).verify(zone, wanted, patience=patience)
+        return self._publisher(zone).verify(zone, wanted, patience=patience)
 
     def catch_up(self, zone: str, patience: float) -> None:
-        self._target(zone).catch_up(zone, patience)
+        self._publisher(zone).catch_up(zone, patience)
 
     def refuse_late(self, *zones: str) -> None:
         for zone in zones:
-            self._target(zone).refuse_late(zone)
+            self._publisher(zone).refuse_late(zone)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """One primary after the other. Raises what the only one that failed raised where nothing
         was changed.
         """
         shares = self._shares(zone_plans)
-        for target, share in shares if not (journal and journal.rows()) else ():
-            target.look(*share)
+        for publisher, share in shares if not (journal and journal.rows()) else ():
+            publisher.look(*share)
         changed, failed = False, list[DnsError | PartlyApplied]()
-        for number, (target, share) in enumerate(shares):
+        for number, (publisher, share) in enumerate(shares):
             try:
-                target.apply(
+                publisher.apply(
                     *share,
                     journal=journal
                     and _Share(
@@ -72,18 +72,18 @@ class SeveralTargets:
         if failed:
             raise _one_of(failed, changed) from failed[0]
 
-    def _target(self, zone: str) -> Rfc2136Target:
+    def _publisher(self, zone: str) -> Rfc2136Publisher:
         if zone not in self.of_zone:
             raise not_authoritative("the settings", zone, f"the primary of {zone}")
         return self.of_zone[zone]
 
     def _shares(
         self, zone_plans: Sequence[ZonePlan]
-    ) -> list[tuple[Rfc2136Target, list[ZonePlan]]]:
-        shares: dict[int, tuple[Rfc2136Target, list[ZonePlan]]] = {}
+    ) -> list[tuple[Rfc2136Publisher, list[ZonePlan]]]:
+        shares: dict[int, tuple[Rfc2136Publisher, list[ZonePlan]]] = {}
         for zone_plan in zone_plans:
-            target = self._target(zone_plan.zone)
-            shares.setdefault(id(target), (target, []))[1].append(zone_plan)
+            publisher = self._publisher(zone_plan.zone)
+            shares.setdefault(id(publisher), (publisher, []))[1].append(zone_plan)
         return list(shares.values())
 
 

@@ -21,7 +21,7 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Budget, Terms
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.prediction.replay import Sample
 from flex.tables import PLACEMENT, texts
 from flex.wishes import possible
@@ -107,7 +107,7 @@ class Rules:
         return Reins(self.trigger, self.margin, guard)
 
 
-def look_at_zones(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
+def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
     """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is
     nothing to plan.
     """
@@ -119,7 +119,7 @@ def look_at_zones(facts: Facts, rules: Rules, target: DnsTarget) -> Reach:
         if other.site in known and other.name not in known
     ]
     found = reach.look(
-        target, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others
+        publisher, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others
     )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks.of_reach(found, facts.profiles))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.tables import PLACEMENT
 from flex.zones import other_names, records, zone_changes
 from flex.zones.other_names import Followed, OtherName
@@ -45,7 +45,7 @@ class Reach:
 
 
 def look(
-    target: DnsTarget,
+    publisher: Publisher,
     sites: Sequence[str],
     nodes: Sequence[Node],
     zones: Sequence[str],
@@ -59,7 +59,7 @@ def look(
     of_zone, outside = records.split(sites, zones)
     also = other_names.by_zone(others, zones)
     states = {
-        zone: target.read(
+        zone: publisher.read(
             zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
         )
         for zone in zones

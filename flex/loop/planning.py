@@ -34,7 +34,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
-from flex.ports import DnsTarget, Plans, Solver, Store
+from flex.ports import Plans, Publisher, Solver, Store
 from flex.prediction import predict
 from flex.tables import PLACEMENT
 from flex.wishes import pins, possible
@@ -66,13 +66,15 @@ def propose(
     *,
     solver: Solver,
     scratch: Solver,
-    target: DnsTarget,
+    publisher: Publisher,
     now: datetime,
 ) -> Proposal:
     """The best next placement, its moves and why, and the records that would say it. Raises
     Infeasible, naming them, when wishes cannot all be met.
     """
-    apart = edited_names.apart(look_at_zones(facts, rules, target), facts, rules, now)
+    apart = edited_names.apart(
+        look_at_zones(facts, rules, publisher), facts, rules, now
+    )
     facts = within(apart.found, start_from_dns(apart.found, apart.facts, rules))
     reins = rules.reins(facts.guard)
     asked, done, stops = decided(
@@ -130,13 +132,15 @@ def go_back(
     earlier: pd.DataFrame,
     *,
     scratch: Solver,
-    target: DnsTarget,
+    publisher: Publisher,
     now: datetime,
 ) -> Proposal:
     """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay
     where they are.
     """
-    apart = edited_names.apart(look_at_zones(facts, rules, target), facts, rules, now)
+    apart = edited_names.apart(
+        look_at_zones(facts, rules, publisher), facts, rules, now
+    )
     facts = within(apart.found, apart.facts)
     asked = build(facts, rules)
     back = earlier[
@@ -176,14 +180,14 @@ def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
 
 
 def fail_over(
-    facts: Facts, rules: Rules, dead: str, *, target: DnsTarget, now: datetime
+    facts: Facts, rules: Rules, dead: str, *, publisher: Publisher, now: datetime
 ) -> Proposal:
     """Off a dead node: sites with other nodes only lose it, and go first; those without get one.
     Nothing else moves.
 
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
-    found = look_at_zones(facts, rules, target)
+    found = look_at_zones(facts, rules, publisher)
     gone = edited_names.addresses_of(facts, dead)
     edits = edited_names.of_zones(found, facts, rules, now)
     left = leading_to(found, gone)
@@ -289,7 +293,7 @@ def carry_out(
     *,
     nodes: Sequence[Node],
     ttl: int,
-    target: DnsTarget,
+    publisher: Publisher,
     store: Store,
     now: datetime,
     patience: float = 0.0,
@@ -306,9 +310,9 @@ def carry_out(
     """
     enters("apply")
     plan, begun = pending.begin(plan, store)
-    _apply(plan, target, store, begun=begun)
+    _apply(plan, publisher, store, begun=begun)
     enters("verify")
-    verdicts = verify.check(plan, placement, nodes, ttl, target, patience=patience)
+    verdicts = verify.check(plan, placement, nodes, ttl, publisher, patience=patience)
     plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
     enters("settle")
     _settle(plan, placement, store)
@@ -323,7 +327,7 @@ def accept(
     *,
     nodes: Sequence[Node],
     ttl: int,
-    target: DnsTarget,
+    publisher: Publisher,
     store: Plans,
     now: datetime,
     owner: str,
@@ -334,7 +338,7 @@ def accept(
     every name server says it all, markers too.
     """
     pending.refuse_outdated(plan, store, "applying")
-    verdicts = verify.check(plan, placement, nodes, ttl, target, owner=owner)
+    verdicts = verify.check(plan, placement, nodes, ttl, publisher, owner=owner)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise DnsError(
             f"taking {plan.id} for applied",
@@ -371,7 +375,7 @@ def abandon(
     *,
     nodes: Sequence[Node],
     zones: Sequence[str],
-    target: DnsTarget,
+    publisher: Publisher,
     store: Plans,
 ) -> Plan:
     """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by
@@ -383,7 +387,7 @@ def abandon(
     of_zone, _ = records.split(sorted(set(placement["site"])), zones)
     found = [
         records.placement_from(
-            target.read(zone, [records.name_of(site) for site in sites]).records,
+            publisher.read(zone, [records.name_of(site) for site in sites]).records,
             sites,
             nodes,
         )
@@ -496,13 +500,13 @@ def _new(moves: Sequence[Move], facts: Facts) -> int:
     )
 
 
-def _apply(plan: Plan, target: DnsTarget, store: Plans, *, begun: bool) -> None:
+def _apply(plan: Plan, publisher: Publisher, store: Plans, *, begun: bool) -> None:
     """What an earlier attempt began stays "applying" when this one fails: some of it may be in
     DNS.
     """
     journal = store.journal(plan.id) if begun else store.new_journal(plan.id)
     try:
-        target.apply(*plan.zone_plans, journal=journal)
+        publisher.apply(*plan.zone_plans, journal=journal)
     except (DnsError, PartlyApplied) as error:
         half = begun or isinstance(error, PartlyApplied)
         store.update(

@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.zones import records
 
 # Zones that are checked at a time.
@@ -29,7 +29,7 @@ def check(
     placement: pd.DataFrame,
     nodes: Sequence[Node],
     ttl: int,
-    target: DnsTarget,
+    publisher: Publisher,
     *,
     patience: float = 0.0,
     owner: str = "",
@@ -48,7 +48,7 @@ def check(
         }
 
     def asked(one: ZonePlan) -> tuple[Verdict, ...]:
-        found = target.verify(one.zone, said[one.zone], patience=patience)
+        found = publisher.verify(one.zone, said[one.zone], patience=patience)
         return tuple(replace(verdict, zone=one.zone) for verdict in found)
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.

@@ -23,7 +23,7 @@ from flex_api.known import recent, verifying
 from flex_api.night import carrying_out, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 ZONE = "hosting.example."
 FIRST = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
@@ -156,7 +156,7 @@ def four_nodes(tmp_path: Path) -> Cluster:
         encoding="utf-8",
     )
     settings, clock = config.load(path), [FIRST]
-    target = MemoryTarget([ZONE], settings.owner)
+    target = MemoryPublisher([ZONE], settings.owner)
     made = World(
         settings=settings,
         store=MemoryStore(),

@@ -22,13 +22,13 @@ from flex.errors import FlexError
 from flex.model.journal import RowState
 from flex.model.nightly_run import Run
 from flex.model.operator_orders import NodeOrder
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex_api import wiring
 from flex_api.night import applying, failover, finishing, giving_up, undoing
 from flex_api.night.leases import lease
 from flex_api.settings import file as config
 from flex_api.wiring import World
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 
 ELSEWHERE = "elsewhere.example.org:1:1"
 
@@ -78,9 +78,9 @@ class Sleeping:
         self._moment.passed(state, lambda: self._real.became(numbers, state, note))
 
 
-def looking(target: DnsTarget, moment: Moment) -> DnsTarget:
+def looking(target: Publisher, moment: Moment) -> Publisher:
     """The same, whose looks for the lease are moments, too."""
-    assert isinstance(target, Rfc2136Target)
+    assert isinstance(target, Rfc2136Publisher)
     return replace(
         target, refuse_lost=lambda: moment.passed("look", target.refuse_lost)
     )
@@ -102,7 +102,7 @@ def main(path: str, verb: str, moment: str, hours: str, plan: str = "") -> None:
     real = wiring.world(config.load(Path(path)), lambda: datetime.now(UTC))
     when = Moment(moment)
     store: Any = Sleeping(real.store, when)
-    target: Any = Sleeping(looking(real.target, when), when)
+    target: Any = Sleeping(looking(real.publisher, when), when)
     ahead = timedelta(hours=float(hours))
     world = replace(
         real,

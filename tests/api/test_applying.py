@@ -15,7 +15,7 @@ from flex.model.plan import Plan
 from flex.store import SqlStore, open_store
 from flex_api import wiring
 from flex_api.settings.file import load
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import change_messages, pipeline
 from flex_dns.update.change_messages import Claim
 
@@ -60,7 +60,7 @@ def apply_half(installation: Installation, store: SqlStore, made: str) -> Plan:
         ]
     )
     us = controller(installation, store)
-    Rfc2136Target(installation.server.server, "test", controller=us).apply(
+    Rfc2136Publisher(installation.server.server, "test", controller=us).apply(
         replace(one, changes=one.changes[:half])
     )
     store.update(plan)

@@ -27,7 +27,7 @@ from flex_dns.private.private_named import (
     free_port,
     zone_file,
 )
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS
 from flex_dns.wire.key import make_key, read_key
 from flex_dns.wire.server import Server
@@ -152,7 +152,7 @@ def does_just_what_it_must(server: Server) -> None:
         (INNER, f"site.{INNER}"),
         (OWN, f"site.{OWN}"),
     ):
-        target = Rfc2136Target(server, "test", verify_ns=False)
+        target = Rfc2136Publisher(server, "test", verify_ns=False)
         target.apply(ZonePlan(zone, placed(zone, name, "192.0.2.7", owner="test")))
         assert target.read(zone, [name]).owned == {name}
     reader = Server(server.host, server.port, server.reader or server.key)

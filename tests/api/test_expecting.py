@@ -20,7 +20,7 @@ from flex_api.known.expecting import expect
 from flex_api.night import nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -54,7 +54,7 @@ def world(tmp_path: Path) -> World:
         encoding="utf-8",
     )
     settings = config.load(path)
-    target = MemoryTarget([], settings.owner)
+    target = MemoryPublisher([], settings.owner)
     now = FIRST + 21 * DAY + timedelta(hours=2)
     return World(
         settings=settings,

@@ -21,7 +21,7 @@ from flex_api.night.leases import lease
 from flex_api.night.pausing import giving_way, pause
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 AS_OF = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 NODE = Node("n2", ("192.0.2.2",), 1)
@@ -31,7 +31,7 @@ def world(say: Callable[[str], None] = wiring.silent, **dns: object) -> World:
     return World(
         settings=Settings.model_validate({"dns": {"make_before_break": True, **dns}}),
         store=MemoryStore(),
-        connect=lambda: MemoryTarget([], "me"),
+        connect=lambda: MemoryPublisher([], "me"),
         clock=lambda: AS_OF,
         time_of_day=lambda: datetime.now(UTC),
         say=say,

@@ -17,7 +17,7 @@ from flex_api.beats import beating
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 AS_OF = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 
@@ -27,7 +27,7 @@ def here() -> World:
     return World(
         settings=Settings.model_validate({}),
         store=MemoryStore(),
-        connect=lambda: MemoryTarget([], "me"),
+        connect=lambda: MemoryPublisher([], "me"),
         clock=lambda: AS_OF,
         time_of_day=lambda: datetime.now(UTC),
         say=wiring.silent,

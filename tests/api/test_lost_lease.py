@@ -217,7 +217,7 @@ def comes_too_late(
 
 def by_hand(installation: Installation, plan: str) -> None:
     with world(installation, 0) as here:
-        here.target.apply(*here.store.plan(plan).zone_plans)
+        here.publisher.apply(*here.store.plan(plan).zone_plans)
 
 
 @pytest.mark.parametrize(("verb", "moment"), QUICK)

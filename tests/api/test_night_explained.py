@@ -25,7 +25,7 @@ from flex_api.report.formats import FORMATS
 from flex_api.told import text
 from flex_api.wiring import World
 from flex_api.wishes import explaining, tonight
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from tests.api.nights import (
     DAY,
     NODES,
@@ -302,8 +302,8 @@ def adopting(cluster: Cluster) -> World:
     cluster.world = dataclasses.replace(
         world, settings=world.settings.model_copy(update={"dns": dns})
     )
-    target = cluster.world.target
-    assert isinstance(target, MemoryTarget)
+    target = cluster.world.publisher
+    assert isinstance(target, MemoryPublisher)
     for site in SITES:
         target.edit(ZONE, f"{site}.", "A", 300, EVERYWHERE)
     cluster.learn(EVEN)

@@ -29,7 +29,7 @@ from flex_api.night import carrying_out, finishing, undoing
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 NOW = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 ZONE = "example.org."
@@ -46,7 +46,7 @@ class Killed(Exception):
     """What ends a run, wherever it is."""
 
 
-class Server(MemoryTarget):
+class Server(MemoryPublisher):
     """It writes down that a step was made, and fails as it is told, or agrees late."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Cluster:
             for site in SITES
         ]
         given = [at(site, OLD, ttl=self.ttl) for site in SITES]
-        MemoryTarget.apply(
+        MemoryPublisher.apply(
             self.server,
             ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks))),
         )

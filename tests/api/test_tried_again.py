@@ -97,8 +97,8 @@ class Desk:
             lambda: self.now,
             say=self.said.append,
         )
-        failing = self.target = self.target or Failing(here.target)
-        failing.real = here.target
+        failing = self.target = self.target or Failing(here.publisher)
+        failing.real = here.publisher
 
         def connect() -> Any:
             return failing

@@ -14,7 +14,7 @@ from flex.model.consent import Limits
 from flex.model.dns_edits import Said
 from flex.model.plan import Plan
 from flex.placing.problem import Budget, Problem, Solution, in_order
-from flex.ports import DnsTarget, Solver
+from flex.ports import Publisher, Solver
 from flex.store import MemoryStore
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
@@ -56,7 +56,7 @@ class Cluster:
     """Facts, a store and a name server, and the two halves of a plan over them."""
 
     facts: Facts
-    target: DnsTarget
+    target: Publisher
     store: MemoryStore
     rules: Rules = RULES
     solver: Solver = turns
@@ -70,7 +70,7 @@ class Cluster:
             self.rules,
             solver=self.solver,
             scratch=turns,
-            target=self.target,
+            publisher=self.target,
             now=now,
         )
         self.store.propose(made.plan, made.placement)
@@ -82,7 +82,7 @@ class Cluster:
             made.placement,
             nodes=self.facts.nodes,
             ttl=self.rules.ttl,
-            target=self.target,
+            publisher=self.target,
             store=self.store,
             now=NOW,
         )

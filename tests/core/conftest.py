@@ -16,7 +16,7 @@ from flex.placing.problem import Problem, build
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, ZONE, Cluster
 
 Make = Callable[..., Problem]
@@ -101,4 +101,4 @@ def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Clu
         base="",
         placement=PLACEMENT.empty(),
     )
-    return Cluster(facts, MemoryTarget([ZONE], "me"), MemoryStore())
+    return Cluster(facts, MemoryPublisher([ZONE], "me"), MemoryStore())

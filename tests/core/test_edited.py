@@ -15,7 +15,7 @@ from flex.loop.planning import Proposal
 from flex.model.consent import Limits
 from flex.model.plan import Plan
 from flex.zones.records import name_of
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
 
@@ -35,7 +35,7 @@ EDITS: dict[str, dict[str, list[str]]] = {
 
 
 def edit(cluster: Cluster, site: str, sets: Mapping[str, Sequence[str]]) -> None:
-    assert isinstance(cluster.target, MemoryTarget)
+    assert isinstance(cluster.target, MemoryPublisher)
     for kind, values in sets.items():
         cluster.target.edit(ZONE, name_of(site), kind, 60, values)
 
@@ -202,7 +202,7 @@ def test_going_back_leaves_edited_names_alone_too(
         CALM,
         placement,
         scratch=turns,
-        target=cluster.target,
+        publisher=cluster.target,
         now=NOW.replace(hour=5),
     )
     assert [one.name for one in back.plan.said.edits] == [name_of(site)]

@@ -15,7 +15,7 @@ from flex.model.nodes import Node
 from flex.model.zone_plan import Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
 
 Make = Callable[..., Problem]
@@ -79,13 +79,13 @@ def test_what_somebody_changed_is_left_to_him_in_its_own_zone_alone_when_a_node_
     cluster: Cluster,
 ) -> None:
     other = "a.hosting.example."
-    cluster.target = target = MemoryTarget([ZONE, other], owner=RULES.owner)
+    cluster.target = target = MemoryPublisher([ZONE, other], owner=RULES.owner)
     cluster.rules = rules = replace(RULES, zones=(ZONE, other))
     cluster.night()
     target.edit(ZONE, "c.hosting.example.", "A", values=["203.0.113.9"])
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
-    made = planning.fail_over(facts, rules, "n1", target=target, now=NOW)
+    made = planning.fail_over(facts, rules, "n1", publisher=target, now=NOW)
     changed = {
         plan.zone: {change.name for change in plan.changes}
         for plan in made.plan.zone_plans
@@ -161,11 +161,11 @@ def _after_a_death(
     """What is planned when n1 dies, where somebody wrote A records of a site that is only on n1."""
     cluster.facts = replace(cluster.facts, nodes=nodes)
     cluster.night()
-    assert isinstance(cluster.target, MemoryTarget)
+    assert isinstance(cluster.target, MemoryPublisher)
     cluster.target.edit(ZONE, "c.hosting.example.", "A", values=written)
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
     (made,) = planning.fail_over(
-        facts, cluster.rules, "n1", target=cluster.target, now=NOW
+        facts, cluster.rules, "n1", publisher=cluster.target, now=NOW
     ).plan.zone_plans
     return made

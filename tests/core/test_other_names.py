@@ -25,7 +25,7 @@ from flex.prediction.target_kinds import each
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.zones.other_names import OtherName, Share
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
 
@@ -71,7 +71,7 @@ def cluster(
     rules = replace(RULES, budget=Budget(steps=4_000))
     return Cluster(
         facts(others, sites),
-        MemoryTarget([ZONE], "me"),
+        MemoryPublisher([ZONE], "me"),
         MemoryStore(),
         rules,
         SOLVERS["local"],
@@ -217,7 +217,7 @@ def test_a_node_that_dies_leaves_the_names_that_lead_to_it_named() -> None:
         replace(node, state="down") if node.name == "n1" else node for node in NODES
     )
     given = replace(here.facts, base=base, placement=placement, nodes=dead)
-    made = planning.fail_over(given, here.rules, "n1", target=here.target, now=NOW)
+    made = planning.fail_over(given, here.rules, "n1", publisher=here.target, now=NOW)
     assert list(made.left) == [f"www.{SITES[0]}."]
 
 

@@ -27,10 +27,10 @@ from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.store import MemoryStore
 from flex.zones.records import ZoneState
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
 
@@ -114,7 +114,7 @@ def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_tha
     cluster.night()
     everywhere = placement(dict.fromkeys(cluster.facts.profiles["site"], "n1 n2"))
     cluster.store.settle(cluster.store.plans()[0], everywhere)
-    assert isinstance(cluster.target, MemoryTarget)
+    assert isinstance(cluster.target, MemoryPublisher)
     for site in cluster.facts.profiles["site"]:
         cluster.target.edit(
             ZONE,
@@ -166,7 +166,7 @@ def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_ye
     applied = cluster.night()
     cluster.store.update(replace(applied, said=Said()))
     site = cluster.facts.profiles["site"].iloc[0]
-    assert isinstance(cluster.target, MemoryTarget)
+    assert isinstance(cluster.target, MemoryPublisher)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["203.0.113.99"])
     made = cluster.propose()
     assert [breach.rule for breach in made.plan.breaches] == [
@@ -271,7 +271,7 @@ def test_what_dns_says_is_where_an_adopting_cluster_starts(
     names = dict(
         zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True)
     )
-    stranger = MemoryTarget([ZONE], "me")
+    stranger = MemoryPublisher([ZONE], "me")
     for site, node in names.items():
         stranger.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
     cluster.target, cluster.rules = stranger, replace(RULES, adopt=True)
@@ -285,7 +285,7 @@ def test_what_dns_says_is_where_an_adopting_cluster_starts(
 def test_without_adopting_the_addresses_of_others_are_left_alone(
     cluster: Cluster,
 ) -> None:
-    stranger = MemoryTarget([ZONE], "me")
+    stranger = MemoryPublisher([ZONE], "me")
     site = cluster.facts.profiles["site"].iloc[0]
     stranger.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
     cluster.target = stranger
@@ -298,7 +298,7 @@ def test_without_adopting_the_addresses_of_others_are_left_alone(
 class Failing:
     """A name server that takes so many plans and then fails as told; it verifies as told, too."""
 
-    inner: DnsTarget
+    inner: Publisher
     takes: int
     error: Exception
     wrong: str = ""
@@ -345,7 +345,7 @@ def test_a_refused_update_leaves_the_placement_in_force(cluster: Cluster) -> Non
 def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finished(
     cluster: Cluster,
 ) -> None:
-    inner = MemoryTarget([ZONE, "a.hosting.example."], "me")
+    inner = MemoryPublisher([ZONE, "a.hosting.example."], "me")
     sites = {"x.hosting.example": (100, 100), "y.a.hosting.example": (100, 100)}
     rows = cluster.facts.profiles.iloc[:2].assign(site=list(sites))
     cluster.facts = replace(cluster.facts, profiles=rows)
@@ -413,14 +413,14 @@ def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> Non
     cluster.night()
     made = cluster.propose(now=NOW.replace(hour=3))
     site = cluster.facts.profiles["site"].iloc[0]
-    assert isinstance(cluster.target, MemoryTarget)
+    assert isinstance(cluster.target, MemoryPublisher)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.2"])
     ended = planning.abandon(
         made.plan,
         made.placement,
         nodes=cluster.facts.nodes,
         zones=RULES.zones,
-        target=cluster.target,
+        publisher=cluster.target,
         store=cluster.store,
     )
     base, placement = cluster.store.placement()
@@ -444,7 +444,7 @@ def test_going_back_is_an_ordinary_plan(
         RULES,
         earlier,
         scratch=turns,
-        target=cluster.target,
+        publisher=cluster.target,
         now=NOW.replace(hour=5),
     )
     assert back.placement.equals(earlier)
@@ -468,7 +468,7 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
     back = planning.go_back(
-        pinned, rules, earlier, scratch=turns, target=cluster.target, now=NOW
+        pinned, rules, earlier, scratch=turns, publisher=cluster.target, now=NOW
     )
     _, against, replicas = back.plan.quality.note.split("; ")
     assert against == f"against wishes that hold: {site}"
@@ -487,7 +487,7 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
     )
     with pytest.raises(Infeasible, match="n1") as refused:
         planning.go_back(
-            facts, RULES, earlier, scratch=turns, target=cluster.target, now=NOW
+            facts, RULES, earlier, scratch=turns, publisher=cluster.target, now=NOW
         )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
 
@@ -510,6 +510,6 @@ def test_going_back_to_a_drained_node_is_refused(
             RULES,
             cluster.store.placement_of(first.id),
             scratch=turns,
-            target=cluster.target,
+            publisher=cluster.target,
             now=NOW,
         )

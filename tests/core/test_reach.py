@@ -21,7 +21,7 @@ from flex.placing.problem import Budget
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore
 from flex.tables import PLACEMENT, SPREADS
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
 from tests.core.cluster import RULES as ORDINARY
@@ -51,7 +51,7 @@ class Cluster:
             placement=PLACEMENT.empty(),
         )
         self.target, self.store, self.rules = (
-            MemoryTarget([ZONE], "me"),
+            MemoryPublisher([ZONE], "me"),
             MemoryStore(),
             RULES,
         )
@@ -65,7 +65,7 @@ class Cluster:
             self.rules,
             solver=SOLVERS["local"],
             scratch=SOLVERS["scratch"],
-            target=self.target,
+            publisher=self.target,
             now=NOW.replace(hour=self.hour),
         )
         self.store.propose(made.plan, made.placement)
@@ -79,7 +79,7 @@ class Cluster:
             made.placement,
             nodes=facts.nodes,
             ttl=rules.ttl,
-            target=self.target,
+            publisher=self.target,
             store=self.store,
             now=NOW.replace(hour=self.hour),
         )
@@ -149,7 +149,7 @@ def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(
 ) -> None:
     cluster.night()
     before = {site: cluster.is_on(site) for site in cluster.sites}
-    other = MemoryTarget([ZONE], "somebody-else")
+    other = MemoryPublisher([ZONE], "somebody-else")
     for site, (node,) in before.items():
         other.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
         other.edit(
@@ -327,7 +327,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
             RULES,
             cluster.store.placement_of(first.id),
             scratch=SOLVERS["scratch"],
-            target=cluster.target,
+            publisher=cluster.target,
             now=NOW,
         )
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from flex.errors import FlexError
 from flex.store import open_store
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import read_key
 from flex_dns.wire.server import Server
 
 
 def main(url: str, port: str, key_file: str, plan_id: str) -> None:
-    target = Rfc2136Target(
+    target = Rfc2136Publisher(
         Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0),
         "flex",
         patience=20,

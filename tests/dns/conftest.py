@@ -13,10 +13,10 @@ import dns.rcode
 import dns.update
 import pytest
 
-from flex.ports import DnsTarget
-from flex_dns.memory import MemoryTarget
+from flex.ports import Publisher
+from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key, make_key
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
@@ -93,13 +93,13 @@ def zone(unused: Iterator[str]) -> str:
 
 
 @pytest.fixture
-def real(named: PrivateNamed) -> Rfc2136Target:
-    return Rfc2136Target(named.server, OWNER, patience=3)
+def real(named: PrivateNamed) -> Rfc2136Publisher:
+    return Rfc2136Publisher(named.server, OWNER, patience=3)
 
 
 @pytest.fixture
-def memory(zone: str) -> MemoryTarget:
-    target = MemoryTarget([zone], OWNER)
+def memory(zone: str) -> MemoryPublisher:
+    target = MemoryPublisher([zone], OWNER)
     for name_and_type, value in OTHERS.items():
         name, kind = name_and_type.split()
         target.edit(zone, f"{name}.{zone}", kind, 60, [value.strip('"')])
@@ -110,17 +110,17 @@ TARGETS = ["memory", pytest.param("real", marks=pytest.mark.real)]
 
 
 @pytest.fixture(params=TARGETS)
-def target(request: pytest.FixtureRequest) -> DnsTarget:
-    found: DnsTarget = request.getfixturevalue(request.param)
+def target(request: pytest.FixtureRequest) -> Publisher:
+    found: Publisher = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture
-def edit(target: DnsTarget, zone: str, named_or_none: PrivateNamed | None) -> Edit:
+def edit(target: Publisher, zone: str, named_or_none: PrivateNamed | None) -> Edit:
     """What somebody else does: one set holds these values from now on, with a TTL of 60, or is
     gone.
     """
-    if isinstance(target, MemoryTarget):
+    if isinstance(target, MemoryPublisher):
         return lambda name, kind, values: target.edit(zone, name, kind, 60, values)
     assert named_or_none is not None
     server = named_or_none.server
@@ -129,16 +129,16 @@ def edit(target: DnsTarget, zone: str, named_or_none: PrivateNamed | None) -> Ed
 
 @pytest.fixture
 def named_or_none(
-    target: DnsTarget, request: pytest.FixtureRequest
+    target: Publisher, request: pytest.FixtureRequest
 ) -> PrivateNamed | None:
-    if isinstance(target, MemoryTarget):
+    if isinstance(target, MemoryPublisher):
         return None
     found: PrivateNamed = request.getfixturevalue("named")
     return found
 
 
 @pytest.fixture
-def serial(target: DnsTarget, zone: str) -> Callable[[], int]:
+def serial(target: Publisher, zone: str) -> Callable[[], int]:
     return lambda: target.read(zone, []).serial
 
 

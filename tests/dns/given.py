@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 
 OWNER = "flex-eu1"
 
@@ -39,5 +39,5 @@ def many(zone: str, count: int) -> ZonePlan:
     )
 
 
-def owned(target: Rfc2136Target, zone: str, count: int) -> int:
+def owned(target: Rfc2136Publisher, zone: str, count: int) -> int:
     return len(target.read(zone, [f"s{n}.{zone}" for n in range(count)]).owned)

@@ -14,8 +14,8 @@ from flex.model.verdict import Verdict
 from flex.model.zone_plan import Change, Rrset
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.several import SeveralTargets
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.several import SeveralPublishers
 from flex_dns.wire.key import Key
 from tests.dns.test_dns_settling import ZONE, many, stopped, strangers, target_of
 
@@ -40,7 +40,7 @@ def test_a_secondary_that_is_behind_is_told_and_follows(
     assert first.agrees
     assert not second.agrees
     assert list(verify.behind((first, second))) == [(second.server, "")]
-    (SeveralTargets({ZONE: target}) if several else target).catch_up(ZONE, 20)
+    (SeveralPublishers({ZONE: target}) if several else target).catch_up(ZONE, 20)
     assert all(verdict.agrees for verdict in target.verify(ZONE, wanted))
 
 
@@ -69,7 +69,7 @@ def test_a_secondary_that_is_silent_is_not_waited_for(
     target = target_of(*deaf)
     made, _ = many(3)
     target.apply(made)
-    quick = Rfc2136Target(
+    quick = Rfc2136Publisher(
         type(target.server)(*target.server.address, target.server.key, 0.3),
         "flex",
         target.verify_servers,

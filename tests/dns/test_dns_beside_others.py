@@ -22,7 +22,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.tables import RECORDS
 from flex.zones import zone_changes
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from tests.dns.given import OWNER, many, placed
@@ -41,7 +41,7 @@ def test_a_customers_alias_follows_the_site_and_the_customers_zone_stays_as_it_w
     with PrivateNamed(
         folder, [OURS, THEIRS], key, records={THEIRS: f"www 86400 CNAME {SITE}\n"}
     ) as named:
-        target = Rfc2136Target(named.server, OWNER)
+        target = Rfc2136Publisher(named.server, OWNER)
         before = target.read(THEIRS, []).serial
         target.apply(ZonePlan(OURS, placed(OURS, SITE, "192.0.2.1")))
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.1"]
@@ -59,7 +59,7 @@ def test_addresses_that_a_name_server_drops_and_calls_success_are_found(
     limits = f"grant {key.name} zonesub A(3) AAAA; grant {key.name} subdomain _flex.{OURS} TXT;"
     clause = f"type primary;\nupdate-policy {{ {limits} }};\n"
     with PrivateNamed(folder, [OURS], key, clause=clause) as named:
-        target = Rfc2136Target(named.server, OWNER)
+        target = Rfc2136Publisher(named.server, OWNER)
         wanted = [f"192.0.2.{number}" for number in range(1, 5)]
         target.apply(ZonePlan(OURS, placed(OURS, SITE, *wanted)))
         (verdict,) = target.verify(OURS, _records({SITE: wanted}))
@@ -70,7 +70,7 @@ def test_addresses_that_a_name_server_drops_and_calls_success_are_found(
 
 
 def test_a_loop_that_changes_one_name_in_a_hundred_keeps_them_and_we_get_all_others(
-    named: PrivateNamed, real: Rfc2136Target, zone: str
+    named: PrivateNamed, real: Rfc2136Publisher, zone: str
 ) -> None:
     names = [f"s{number}.{zone}" for number in range(300)]
     real.apply(many(zone, 300))
@@ -85,7 +85,7 @@ def test_a_loop_that_changes_one_name_in_a_hundred_keeps_them_and_we_get_all_oth
 
 
 def _planned(
-    target: Rfc2136Target, zone: str, names: list[str], theirs: list[str]
+    target: Rfc2136Publisher, zone: str, names: list[str], theirs: list[str]
 ) -> bool:
     """Plan from what is there and apply it; whether it is to be done again. Names that others
     changed are theirs.

@@ -19,7 +19,7 @@ from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import change_messages
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Server
@@ -110,11 +110,11 @@ def test_a_plan_is_finished_though_a_message_was_lost(
     named: PrivateNamed, zone: str, forth: bool, which: int
 ) -> None:
     with relay(named.server, losing(which, forth=forth)) as server:
-        target = Rfc2136Target(server, OWNER, patience=3)
+        target = Rfc2136Publisher(server, OWNER, patience=3)
         before = target.read(zone, []).serial
         target.apply(many(zone, 290))
         after = target.read(zone, []).serial
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 290) == 290
+    assert owned(Rfc2136Publisher(named.server, OWNER), zone, 290) == 290
     # A message that was carried out is not sent again: that would be one serial more.
     assert after == before + len(
         list(change_messages.messages(zone, many(zone, 290).changes))
@@ -136,8 +136,8 @@ def test_a_foreign_edit_behind_a_lost_message_survives(
         relay(named.server, rule) as server,
         pytest.raises(Stale, match=rf"s7\.{zone} A: expected nothing"),
     ):
-        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 20))
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 20) == 0
+        Rfc2136Publisher(server, OWNER, patience=3).apply(many(zone, 20))
+    assert owned(Rfc2136Publisher(named.server, OWNER), zone, 20) == 0
 
 
 def test_what_somebody_else_did_for_us_meanwhile_is_not_sent_again(
@@ -152,15 +152,15 @@ def test_what_somebody_else_did_for_us_meanwhile_is_not_sent_again(
         return forth, back
 
     with relay(named.server, rule) as server:
-        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 20))
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 20) == 20
+        Rfc2136Publisher(server, OWNER, patience=3).apply(many(zone, 20))
+    assert owned(Rfc2136Publisher(named.server, OWNER), zone, 20) == 20
 
 
 def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
     www = f"www.{zone}"
-    Rfc2136Target(named.server, OWNER).apply(
+    Rfc2136Publisher(named.server, OWNER).apply(
         ZonePlan(zone, placed(zone, www, "192.0.2.1"))
     )
     seen = 0
@@ -179,8 +179,8 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
         relay(named.server, rule) as server,
         pytest.raises(Stale, match=r"found 60 192\.0\.2\.1 192\.0\.2\.99"),
     ):
-        Rfc2136Target(server, OWNER, patience=3).apply(ZonePlan(zone, (move,)))
-    found = Rfc2136Target(named.server, OWNER).read(zone, [www])
+        Rfc2136Publisher(server, OWNER, patience=3).apply(ZonePlan(zone, (move,)))
+    found = Rfc2136Publisher(named.server, OWNER).read(zone, [www])
     assert found.records["value"].tolist() == ["192.0.2.1", "192.0.2.99"]
 
 
@@ -188,7 +188,7 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
 def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself(
     named: PrivateNamed, zone: str, edit_real: Edit, owner: str
 ) -> None:
-    ours = Rfc2136Target(named.server, OWNER)
+    ours = Rfc2136Publisher(named.server, OWNER)
     names = [f"s{number}.{zone}" for number in range(5)]
     ours.apply(many(zone, 5))
     marked = [f'"{marker_text(owner)}"'] if owner else []
@@ -209,7 +209,7 @@ def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself
         relay(named.server, rule) as server,
         pytest.raises(Stale, match=f"{names[2]} A: .* marker"),
     ):
-        Rfc2136Target(server, OWNER, patience=3, controller="us").apply(
+        Rfc2136Publisher(server, OWNER, patience=3, controller="us").apply(
             ZonePlan(zone, moves)
         )
     assert set(ours.read(zone, names).records["value"]) == {"192.0.2.1"}
@@ -233,11 +233,11 @@ def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
             PartlyApplied, match=rf"1 are no longer .*s449\.{zone}"
         ) as partly,
     ):
-        Rfc2136Target(server, OWNER, patience=3).apply(many(zone, 450))
+        Rfc2136Publisher(server, OWNER, patience=3).apply(many(zone, 450))
     # Nor does the name that is somebody else's now get our marker.
-    assert owned(Rfc2136Target(named.server, OWNER), zone, 450) == 449
+    assert owned(Rfc2136Publisher(named.server, OWNER), zone, 450) == 449
     assert "898 of the record sets are as planned" in partly.value.kept
-    found = Rfc2136Target(named.server, OWNER).read(zone, [f"s449.{zone}"])
+    found = Rfc2136Publisher(named.server, OWNER).read(zone, [f"s449.{zone}"])
     assert found.records["value"].tolist() == ["192.0.2.99"]
 
 
@@ -252,7 +252,7 @@ def test_a_server_that_went_away_for_good_leaves_the_plan_open(
         return (not gone.is_set(), not gone.is_set())
 
     with relay(named.server, rule) as server, pytest.raises(PartlyApplied) as partly:
-        Rfc2136Target(server, OWNER, patience=0.3).apply(many(zone, 5))
+        Rfc2136Publisher(server, OWNER, patience=0.3).apply(many(zone, 5))
     assert (
         partly.value.kept == "whether the last 10 record sets were changed is not known"
     )
@@ -274,19 +274,19 @@ def test_a_server_that_was_killed_in_the_middle_is_waited_for(
 
         with relay(own.server, rule) as server:
             applying = threading.Thread(
-                target=Rfc2136Target(server, OWNER).apply, args=[many(zone, 20)]
+                target=Rfc2136Publisher(server, OWNER).apply, args=[many(zone, 20)]
             )
             applying.start()
             assert killed.wait(120), "no update came to be lost"
             own.start()
             applying.join()
-        assert owned(Rfc2136Target(own.server, OWNER), zone, 20) == 20
+        assert owned(Rfc2136Publisher(own.server, OWNER), zone, 20) == 20
 
 
 def test_three_thousand_names_are_placed_and_placed_again_for_nothing(
     named: PrivateNamed, zone: str
 ) -> None:
-    target = Rfc2136Target(named.server, OWNER)
+    target = Rfc2136Publisher(named.server, OWNER)
     target.apply(many(zone, 3000))
     assert owned(target, zone, 3000) == 3000
     serial = target.read(zone, []).serial
@@ -305,7 +305,7 @@ def test_two_controllers_at_once_place_each_name_once(
     def apply(one: ZonePlan) -> None:
         gate.wait()
         try:
-            Rfc2136Target(named.server, OWNER).apply(one)
+            Rfc2136Publisher(named.server, OWNER).apply(one)
             outcomes.append("applied")
         except (Stale, PartlyApplied):
             outcomes.append("refused")
@@ -317,7 +317,8 @@ def test_two_controllers_at_once_place_each_name_once(
         thread.join()
     assert sorted(outcomes) == ["applied", "refused"]
     assert (
-        len(Rfc2136Target(named.server, OWNER).read(zone, [f"www.{zone}"]).records) == 1
+        len(Rfc2136Publisher(named.server, OWNER).read(zone, [f"www.{zone}"]).records)
+        == 1
     )
 
 
@@ -339,11 +340,11 @@ def test_without_transfers_the_same_is_read_name_by_name(
     with PrivateNamed(
         folder, [zone], key, records={zone: records}, transfers=False
     ) as closed:
-        target = Rfc2136Target(closed.server, OWNER)
+        target = Rfc2136Publisher(closed.server, OWNER)
         target.apply(many(zone, 40))
         singly = target.read(zone, names)
     with PrivateNamed(folder / "open", [zone], key, records={zone: records}) as opened:
-        target = Rfc2136Target(opened.server, OWNER)
+        target = Rfc2136Publisher(opened.server, OWNER)
         target.apply(many(zone, 40))
         at_once = target.read(zone, names)
     assert singly.records.equals(at_once.records)
@@ -354,7 +355,7 @@ def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
     """A wildcard answers for names that nobody has; in a transfer they are free."""
     zone = "hosting.example."
     with PrivateNamed(folder, [zone], key, records={zone: "* A 192.0.2.99\n"}) as own:
-        target = Rfc2136Target(own.server, OWNER)
+        target = Rfc2136Publisher(own.server, OWNER)
         assert target.read(zone, [f"www.{zone}"]).records.empty
         target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
         assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == [
@@ -403,7 +404,7 @@ def test_the_policy_grants_addresses_and_markers_and_nothing_else(
 def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(
     named: PrivateNamed, zone: str
 ) -> None:
-    target = Rfc2136Target(named.server, OWNER)
+    target = Rfc2136Publisher(named.server, OWNER)
     target.apply(ZonePlan(zone, placed(zone, zone, "192.0.2.1")))
     for kind in ("SOA", "NS", "ANY"):
         message = dns.update.UpdateMessage(zone)

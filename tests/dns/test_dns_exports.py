@@ -15,7 +15,7 @@ from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, Wanted, wanted_zone
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import fence
 from flex_dns.update.change_messages import Claim
 from tests.dns.conftest import Edit
@@ -50,7 +50,7 @@ def example(zone: str) -> Wanted:
 
 @pytest.mark.real
 def test_nsupdate_does_what_we_would_and_refuses_what_we_would(
-    named: PrivateNamed, real: Rfc2136Target, zone: str, tmp_path: Path
+    named: PrivateNamed, real: Rfc2136Publisher, zone: str, tmp_path: Path
 ) -> None:
     changes = example(zone).zone_plan.changes
     assert "NXRRSET" in nsupdate(named, tmp_path, example(zone)).stderr
@@ -72,7 +72,7 @@ def test_nsupdate_does_what_we_would_and_refuses_what_we_would(
 )
 def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
     named: PrivateNamed,
-    real: Rfc2136Target,
+    real: Rfc2136Publisher,
     zone: str,
     tmp_path: Path,
     edit_real: Edit,

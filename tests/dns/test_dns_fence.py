@@ -14,10 +14,10 @@ import pytest
 from flex.errors import Refused
 from flex.model.journal import JournalRow
 from flex.model.zone_plan import ZonePlan
-from flex_dns.preflight import Check
+from flex_dns.preflight import PreflightResult
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target, Unkept
+from flex_dns.rfc2136 import Rfc2136Publisher, Unkept
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_messages import Claim
 from flex_dns.update.fence import fence_name, fence_text, holders, take_over
@@ -35,17 +35,17 @@ ONE, OTHER = "flex-eu1@one 1", "flex-eu1@other 2"
 
 
 @pytest.fixture
-def one(real: Rfc2136Target) -> Rfc2136Target:
+def one(real: Rfc2136Publisher) -> Rfc2136Publisher:
     return replace(real, controller=ONE)
 
 
 @pytest.fixture
-def other(real: Rfc2136Target) -> Rfc2136Target:
+def other(real: Rfc2136Publisher) -> Rfc2136Publisher:
     return replace(real, controller=OTHER)
 
 
 def test_who_comes_first_holds_the_zone_and_the_second_changes_nothing(
-    one: Rfc2136Target, other: Rfc2136Target, zone: str
+    one: Rfc2136Publisher, other: Rfc2136Publisher, zone: str
 ) -> None:
     one.apply(many(zone, 2))
     before = one.read(zone, []).serial
@@ -66,14 +66,14 @@ def test_the_text_of_a_wildcard_is_no_controller(folder: Path, key: Key) -> None
     with PrivateNamed(
         folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}
     ) as named:
-        target = Rfc2136Target(named.server, "flex", controller=ONE)
+        target = Rfc2136Publisher(named.server, "flex", controller=ONE)
         target.apply(many(zone, 2))
         with Session(named.server) as session:
             assert fence.holders(session, named.server, [zone]) == {zone: ONE}
 
 
 def test_a_plan_that_changes_nothing_is_refused_in_a_zone_of_another(
-    one: Rfc2136Target, other: Rfc2136Target, zone: str
+    one: Rfc2136Publisher, other: Rfc2136Publisher, zone: str
 ) -> None:
     other.apply(ZonePlan(zone, ()))
     one.apply(many(zone, 1))
@@ -82,7 +82,7 @@ def test_a_plan_that_changes_nothing_is_refused_in_a_zone_of_another(
 
 
 def test_a_controller_that_was_replaced_while_it_sent_is_refused_by_the_server_itself(
-    named: PrivateNamed, one: Rfc2136Target, zone: str, edit_real: Edit
+    named: PrivateNamed, one: Rfc2136Publisher, zone: str, edit_real: Edit
 ) -> None:
     edit_real(fence_name(zone), "TXT", [f'"{fence_text(OTHER)}"'])
     changes = many(zone, 2).changes
@@ -123,7 +123,9 @@ def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
     )
 
 
-def test_the_preflight_says_who_holds_the_zone(one: Rfc2136Target, zone: str) -> None:
+def test_the_preflight_says_who_holds_the_zone(
+    one: Rfc2136Publisher, zone: str
+) -> None:
     assert _controller(one, zone, OTHER).state == "ok"
     one.apply(many(zone, 1))
     assert [_controller(one, zone, name).state for name in (ONE, OTHER)] == [
@@ -132,7 +134,7 @@ def test_the_preflight_says_who_holds_the_zone(one: Rfc2136Target, zone: str) ->
     ]
 
 
-def _controller(target: Rfc2136Target, zone: str, name: str) -> Check:
+def _controller(target: Rfc2136Publisher, zone: str, name: str) -> PreflightResult:
     (found,) = (
         check
         for check in preflight(target.server, zone, wanted=Wanted(controller=name))
@@ -142,7 +144,7 @@ def _controller(target: Rfc2136Target, zone: str, name: str) -> Check:
 
 
 def test_what_an_earlier_run_sent_is_refused_by_the_server_once_its_plan_is_being_ended(
-    named: PrivateNamed, one: Rfc2136Target, zone: str
+    named: PrivateNamed, one: Rfc2136Publisher, zone: str
 ) -> None:
     one.apply(many(zone, 1))
     late = change_messages.Message(
@@ -161,7 +163,7 @@ def test_what_an_earlier_run_sent_is_refused_by_the_server_once_its_plan_is_bein
 
 
 def test_a_run_that_goes_on_while_its_plan_is_being_ended_stops(
-    named: PrivateNamed, one: Rfc2136Target, zone: str
+    named: PrivateNamed, one: Rfc2136Publisher, zone: str
 ) -> None:
     one.apply(many(zone, 1))
     one.refuse_late(zone)
@@ -175,7 +177,7 @@ def test_a_run_that_goes_on_while_its_plan_is_being_ended_stops(
 
 
 def test_a_zone_in_an_epoch_is_kept_from_others_and_taken_over_as_ever(
-    named: PrivateNamed, one: Rfc2136Target, other: Rfc2136Target, zone: str
+    named: PrivateNamed, one: Rfc2136Publisher, other: Rfc2136Publisher, zone: str
 ) -> None:
     one.apply(many(zone, 1))
     one.refuse_late(zone)
@@ -193,7 +195,7 @@ class Lost(Exception):
 
 
 def test_a_run_that_may_not_any_more_begins_no_epoch_and_takes_no_zone(
-    named: PrivateNamed, one: Rfc2136Target, zone: str
+    named: PrivateNamed, one: Rfc2136Publisher, zone: str
 ) -> None:
     def lost() -> None:
         raise Lost
@@ -213,7 +215,7 @@ def test_a_run_that_may_not_any_more_begins_no_epoch_and_takes_no_zone(
 
 
 def test_an_epoch_that_another_run_begins_behind_the_last_look_stays_and_is_asked_about(
-    named: PrivateNamed, one: Rfc2136Target, zone: str
+    named: PrivateNamed, one: Rfc2136Publisher, zone: str
 ) -> None:
     """Who looked, slept and goes on must not end the messages of who took over."""
     one.apply(many(zone, 1))

@@ -10,11 +10,11 @@ import pytest
 from flex.errors import PartlyApplied, Stale, Unwell
 from flex.model.journal import JournalRow
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.store.journals import MemoryJournal
 from flex.zones import waves as rollout
 from flex.zones import zone_changes
-from flex_dns.gentle import Coming, GentleTarget, Hooks
+from flex_dns.gentle import Coming, GentlePublisher, Hooks
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 
@@ -32,21 +32,23 @@ class Watched:
     meanwhile.
     """
 
-    target: DnsTarget
+    target: Publisher
     zone: str
     meanwhile: Callable[[], None] = lambda: None
     ttl: int = 0
     seen: list[tuple[float, list[str]]] = field(default_factory=list)
 
     def apply(self, made: ZonePlan, journal: MemoryJournal | None = None) -> None:
-        GentleTarget(self.target, self._wait, ttl=self.ttl).apply(made, journal=journal)
+        GentlePublisher(self.target, self._wait, ttl=self.ttl).apply(
+            made, journal=journal
+        )
 
     def _wait(self, seconds: float) -> None:
         self.seen.append((seconds, addresses(self.target, self.zone)))
         self.meanwhile()
 
 
-def addresses(target: DnsTarget, zone: str) -> list[str]:
+def addresses(target: Publisher, zone: str) -> list[str]:
     return sorted(target.read(zone, [f"www.{zone}"]).records["value"])
 
 
@@ -56,14 +58,14 @@ def move(zone: str, *after: str) -> ZonePlan:
 
 
 @pytest.fixture
-def home(target: DnsTarget, zone: str) -> str:
+def home(target: Publisher, zone: str) -> str:
     """A zone in which the site is on its old node."""
     target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", *OLD)))
     return zone
 
 
 def test_a_move_waits_a_ttl_with_both_nodes_in_dns(
-    target: DnsTarget, home: str
+    target: Publisher, home: str
 ) -> None:
     watched = Watched(target, home)
     watched.apply(move(home, *NEW))
@@ -72,7 +74,7 @@ def test_a_move_waits_a_ttl_with_both_nodes_in_dns(
 
 
 def test_what_only_comes_or_only_goes_waits_for_nothing(
-    target: DnsTarget, home: str
+    target: Publisher, home: str
 ) -> None:
     watched = Watched(target, home)
     watched.apply(ZonePlan(home, placed(home, f"new.{home}", *NEW)))
@@ -82,7 +84,7 @@ def test_what_only_comes_or_only_goes_waits_for_nothing(
     assert (watched.seen, addresses(target, home)) == ([], list(NEW))
 
 
-def killed_in_between(target: DnsTarget, zone: str, journal: MemoryJournal) -> None:
+def killed_in_between(target: Publisher, zone: str, journal: MemoryJournal) -> None:
     def kill() -> None:
         raise Killed
 
@@ -92,7 +94,7 @@ def killed_in_between(target: DnsTarget, zone: str, journal: MemoryJournal) -> N
 
 
 def test_a_run_that_was_killed_while_it_waited_waits_again_and_takes_the_old_node_away(
-    target: DnsTarget, home: str
+    target: Publisher, home: str
 ) -> None:
     journal, again = MemoryJournal(), Watched(target, home)
     killed_in_between(target, home, journal)
@@ -102,7 +104,7 @@ def test_a_run_that_was_killed_while_it_waited_waits_again_and_takes_the_old_nod
 
 
 def test_a_run_that_was_killed_while_it_waited_is_taken_back(
-    target: DnsTarget, home: str
+    target: Publisher, home: str
 ) -> None:
     killed_in_between(target, home, MemoryJournal())
     made = move(home, *NEW)
@@ -113,7 +115,7 @@ def test_a_run_that_was_killed_while_it_waited_is_taken_back(
 
 
 def test_what_somebody_writes_while_it_waits_stays(
-    target: DnsTarget, home: str, edit: Edit
+    target: Publisher, home: str, edit: Edit
 ) -> None:
     watched = Watched(target, home, lambda: edit(f"www.{home}", "A", ["198.51.100.1"]))
     with pytest.raises(PartlyApplied):
@@ -122,7 +124,7 @@ def test_what_somebody_writes_while_it_waits_stays(
 
 
 def test_a_plan_that_is_outdated_is_refused_before_anything_is_added(
-    target: DnsTarget, home: str, edit: Edit
+    target: Publisher, home: str, edit: Edit
 ) -> None:
     edit(f"www.{home}", "A", ["198.51.100.1"])
     watched = Watched(target, home)
@@ -131,12 +133,12 @@ def test_a_plan_that_is_outdated_is_refused_before_anything_is_added(
     assert (watched.seen, addresses(target, home)) == ([], ["198.51.100.1"])
 
 
-def ttls(target: DnsTarget, zone: str) -> set[int]:
+def ttls(target: Publisher, zone: str) -> set[int]:
     return set(target.read(zone, [f"www.{zone}"]).records["ttl"])
 
 
 def test_a_ttl_is_lowered_one_old_ttl_ahead_and_restored_by_the_last_step(
-    target: DnsTarget, home: str
+    target: Publisher, home: str
 ) -> None:
     on_the_way: list[set[int]] = []
     watched = Watched(
@@ -151,7 +153,7 @@ def test_a_ttl_is_lowered_one_old_ttl_ahead_and_restored_by_the_last_step(
 @pytest.mark.parametrize("waits", [1, 2])
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
-    target: DnsTarget, home: str, waits: int, goes_on: bool
+    target: Publisher, home: str, waits: int, goes_on: bool
 ) -> None:
     def kill() -> None:
         if len(watched.seen) == waits:
@@ -185,7 +187,7 @@ class InWaves:
     order.
     """
 
-    target: DnsTarget
+    target: Publisher
     zone: str
     sick_at: int = -1
     killed_at: int = -1
@@ -207,7 +209,7 @@ class InWaves:
 
     def apply(self, journal: MemoryJournal | None = None) -> None:
         hooks = Hooks(lambda *told: self.foretold.append(told), self._warm, self._well)
-        gentle = GentleTarget(self.target, self._wait, shares=SHARES, hooks=hooks)
+        gentle = GentlePublisher(self.target, self._wait, shares=SHARES, hooks=hooks)
         gentle.apply(self.made, journal=journal)
 
     def take_back(self) -> None:
@@ -251,7 +253,7 @@ class InWaves:
 
 
 @pytest.fixture
-def many(target: DnsTarget, zone: str) -> InWaves:
+def many(target: Publisher, zone: str) -> InWaves:
     target.apply(
         ZonePlan(
             zone,

@@ -15,7 +15,7 @@ from flex.errors import PartlyApplied, Refused, Stale
 from flex.model.journal import JournalRow, RowState
 from flex.model.zone_plan import Change, ZonePlan
 from flex.store.journals import MemoryJournal
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from tests.dns.given import adopted, many, owned
 
@@ -46,7 +46,7 @@ class Watched(MemoryJournal):
 
 
 def test_everything_is_written_down_before_anything_is_sent(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     journal = Watched(lambda: owned(real, zone, 700))
     real.apply(many(zone, 700), journal=journal)
@@ -59,7 +59,7 @@ def test_everything_is_written_down_before_anything_is_sent(
 
 
 def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     zone_plan, first = many(zone, 700), MemoryJournal()
     real.apply(zone_plan, journal=first)
@@ -81,7 +81,7 @@ def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(
 
 
 def test_what_is_known_to_be_done_is_not_looked_at_again(
-    real: Rfc2136Target, zone: str, edit_real: Edit
+    real: Rfc2136Publisher, zone: str, edit_real: Edit
 ) -> None:
     """Somebody may have changed it since, and that is no business of this plan's."""
     journal = MemoryJournal()
@@ -92,7 +92,7 @@ def test_what_is_known_to_be_done_is_not_looked_at_again(
 
 
 def test_a_plan_that_is_refused_whole_leaves_no_row_open(
-    real: Rfc2136Target, zone: str, reader: Key
+    real: Rfc2136Publisher, zone: str, reader: Key
 ) -> None:
     journal = MemoryJournal()
     stranger = replace(real, server=replace(real.server, key=reader))
@@ -103,7 +103,7 @@ def test_a_plan_that_is_refused_whole_leaves_no_row_open(
 
 
 def test_an_outdated_plan_is_not_even_written_down(
-    real: Rfc2136Target, zone: str, edit_real: Edit
+    real: Rfc2136Publisher, zone: str, edit_real: Edit
 ) -> None:
     journal = MemoryJournal()
     edit_real(f"s1.{zone}", "A", ["192.0.2.99"])
@@ -113,7 +113,7 @@ def test_an_outdated_plan_is_not_even_written_down(
 
 
 def test_a_name_that_is_refused_is_found_and_the_others_are_applied(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     """The zone's own name server is out of bounds; in a message of a hundred names only that one
     stays as it was.
@@ -137,7 +137,7 @@ def test_a_name_that_is_refused_is_found_and_the_others_are_applied(
 
 
 def test_many_zones_change_together_and_one_that_fails_is_named(
-    real: Rfc2136Target, unused: Iterator[str]
+    real: Rfc2136Publisher, unused: Iterator[str]
 ) -> None:
     zones = list(islice(unused, 12))
     own = adopted(zones[5], f"ns1.{zones[5]}", "127.0.0.1", "192.0.2.1")
@@ -155,7 +155,7 @@ def test_many_zones_change_together_and_one_that_fails_is_named(
 
 
 def test_a_zone_that_nobody_serves_stops_all_before_anything_is_sent(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     with pytest.raises(Refused, match="NOTAUTH"):
         real.apply(many(zone, 2), many("unknown.example.", 2))

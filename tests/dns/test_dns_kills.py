@@ -37,7 +37,7 @@ from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records import ZoneState, by_name
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 
@@ -142,8 +142,8 @@ class Yard:
     rng: random.Random
 
     @property
-    def target(self) -> Rfc2136Target:
-        return Rfc2136Target(
+    def target(self) -> Rfc2136Publisher:
+        return Rfc2136Publisher(
             replace(self.named.server, timeout=2.0), "flex", patience=20
         )
 

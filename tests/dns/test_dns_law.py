@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_owner, marker_text, site_name
 from flex.zones.zone_changes import diff, foreign
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 ZONE = "hosting.example."
 OWNER = "flex-eu1"
@@ -42,7 +42,7 @@ def records(wanted: dict[str, set[str]], ttl: int = 60) -> pd.DataFrame:
 def test_applying_the_difference_gives_what_was_wanted(
     before: dict[str, set[str]], after: dict[str, set[str]]
 ) -> None:
-    target = MemoryTarget([ZONE], OWNER)
+    target = MemoryPublisher([ZONE], OWNER)
     for wanted in (before, after, after):
         state = target.read(ZONE, list(wanted))
         target.apply(
@@ -66,7 +66,7 @@ def test_applying_the_difference_gives_what_was_wanted(
 def test_names_of_another_owner_never_change(
     theirs: dict[str, set[str]], ours: dict[str, set[str]]
 ) -> None:
-    target = MemoryTarget([ZONE], OWNER)
+    target = MemoryPublisher([ZONE], OWNER)
     for name, values in theirs.items():
         target.edit(ZONE, name, "A", 60, sorted(values))
         target.edit(ZONE, marker_name(name, ZONE), "TXT", 60, [marker_text("flex-us1")])

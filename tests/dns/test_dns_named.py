@@ -20,7 +20,7 @@ import pytest
 from flex.errors import BadSetting, FlexError
 from flex.model.zone_plan import ZonePlan
 from flex_dns.private.private_named import PORTS, PrivateNamed, reserve_port
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,
@@ -56,13 +56,13 @@ def wait_for_end(pid: int) -> None:
 
 
 def place(server: PrivateNamed, address: str) -> None:
-    Rfc2136Target(server.server, "flex").apply(
+    Rfc2136Publisher(server.server, "flex").apply(
         ZonePlan(ZONE, given.placed(ZONE, f"www.{ZONE}", address, owner="flex"))
     )
 
 
 def placed(server: PrivateNamed) -> list[str]:
-    found = Rfc2136Target(server.server, "flex").read(ZONE, [f"www.{ZONE}"]).records
+    found = Rfc2136Publisher(server.server, "flex").read(ZONE, [f"www.{ZONE}"]).records
     return [str(value) for value in found["value"]]
 
 

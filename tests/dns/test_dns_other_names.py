@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.zones.records import Answer
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from flex_dns.zone import where_names_lead
@@ -104,9 +104,9 @@ def loaded(key: Key) -> Iterator[PrivateNamed]:
     shutil.rmtree(made)
 
 
-def in_memory(case: int) -> MemoryTarget:
+def in_memory(case: int) -> MemoryPublisher:
     zone, (_, sets, _) = zone_of(case), CASES[case]
-    target = MemoryTarget([zone], OWNER)
+    target = MemoryPublisher([zone], OWNER)
     for (name, kind), values in {("site", "A"): [HERE], **sets}.items():
         target.edit(
             zone, f"{name}.{zone}", kind, 60, [_in(zone, value) for value in values]
@@ -130,9 +130,9 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
         }
         return
     server = request.getfixturevalue("loaded").server
-    assert Rfc2136Target(server, OWNER).read(zone, [f"site.{zone}"], [www]).answers == {
-        www: wanted
-    }
+    assert Rfc2136Publisher(server, OWNER).read(
+        zone, [f"site.{zone}"], [www]
+    ).answers == {www: wanted}
     with Session(server) as session:
         untransferred = by_queries(session, server, zone, [])
         assert where_names_lead.answers(session, zone, [www], untransferred) == {
@@ -141,7 +141,7 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
 
 
 def test_what_is_delegated_leads_nobody_knows_where(
-    target: DnsTarget, zone: str
+    target: Publisher, zone: str
 ) -> None:
     name = f"www.sub.{zone}"
     found = target.read(zone, [], [name]).answers[name]
@@ -152,7 +152,7 @@ def test_what_is_delegated_leads_nobody_knows_where(
 
 
 def test_names_that_are_only_asked_for_are_none_of_ours(
-    target: DnsTarget, zone: str, edit: Edit
+    target: Publisher, zone: str, edit: Edit
 ) -> None:
     edit(f"www.{zone}", "A", [THERE])
     state = target.read(zone, [f"site.{zone}"], [f"www.{zone}"])

@@ -20,7 +20,7 @@ import pytest
 
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import pipeline
 from flex_dns.update.change_messages import Message
 from flex_dns.update.pace import AHEAD, STEP, Pace
@@ -246,7 +246,7 @@ def test_an_apply_looks_at_the_secondaries_that_are_listed(
         return level(question)
 
     with PrivateNamed(folder, zones, key) as named, secondary(counting) as address:
-        target = Rfc2136Target(named.server, "flex", (named.server.address, address))
+        target = Rfc2136Publisher(named.server, "flex", (named.server.address, address))
         target.apply(
             *(
                 ZonePlan(

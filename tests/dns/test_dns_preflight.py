@@ -14,18 +14,18 @@ import pandas as pd
 import pytest
 
 from flex.tables import RECORDS
-from flex_dns.preflight import Check
+from flex_dns.preflight import PreflightResult
 from flex_dns.preflight.primary_check import Wanted, choose_key, preflight
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.key import Key, make_key
 
 pytestmark = pytest.mark.real
 
 
-def states(checks: Iterable[Check]) -> dict[str, str]:
+def states(checks: Iterable[PreflightResult]) -> dict[str, str]:
     return {check.name: check.state for check in checks}
 
 
@@ -41,7 +41,7 @@ ALL_GOOD = dict.fromkeys(
 
 
 def test_a_good_server_passes_and_stays_as_it_was(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     assert (
         states(preflight(real.server, zone, wanted=Wanted(own_name=True))) == ALL_GOOD
@@ -50,7 +50,7 @@ def test_a_good_server_passes_and_stays_as_it_was(
 
 
 def test_a_key_without_rights_is_found(
-    real: Rfc2136Target, zone: str, reader: Key
+    real: Rfc2136Publisher, zone: str, reader: Key
 ) -> None:
     checks = preflight(replace(real.server, key=reader), zone)
     assert states(checks) == {**ALL_GOOD, "addresses": "fail", "markers": "fail"}
@@ -66,7 +66,7 @@ def test_a_server_without_transfers_is_a_warning(folder: Path, key: Key) -> None
 
 
 def test_clocks_that_drift_are_a_warning_and_clocks_far_apart_a_failure(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     assert (
         states(preflight(real.server, zone, lambda: time.time() + 100))["clock"]
@@ -78,19 +78,19 @@ def test_clocks_that_drift_are_a_warning_and_clocks_far_apart_a_failure(
 
 
 def test_nothing_is_checked_behind_a_closed_port(
-    real: Rfc2136Target, zone: str, free_port: int
+    real: Rfc2136Publisher, zone: str, free_port: int
 ) -> None:
     assert states(preflight(replace(real.server, port=free_port), zone)) == {
         "TCP": "fail"
     }
 
 
-def test_an_unknown_key_is_found(real: Rfc2136Target, zone: str) -> None:
+def test_an_unknown_key_is_found(real: Rfc2136Publisher, zone: str) -> None:
     checks = preflight(replace(real.server, key=make_key("stranger")), zone)
     assert states(checks) == {"TCP": "ok", "UDP": "ok", "key": "fail"}
 
 
-def test_a_zone_that_is_not_served_is_found(real: Rfc2136Target) -> None:
+def test_a_zone_that_is_not_served_is_found(real: Rfc2136Publisher) -> None:
     assert states(preflight(real.server, "unknown.example."))["zone"] == "fail"
 
 
@@ -115,7 +115,7 @@ def test_a_zone_that_is_signed_beside_itself_is_found(
     )
 
 
-def until_signed(own: PrivateNamed, zone: str) -> tuple[Check, ...]:
+def until_signed(own: PrivateNamed, zone: str) -> tuple[PreflightResult, ...]:
     """A server signs its zone a moment after it came up."""
     for _ in range(LOOKS):
         checks = preflight(own.server, zone)
@@ -157,7 +157,7 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
         folder / "wide", [zone], key, records={zone: lines}, clause=wide
     ) as own:
         found = {check.name: check for check in preflight(own.server, zone)}
-        target = Rfc2136Target(own.server, "flex")
+        target = Rfc2136Publisher(own.server, "flex")
         assert (target.read(zone, []).serial, found["own name"].state) == (1, "fail")
         limits = found["limits of the key"]
         for said in (
@@ -218,7 +218,9 @@ def test_every_name_server_of_the_zone_is_verified_where_none_are_named(
         )
     )
     with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
-        target = Rfc2136Target(replace(own.server, timeout=5), "flex", verify_ns=True)
+        target = Rfc2136Publisher(
+            replace(own.server, timeout=5), "flex", verify_ns=True
+        )
         here, there = target.verify(zone, wanted)
         assert (here.agrees, here.server) == (True, f"127.0.0.1:{own.port}")
         assert (there.agrees, there.server) == (False, f"127.0.0.9:{own.port}")
@@ -242,7 +244,7 @@ def test_a_secondary_that_the_zone_names_is_asked_too(folder: Path, key: Key) ->
         PrivateNamed(folder / "2", [zone], key, records=behind) as other,
         passing_on(("127.0.0.2", one.port), other.server.address),
     ):
-        here, there = Rfc2136Target(one.server, "flex", verify_ns=True).verify(
+        here, there = Rfc2136Publisher(one.server, "flex", verify_ns=True).verify(
             zone, wanted
         )
     assert (here.agrees, there.agrees, there.error) == (True, False, "")
@@ -278,7 +280,7 @@ def _pass_on(asked: socket.socket, answering: socket.socket) -> None:
 
 
 def test_while_keys_change_the_one_that_the_server_knows_is_used(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     old, new = (
         replace(real.server, key=one)
@@ -291,7 +293,7 @@ def test_while_keys_change_the_one_that_the_server_knows_is_used(
 
 
 def test_whatever_fails_has_advice_and_shows_no_secret(
-    real: Rfc2136Target, zone: str, free_port: int
+    real: Rfc2136Publisher, zone: str, free_port: int
 ) -> None:
     for server in (
         replace(real.server, key=make_key("flex")),

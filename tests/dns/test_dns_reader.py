@@ -11,7 +11,7 @@ import pytest
 from flex.errors import Refused
 from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Server
 from tests.dns.given import OWNER, many, owned
@@ -31,7 +31,7 @@ def server(folder: Path, key: Key, reader: Key) -> Iterator[Server]:
 def test_with_both_keys_a_plan_is_applied_read_back_and_verified(
     server: Server,
 ) -> None:
-    target = Rfc2136Target(server, OWNER)
+    target = Rfc2136Publisher(server, OWNER)
     target.apply(many(ZONE, 300))
     assert owned(target, ZONE, 300) == 300
     said = target.read(ZONE, [f"s{number}.{ZONE}" for number in range(300)]).records
@@ -42,7 +42,7 @@ def test_each_key_can_do_its_own_and_nothing_else(server: Server, reader: Key) -
     assert _transfer(server) == "ok"
     assert _transfer(replace(server, reader=None)) == "warn"
     with pytest.raises(Refused, match="the key reader may not change this"):
-        Rfc2136Target(replace(server, key=reader), OWNER).apply(many(ZONE, 1))
+        Rfc2136Publisher(replace(server, key=reader), OWNER).apply(many(ZONE, 1))
 
 
 def _transfer(server: Server) -> str:

@@ -19,7 +19,7 @@ from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key, make_key
 from tests.dns.given import placed
 
@@ -34,8 +34,8 @@ def servers(folder: Path, key: Key) -> Iterator[tuple[PrivateNamed, PrivateNamed
         yield both
 
 
-def target_of(primary: PrivateNamed, secondary: PrivateNamed) -> Rfc2136Target:
-    return Rfc2136Target(
+def target_of(primary: PrivateNamed, secondary: PrivateNamed) -> Rfc2136Publisher:
+    return Rfc2136Publisher(
         primary.server, "flex", (primary.server.address, secondary.server.address)
     )
 

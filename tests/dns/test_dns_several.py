@@ -14,8 +14,8 @@ from flex.model.journal import RowState
 from flex.model.zone_plan import ZonePlan
 from flex.store.journals import MemoryJournal
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.several import SeveralTargets
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.several import SeveralPublishers
 from flex_dns.wire.key import make_key
 from tests.dns.given import placed
 
@@ -34,10 +34,13 @@ def primaries(folder: Path) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
 
 
 @pytest.fixture
-def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralTargets:
+def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralPublishers:
     found = zip(ZONES, primaries, strict=True)
-    return SeveralTargets(
-        {zone: Rfc2136Target(named.server, "flex", patience=1) for zone, named in found}
+    return SeveralPublishers(
+        {
+            zone: Rfc2136Publisher(named.server, "flex", patience=1)
+            for zone, named in found
+        }
     )
 
 
@@ -48,7 +51,7 @@ def zone_plans(address: str = "192.0.2.1") -> list[ZonePlan]:
     ]
 
 
-def said(several: SeveralTargets) -> list[str]:
+def said(several: SeveralPublishers) -> list[str]:
     return [
         value
         for zone in ZONES
@@ -56,7 +59,9 @@ def said(several: SeveralTargets) -> list[str]:
     ]
 
 
-def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralTargets) -> None:
+def test_a_plan_reaches_each_zone_on_its_own_primary(
+    several: SeveralPublishers,
+) -> None:
     journal = MemoryJournal()
     several.apply(*zone_plans(), journal=journal)
     assert said(several) == ["192.0.2.1", "192.0.2.1"]
@@ -66,7 +71,7 @@ def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralTargets) ->
 
 
 def test_what_is_outdated_on_one_of_them_is_sent_to_none(
-    several: SeveralTargets,
+    several: SeveralPublishers,
 ) -> None:
     somebody = replace(several.of_zone[ZONES[1]], owner="")
     somebody.apply(ZonePlan(ZONES[1], zone_plans("192.0.2.9")[1].changes[:1]))
@@ -76,7 +81,7 @@ def test_what_is_outdated_on_one_of_them_is_sent_to_none(
 
 
 def test_one_that_is_away_stops_all_before_anything_is_sent(
-    several: SeveralTargets, free_port: int
+    several: SeveralPublishers, free_port: int
 ) -> None:
     with pytest.raises(DnsError) as refused:
         without(several, free_port).apply(*zone_plans())
@@ -85,7 +90,7 @@ def test_one_that_is_away_stops_all_before_anything_is_sent(
 
 
 def test_one_that_goes_away_in_between_leaves_a_plan_that_can_be_finished(
-    several: SeveralTargets, primaries: tuple[PrivateNamed, PrivateNamed]
+    several: SeveralPublishers, primaries: tuple[PrivateNamed, PrivateNamed]
 ) -> None:
     journal = Ending(primaries[1])
     with pytest.raises(PartlyApplied) as partly:
@@ -101,15 +106,15 @@ def test_one_that_goes_away_in_between_leaves_a_plan_that_can_be_finished(
     "clause", ["allow-update { none; };", "update-policy { deny * wildcard *; };"]
 )
 def test_one_that_takes_no_updates_stops_all_before_anything_is_sent(
-    several: SeveralTargets, folder: Path, clause: str
+    several: SeveralPublishers, folder: Path, clause: str
 ) -> None:
     closed = f"type primary;\n{clause}\n"
     with PrivateNamed(
         folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed
     ) as other:
-        second = Rfc2136Target(other.server, "flex", patience=1)
+        second = Rfc2136Publisher(other.server, "flex", patience=1)
         with pytest.raises(DnsError, match="REFUSED") as refused:
-            SeveralTargets(
+            SeveralPublishers(
                 {ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}
             ).apply(*zone_plans())
     assert refused.value.kept == "nothing was changed"
@@ -129,13 +134,13 @@ class Ending(MemoryJournal):
             self._server.kill()
 
 
-def without(several: SeveralTargets, free_port: int) -> SeveralTargets:
+def without(several: SeveralPublishers, free_port: int) -> SeveralPublishers:
     """The same with nothing behind the second zone."""
     second = several.of_zone[ZONES[1]]
     away = replace(second, server=replace(second.server, port=free_port, timeout=0.3))
-    return SeveralTargets({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: away})
+    return SeveralPublishers({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: away})
 
 
-def test_a_zone_that_nobody_has_is_an_error(several: SeveralTargets) -> None:
+def test_a_zone_that_nobody_has_is_an_error(several: SeveralPublishers) -> None:
     with pytest.raises(DnsError, match=r"c\.example\."):
         several.read("c.example.", [])

@@ -19,7 +19,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.tables import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.key import Key
 from tests.dns.given import placed
@@ -81,7 +81,7 @@ def test_a_signed_zone_is_changed_verified_and_validates(
     signed: PrivateNamed, tmp_path: Path
 ) -> None:
     target, trusted = (
-        Rfc2136Target(signed.server, "flex"),
+        Rfc2136Publisher(signed.server, "flex"),
         anchor(signed, tmp_path / "anchor"),
     )
     for address in ("192.0.2.1", "192.0.2.2"):
@@ -107,7 +107,7 @@ def test_a_second_apply_leaves_a_signed_zone_alone(
     signed: PrivateNamed, tmp_path: Path
 ) -> None:
     anchor(signed, tmp_path / "anchor")
-    target = Rfc2136Target(signed.server, "flex")
+    target = Rfc2136Publisher(signed.server, "flex")
     zone_plan = ZonePlan(ZONE, placed(ZONE, NAMES[0], "192.0.2.1", owner="flex"))
     target.apply(zone_plan)
     target.apply(zone_plan)

@@ -22,16 +22,16 @@ import pytest
 
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.tables import RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, wanted_zone
-from flex_dns.gentle import GentleTarget
-from flex_dns.memory import MemoryTarget
+from flex_dns.gentle import GentlePublisher
+from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.several import SeveralTargets
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.several import SeveralPublishers
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
@@ -99,7 +99,7 @@ class Site:
 
     way: str
     zone: str
-    target: DnsTarget
+    target: Publisher
     named: PrivateNamed | None
     folder: Path
 
@@ -111,7 +111,7 @@ class Site:
         """One after the other, as an alias does not go beside an address."""
         for kind, values in sets.items():
             name = marker_name(self.name, self.zone) if kind == "TXT" else self.name
-            if isinstance(self.target, MemoryTarget):
+            if isinstance(self.target, MemoryPublisher):
                 self.target.edit(self.zone, name, kind, TTL, values)
             else:
                 self._send(
@@ -145,12 +145,12 @@ class Site:
         if self.way == "nsupdate":
             self._nsupdate(made)
         elif self.way.startswith("gentle"):
-            GentleTarget(
+            GentlePublisher(
                 self.target, lambda _: None, ttl=5 if "TTL" in self.way else 0
             ).apply(made)
         elif self.way == "several":
-            assert isinstance(self.target, Rfc2136Target)
-            SeveralTargets({self.zone: self.target}).apply(made)
+            assert isinstance(self.target, Rfc2136Publisher)
+            SeveralPublishers({self.zone: self.target}).apply(made)
         elif self.way == "late":
             # As if it were edited between the last look and the message: the server itself has to
             # refuse it.
@@ -195,11 +195,17 @@ class Site:
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Site]:
     def made(way: str) -> Site:
         if way == "memory":
-            return Site(way, ZONES[0], MemoryTarget([ZONES[0]], OWNER), None, tmp_path)
+            return Site(
+                way, ZONES[0], MemoryPublisher([ZONES[0]], OWNER), None, tmp_path
+            )
         named: PrivateNamed = request.getfixturevalue("open_named")
         zone = next(request.getfixturevalue("free_zones"))
         return Site(
-            way, zone, Rfc2136Target(named.server, OWNER, patience=3), named, tmp_path
+            way,
+            zone,
+            Rfc2136Publisher(named.server, OWNER, patience=3),
+            named,
+            tmp_path,
         )
 
     return made

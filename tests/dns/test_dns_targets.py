@@ -9,10 +9,10 @@ import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
 from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.tables import RECORDS
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 
 OWNER = "flex-eu1"
 
@@ -38,7 +38,7 @@ def moved(name: str, before: str, after: str) -> Change:
     return Change(rrset(name, before), rrset(name, after))
 
 
-def said(target: DnsTarget, zone: str, *names: str) -> dict[str, list[str]]:
+def said(target: Publisher, zone: str, *names: str) -> dict[str, list[str]]:
     found = target.read(zone, names).records
     return {name: found.loc[found["name"] == name, "value"].tolist() for name in names}
 
@@ -47,7 +47,7 @@ def records(*rows: tuple[str, str, int, str]) -> pd.DataFrame:
     return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
-def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
+def test_what_was_applied_is_read_back(target: Publisher, zone: str) -> None:
     www = f"www.{zone}"
     addresses = placed(zone, www, "192.0.2.1", "192.0.2.2")
     target.apply(
@@ -66,7 +66,7 @@ def test_what_was_applied_is_read_back(target: DnsTarget, zone: str) -> None:
 
 
 def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(
-    target: DnsTarget, zone: str
+    target: Publisher, zone: str
 ) -> None:
     free = target.read(zone, [zone])
     assert (free.records.empty, free.owned, free.blocked) == (True, frozenset(), {})
@@ -81,13 +81,13 @@ def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(
     )
 
 
-def test_a_name_nobody_has_is_read_as_free(target: DnsTarget, zone: str) -> None:
+def test_a_name_nobody_has_is_read_as_free(target: Publisher, zone: str) -> None:
     state = target.read(zone, [f"new.{zone}"])
     assert (len(state.records), state.owned, state.blocked) == (0, frozenset(), {})
 
 
 def test_a_second_apply_sends_nothing(
-    target: DnsTarget, zone: str, serial: Serial
+    target: Publisher, zone: str, serial: Serial
 ) -> None:
     zone_plan = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1"))
     target.apply(zone_plan)
@@ -97,14 +97,14 @@ def test_a_second_apply_sends_nothing(
 
 
 def test_a_plan_without_changes_changes_nothing(
-    target: DnsTarget, zone: str, serial: Serial
+    target: Publisher, zone: str, serial: Serial
 ) -> None:
     before = serial()
     target.apply(ZonePlan(zone, ()))
     assert serial() == before
 
 
-def test_a_set_can_move_change_its_ttl_and_go(target: DnsTarget, zone: str) -> None:
+def test_a_set_can_move_change_its_ttl_and_go(target: Publisher, zone: str) -> None:
     www = f"www.{zone}"
     target.apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
     target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
@@ -120,7 +120,7 @@ def test_a_set_can_move_change_its_ttl_and_go(target: DnsTarget, zone: str) -> N
 
 
 def test_an_outdated_plan_is_refused_whole(
-    target: DnsTarget, zone: str, edit: Edit, serial: Serial
+    target: Publisher, zone: str, edit: Edit, serial: Serial
 ) -> None:
     target.apply(
         ZonePlan(
@@ -153,7 +153,7 @@ def test_an_outdated_plan_is_refused_whole(
 
 
 def test_a_name_somebody_else_took_meanwhile_stays_theirs(
-    target: DnsTarget, zone: str, edit: Edit
+    target: Publisher, zone: str, edit: Edit
 ) -> None:
     edit(f"new.{zone}", "A", ["192.0.2.50"])
     with pytest.raises(Stale, match=r"expected nothing, found 60 192\.0\.2\.50"):
@@ -172,7 +172,7 @@ def test_a_name_somebody_else_took_meanwhile_stays_theirs(
     ids=["another", "none"],
 )
 def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_theirs(
-    target: DnsTarget, zone: str, edit: Edit, theirs: Sequence[str], said_of_it: str
+    target: Publisher, zone: str, edit: Edit, theirs: Sequence[str], said_of_it: str
 ) -> None:
     www = f"www.{zone}"
     target.apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
@@ -180,7 +180,9 @@ def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_their
     edit(
         marker_name(www, zone),
         "TXT",
-        theirs if isinstance(target, MemoryTarget) else [f'"{one}"' for one in theirs],
+        theirs
+        if isinstance(target, MemoryPublisher)
+        else [f'"{one}"' for one in theirs],
     )
     with pytest.raises(Stale, match=said_of_it):
         target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
@@ -188,7 +190,7 @@ def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_their
 
 
 def test_somebody_elses_extra_address_is_not_overwritten(
-    target: DnsTarget, zone: str, edit: Edit
+    target: Publisher, zone: str, edit: Edit
 ) -> None:
     www = f"www.{zone}"
     edit(www, "A", ["192.0.2.1", "192.0.2.99"])
@@ -198,7 +200,7 @@ def test_somebody_elses_extra_address_is_not_overwritten(
 
 
 def test_a_half_applied_plan_is_finished_by_applying_it_again(
-    target: DnsTarget, zone: str
+    target: Publisher, zone: str
 ) -> None:
     first, second = (
         placed(zone, f"a.{zone}", "192.0.2.1"),
@@ -213,7 +215,7 @@ def test_a_half_applied_plan_is_finished_by_applying_it_again(
 
 
 def test_a_half_applied_plan_that_is_overtaken_says_so(
-    target: DnsTarget, zone: str, edit: Edit
+    target: Publisher, zone: str, edit: Edit
 ) -> None:
     first, second = (
         placed(zone, f"a.{zone}", "192.0.2.1"),
@@ -226,12 +228,12 @@ def test_a_half_applied_plan_that_is_overtaken_says_so(
     assert "2 of the record sets are as planned" in partly.value.kept
 
 
-def test_an_address_beside_an_alias_is_a_conflict(target: DnsTarget, zone: str) -> None:
+def test_an_address_beside_an_alias_is_a_conflict(target: Publisher, zone: str) -> None:
     with pytest.raises(Stale, match=r"found that it has a CNAME to ns1\.example\.org"):
         target.apply(ZonePlan(zone, placed(zone, f"alias.{zone}", "192.0.2.1")))
 
 
-def test_many_conflicts_are_named_ten_at_most(target: DnsTarget, zone: str) -> None:
+def test_many_conflicts_are_named_ten_at_most(target: Publisher, zone: str) -> None:
     with pytest.raises(Stale, match=r"14 are no longer .*and 4 more$") as refused:
         target.apply(
             ZonePlan(
@@ -245,7 +247,7 @@ def test_many_conflicts_are_named_ten_at_most(target: DnsTarget, zone: str) -> N
 
 
 def test_names_that_cannot_be_ours_are_blocked_with_the_reason(
-    target: DnsTarget, zone: str
+    target: Publisher, zone: str
 ) -> None:
     names = [
         f"{name}.{zone}"
@@ -276,7 +278,7 @@ def test_names_that_cannot_be_ours_are_blocked_with_the_reason(
 
 
 def test_names_are_the_same_in_upper_and_lower_case(
-    target: DnsTarget, zone: str
+    target: Publisher, zone: str
 ) -> None:
     assert said(target, zone, f"upper.{zone}") == {f"upper.{zone}": ["192.0.2.77"]}
     assert target.read(zone, [f"Upper.{zone.upper()}"]).records["name"].tolist() == [
@@ -284,7 +286,7 @@ def test_names_are_the_same_in_upper_and_lower_case(
     ]
 
 
-def test_what_others_keep_beside_us_survives(target: DnsTarget, zone: str) -> None:
+def test_what_others_keep_beside_us_survives(target: Publisher, zone: str) -> None:
     mail = f"mail.{zone}"
     target.apply(ZonePlan(zone, placed(zone, mail, "192.0.2.1")))
     target.apply(ZonePlan(zone, (moved(mail, "192.0.2.1", "192.0.2.2"),)))
@@ -295,7 +297,7 @@ def test_what_others_keep_beside_us_survives(target: DnsTarget, zone: str) -> No
 
 
 def test_verification_agrees_with_what_was_applied(
-    target: DnsTarget, zone: str, serial: Serial
+    target: Publisher, zone: str, serial: Serial
 ) -> None:
     target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
     (verdict,) = target.verify(zone, records((f"www.{zone}", "A", 60, "192.0.2.1")))
@@ -304,7 +306,7 @@ def test_verification_agrees_with_what_was_applied(
 
 
 def test_verification_names_every_set_that_differs(
-    target: DnsTarget, zone: str, edit: Edit
+    target: Publisher, zone: str, edit: Edit
 ) -> None:
     www, ttl, gone = f"www.{zone}", f"ttl.{zone}", f"gone.{zone}"
     edit(www, "A", ["192.0.2.1", "192.0.2.2"])
@@ -326,7 +328,7 @@ def test_verification_names_every_set_that_differs(
 
 
 def test_a_zone_that_is_not_served_is_an_error_and_not_an_empty_zone(
-    target: DnsTarget, zone: str
+    target: Publisher, zone: str
 ) -> None:
     with pytest.raises(DnsError) as refused:
         target.read("unknown.example.", ["www.unknown.example."])

@@ -28,7 +28,7 @@ from flex.errors import DnsError, Refused, Unreachable
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.key import Key, make_key
 from flex_dns.wire.trouble import MEANINGS, translate
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.real
 OWNER = "flex-eu1"
 
 
-def refusal(target: Rfc2136Target, zone: str, name: str = "") -> DnsError:
+def refusal(target: Rfc2136Publisher, zone: str, name: str = "") -> DnsError:
     """What applying a small plan raises."""
     zone_plan = ZonePlan(
         zone,
@@ -117,7 +117,7 @@ def unsigned_zone(request: bytes) -> bytes:
 
 
 def test_a_wrong_secret_is_told_from_an_unknown_key(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     wrong = refusal(
         replace(real, server=replace(real.server, key=make_key("flex"))), zone
@@ -131,7 +131,7 @@ def test_a_wrong_secret_is_told_from_an_unknown_key(
 
 
 def test_another_algorithm_is_an_unknown_key(
-    real: Rfc2136Target, zone: str, key: Key
+    real: Rfc2136Publisher, zone: str, key: Key
 ) -> None:
     other = replace(
         real, server=replace(real.server, key=replace(key, algorithm="hmac-sha512"))
@@ -141,7 +141,7 @@ def test_another_algorithm_is_an_unknown_key(
 
 @pytest.mark.parametrize(("skew", "side"), [(400, "behind"), (-400, "ahead of")])
 def test_clocks_that_are_apart_are_named_with_the_difference(
-    real: Rfc2136Target, zone: str, skew: int, side: str
+    real: Rfc2136Publisher, zone: str, skew: int, side: str
 ) -> None:
     error = refusal(replace(real, clock=lambda: time.time() + skew), zone)
     assert error.answer.startswith(
@@ -156,13 +156,13 @@ def test_clocks_that_are_apart_are_named_with_the_difference(
 
 
 def test_a_clock_that_is_a_little_off_does_not_matter(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     assert replace(real, clock=lambda: time.time() + 200).read(zone, []).serial == 1
 
 
 def test_a_key_without_rights_is_told_the_policy_it_needs(
-    real: Rfc2136Target, zone: str, reader: Key
+    real: Rfc2136Publisher, zone: str, reader: Key
 ) -> None:
     error = refusal(replace(real, server=replace(real.server, key=reader)), zone)
     assert isinstance(error, Refused)
@@ -170,7 +170,7 @@ def test_a_key_without_rights_is_told_the_policy_it_needs(
     assert "grant reader zonesub A AAAA;" in error.advice
 
 
-def test_the_zones_own_name_server_is_kept(real: Rfc2136Target, zone: str) -> None:
+def test_the_zones_own_name_server_is_kept(real: Rfc2136Publisher, zone: str) -> None:
     zone_plan = ZonePlan(zone, adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1"))
     with pytest.raises(Refused, match="REFUSED") as refused:
         real.apply(zone_plan)
@@ -190,18 +190,18 @@ def test_the_policy_that_a_refusal_prints_allows_what_was_refused(
         PrivateNamed(folder / "denied", [zone], key, clause=denied) as own,
         pytest.raises(Refused) as refused,
     ):
-        Rfc2136Target(own.server, OWNER).apply(site)
+        Rfc2136Publisher(own.server, OWNER).apply(site)
     said, _, policy = refused.value.advice.partition("\n")
     assert said.startswith("put this into the zone's clause in named.conf, then")
     with PrivateNamed(
         folder / "mended", [zone], key, clause=f"type primary;\n{policy}"
     ) as own:
-        Rfc2136Target(own.server, OWNER).apply(site)
+        Rfc2136Publisher(own.server, OWNER).apply(site)
 
 
 @pytest.mark.parametrize("part", ["beginning", "end"])
 def test_one_signed_message_does_not_cover_an_unsigned_one(
-    real: Rfc2136Target, zone: str, part: str
+    real: Rfc2136Publisher, zone: str, part: str
 ) -> None:
     """Somebody on the way could put records in front of a true transfer, or end it early."""
     key = real.server.key.signer()
@@ -231,23 +231,23 @@ def test_one_signed_message_does_not_cover_an_unsigned_one(
 
 
 def test_a_zone_that_is_not_served_and_a_name_that_is_no_apex(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     for unknown in ("unknown.example.", f"www.{zone}"):
         assert "NOTAUTH" in refusal(real, unknown).answer
 
 
-def test_a_name_outside_the_zone(real: Rfc2136Target, zone: str) -> None:
+def test_a_name_outside_the_zone(real: Rfc2136Publisher, zone: str) -> None:
     assert "NOTZONE" in refusal(real, zone, "www.example.org.").answer
 
 
-def test_a_closed_port(real: Rfc2136Target, zone: str, free_port: int) -> None:
+def test_a_closed_port(real: Rfc2136Publisher, zone: str, free_port: int) -> None:
     error = refusal(replace(real, server=replace(real.server, port=free_port)), zone)
     assert isinstance(error, Unreachable)
     assert "refused" in error.answer
 
 
-def test_a_host_without_an_address(real: Rfc2136Target, zone: str) -> None:
+def test_a_host_without_an_address(real: Rfc2136Publisher, zone: str) -> None:
     error = refusal(
         replace(real, server=replace(real.server, host="name-server.invalid")), zone
     )
@@ -262,7 +262,7 @@ def test_a_server_that_stopped_answering(folder: Path, key: Key) -> None:
         os.waitpid(own.pid, os.WUNTRACED)
         try:
             error = refusal(
-                Rfc2136Target(replace(own.server, timeout=0.2), OWNER), zone
+                Rfc2136Publisher(replace(own.server, timeout=0.2), OWNER), zone
             )
         finally:
             os.kill(own.pid, signal.SIGCONT)
@@ -271,7 +271,7 @@ def test_a_server_that_stopped_answering(folder: Path, key: Key) -> None:
 
 
 def test_more_records_than_a_name_can_hold_are_not_sent(
-    real: Rfc2136Target, zone: str
+    real: Rfc2136Publisher, zone: str
 ) -> None:
     """BIND would answer SERVFAIL, to that name and to all others in the message."""
     values = tuple(sorted(f"192.0.2.{number}" for number in range(1, 102)))
@@ -291,7 +291,7 @@ def test_a_directory_that_takes_no_journal_is_named_and_nothing_is_changed(
         # Root, as which tests may run, can write anywhere; a folder in the place of the journal
         # stops anybody.
         (own.directory / f"{zone}db.jnl").mkdir()
-        error = refusal(Rfc2136Target(own.server, OWNER, patience=1), zone)
+        error = refusal(Rfc2136Publisher(own.server, OWNER, patience=1), zone)
         (own.directory / f"{zone}db.jnl").rmdir()
     assert isinstance(error, Unreachable)
     assert "SERVFAIL" in error.answer
@@ -316,7 +316,7 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(
         subprocess.run(
             [*command, "freeze", zone], check=True, capture_output=True, timeout=300
         )
-        target = Rfc2136Target(own.server, OWNER, patience=1)
+        target = Rfc2136Publisher(own.server, OWNER, patience=1)
         serial = target.read(zone, []).serial
         error = refusal(target, zone)
         assert isinstance(error, Refused)
@@ -360,7 +360,9 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("form", GARBAGE)
-def test_something_else_that_answers(real: Rfc2136Target, zone: str, form: str) -> None:
+def test_something_else_that_answers(
+    real: Rfc2136Publisher, zone: str, form: str
+) -> None:
     with answering(GARBAGE[form]) as port:
         error = refusal(
             replace(real, server=replace(real.server, port=port, timeout=1)), zone

@@ -23,7 +23,7 @@ from flex.model.zone_plan import Change, Rrset
 from flex.tables import RECORDS
 from flex_dns.checks.verify import Wanted, verdict
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.rfc2136 import Rfc2136Target
+from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import address_text
 
@@ -185,7 +185,7 @@ def test_a_set_too_large_for_a_packet_is_fetched_by_tcp(folder: Path, key: Key) 
     values = [f"2001:db8::{number:x}" for number in range(1, 101)]
     lines = "".join(f"www AAAA {value}\n" for value in values)
     with PrivateNamed(folder, [ZONE], key, records={ZONE: lines}) as own:
-        target = Rfc2136Target(own.server, "flex")
+        target = Rfc2136Publisher(own.server, "flex")
         (found,) = target.verify(
             ZONE, records(*((WWW, "AAAA", 60, value) for value in values))
         )
@@ -196,7 +196,7 @@ def test_an_address_is_the_same_however_it_is_written(folder: Path, key: Key) ->
     with PrivateNamed(
         folder, [ZONE], key, records={ZONE: "www AAAA 2001:db8::1"}
     ) as own:
-        (found,) = Rfc2136Target(own.server, "flex").verify(
+        (found,) = Rfc2136Publisher(own.server, "flex").verify(
             ZONE, records((WWW, "AAAA", 60, "2001:DB8:0::1"))
         )
     assert found.agrees
@@ -217,7 +217,7 @@ def test_each_server_has_a_verdict_of_its_own(folder: Path, key: Key) -> None:
         os.waitpid(stopped.pid, os.WUNTRACED)
         servers = tuple(one.server.address for one in (good, behind, stopped))
         try:
-            verdicts = Rfc2136Target(
+            verdicts = Rfc2136Publisher(
                 replace(good.server, timeout=5), "flex", servers
             ).verify(ZONE, WANTED)
         finally:
@@ -230,7 +230,7 @@ def test_each_server_has_a_verdict_of_its_own(folder: Path, key: Key) -> None:
     assert "no answer in time" in verdicts[2].error
 
 
-def test_a_zone_that_a_server_does_not_have_is_an_error(real: Rfc2136Target) -> None:
+def test_a_zone_that_a_server_does_not_have_is_an_error(real: Rfc2136Publisher) -> None:
     (found,) = real.verify(
         "unknown.example.", records(("www.unknown.example.", "A", 60, "192.0.2.1"))
     )

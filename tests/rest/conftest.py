@@ -26,7 +26,7 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, Proven
 from flex.model.zone_plan import ZonePlan
-from flex.ports import DnsTarget, Store
+from flex.ports import Publisher, Store
 from flex.store import MemoryStore, holder, open_store
 from flex.tables import PLACEMENT, PROFILES, SPREADS
 from flex.zones import records, zone_changes
@@ -34,7 +34,7 @@ from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_api.settings import file as config
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from tests.migrated import new_database
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -178,10 +178,10 @@ def fill(store: Store, *, read: int = 5) -> Store:
     return store
 
 
-def published() -> MemoryTarget:
+def published() -> MemoryPublisher:
     """What the name servers say after those nights."""
     zone, known = "example.org.", settings()
-    target = MemoryTarget([zone], known.owner)
+    target = MemoryPublisher([zone], known.owner)
     wanted = records.records(placed(), known.nodes(), known.dns.ttl)
     found = target.read(zone, [])
     target.apply(
@@ -200,7 +200,7 @@ class Door:
 
     store: Store
     settings: config.Settings = field(default_factory=settings)
-    target: DnsTarget = field(default_factory=published)
+    target: Publisher = field(default_factory=published)
     secrets: dict[str, str] = field(default_factory=dict)
     app: Any = None
 

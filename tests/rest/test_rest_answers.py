@@ -14,7 +14,7 @@ import pytest
 from flex.model.journal import Journal
 from flex.model.verdict import Verdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex.zones.records import ZoneState
 from flex_api.web.limits import too_many
 
@@ -28,7 +28,7 @@ ANY = {"If-Match": "*"}
 class Silent:
     """Name servers of which none answers when it is asked what it says."""
 
-    inner: DnsTarget
+    inner: Publisher
 
     def read(
         self, zone: str, names: Sequence[str], also: Sequence[str] = ()

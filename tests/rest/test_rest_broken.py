@@ -86,7 +86,9 @@ def broken(
     if request.param == "a missing key":
         # The real name servers' client: the double in memory needs no key.
         door.app = create_app(
-            door.settings, door.store, lambda: wiring.target(door.settings, door.store)
+            door.settings,
+            door.store,
+            lambda: wiring.publisher(door.settings, door.store),
         )
     return request.param, door
 

@@ -16,7 +16,7 @@ from flex.store import migrate, open_store
 from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from tests.rest.conftest import still
 from tests.rest.test_rest_schema import APP, CONFIG, REFUSALS, SETTINGS
 
@@ -67,7 +67,7 @@ def secret(store: Store, filling: Callable[[Store], Store]) -> str:
 @pytest.fixture(scope="module")
 def app(store: Store) -> FastAPI:
     return create_app(
-        SETTINGS, store, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still
+        SETTINGS, store, lambda: MemoryPublisher(("example.org.",), "flex"), ticks=still
     )
 
 

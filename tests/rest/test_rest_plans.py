@@ -17,7 +17,7 @@ from flex.model.journal import Journal
 from flex.model.plan import Plan, PlanState
 from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
-from flex.ports import DnsTarget, Store
+from flex.ports import Publisher, Store
 from flex.zones.records import ZoneState
 from flex_api.night import nightly
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Slow:
     """A name server that takes its time with every change."""
 
-    inner: DnsTarget
+    inner: Publisher
     begun: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
 

@@ -18,7 +18,7 @@ from flex_api import access
 from flex_api.access import Caller
 from flex_api.app import create_app
 from flex_api.settings.file import parse
-from flex_dns.memory import MemoryTarget
+from flex_dns.memory import MemoryPublisher
 from tests.rest.conftest import still
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ SETTINGS = parse(
 )
 STORE = MemoryStore()
 APP = create_app(
-    SETTINGS, STORE, lambda: MemoryTarget(("example.org.",), "flex"), ticks=still
+    SETTINGS, STORE, lambda: MemoryPublisher(("example.org.",), "flex"), ticks=still
 )
 # Any: schemathesis's own view of the document.
 schema: Any = schemathesis.openapi.from_asgi(

@@ -82,7 +82,7 @@ def _write_csv(output: FilesOutput) -> None:
 
 
 def _show(console: Console, output: FilesOutput) -> None:
-    table = grid("site", "target", "requests>", "sent>", "size>", "last access")
+    table = grid("site", "path", "requests>", "sent>", "size>", "last access")
     for row in output.items:
         sizes = (
             words.size(row.sent_bytes),

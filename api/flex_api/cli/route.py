@@ -349,7 +349,7 @@ def _print_versions(console: Console, output: RouteOutput) -> None:
 def _print_live(console: Console, output: RouteOutput) -> None:
     numbers = "under way>", "served>", "targets>", "shared>", "overloaded>", "waiting>"
     table = grid("distributor", "site", "member", "state", *numbers)
-    targets = grid("distributor", "target", "members", "overloaded>")
+    targets = grid("distributor", "path", "members", "overloaded>")
     for row in output.live:
         for member in row.members:
             counts = (

@@ -75,7 +75,7 @@ def read_other_names(
     others = of_sites(world.settings, wanted)
     if not others:
         return Followed()
-    also, target = other_names.by_zone(others, zones), world.target
+    also, target = other_names.by_zone(others, zones), world.publisher
     of_zone, _ = records.split(sorted({other.site for other in others}), zones)
     states = {
         zone: target.read(

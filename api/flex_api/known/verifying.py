@@ -20,8 +20,8 @@ from flex.zones import last_look, records
 from flex.zones.other_names import Stray
 from flex_api.known import other_names
 from flex_api.wiring import World
-from flex_dns.rfc2136 import Rfc2136Target
-from flex_dns.several import SeveralTargets
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.several import SeveralPublishers
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,12 @@ def verify(world: World, patience: float = 0.0) -> Verified:
 
     def ask() -> tuple[Verdict, ...]:
         return checking.check(
-            plan, placement, nodes, settings.dns.ttl, world.target, owner=settings.owner
+            plan,
+            placement,
+            nodes,
+            settings.dns.ttl,
+            world.publisher,
+            owner=settings.owner,
         )
 
     verdicts = ask()
@@ -89,10 +94,11 @@ def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
 
 def _catch_up(world: World, zones: Sequence[str], patience: float) -> None:
     """All zones have the time together."""
-    target, deadline = world.target, time.monotonic() + patience
-    assert isinstance(target, Rfc2136Target | SeveralTargets), (
+    publisher = world.publisher
+    deadline = time.monotonic() + patience
+    assert isinstance(publisher, Rfc2136Publisher | SeveralPublishers), (
         "what is behind is on a real name server"
     )
     for zone in zones:
         world.say(f"A secondary of {zone} is behind the primary, and is told so.")
-        target.catch_up(zone, max(0.0, deadline - time.monotonic()))
+        publisher.catch_up(zone, max(0.0, deadline - time.monotonic()))

@@ -85,7 +85,7 @@ def accept(
         world.store.placement_of(plan.id),
         nodes=world.nodes,
         ttl=world.settings.dns.ttl,
-        target=world.target,
+        publisher=world.publisher,
         store=world.store,
         now=world.clock(),
         owner=world.settings.owner,

@@ -47,7 +47,7 @@ def _publish(world: World, plan: Plan, enters: Callable[[str], None]) -> Plan:
             world.store.placement_of(plan.id),
             nodes=world.nodes,
             ttl=world.settings.dns.ttl,
-            target=gently.target(world, plan),
+            publisher=gently.publisher(world, plan),
             store=world.store,
             now=world.clock(),
             patience=world.settings.dns.settle.total_seconds(),

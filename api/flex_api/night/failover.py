@@ -105,7 +105,7 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
 
 def _plan_failover(world: World, node: str) -> Proposal:
     return planning.fail_over(
-        facts(world), world.rules, node, target=world.target, now=world.clock()
+        facts(world), world.rules, node, publisher=world.publisher, now=world.clock()
     )
 
 
@@ -173,7 +173,7 @@ def _excluded_names(world: World, node: str) -> dict[str, str]:
         for zone, sites in of_zone.items()
         if sites
         for name in zone_changes.names_with(
-            world.target.read(zone, list(map(records.name_of, sites))).records, gone
+            world.publisher.read(zone, list(map(records.name_of, sites))).records, gone
         )
     }
     return dict.fromkeys(sorted(found), EXCLUDED)

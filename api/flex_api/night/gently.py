@@ -1,8 +1,9 @@
 """The moves of a night that give a site its new node before they take the old one: who is asked and
 told while the plan is under way.
 
-Takes a world whose lease is held. Returns a target for `carry_out`. New nodes are warmed up before
-each wave of sites. Before each step, nodes that got sites are probed as the health watch does it.
+Takes a world whose lease is held. Returns a publisher for `carry_out`. New nodes are warmed up
+before each wave of sites. Before each step, nodes that got sites are probed as the health watch
+does it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from flex.health import Pulse
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex.ports import DnsTarget
+from flex.ports import Publisher
 from flex_api.night import freezing, probing, warm_command, warming
 from flex_api.night.pausing import giving_way, pause
 from flex_api.told import words
 from flex_api.wiring import World
-from flex_dns.gentle import Coming, GentleTarget, Hooks
+from flex_dns.gentle import Coming, GentlePublisher, Hooks
 
 
 def begin(world: World, plan: Plan) -> Plan:
@@ -47,11 +48,11 @@ def warms_first(world: World, plan: Plan) -> bool:
     return bool(world.settings.warming.bytes) and not is_gentle(world, plan)
 
 
-def target(world: World, plan: Plan) -> DnsTarget:
+def publisher(world: World, plan: Plan) -> Publisher:
     """A dead node's sites lose it at once; all other moves may make before they break."""
     ttl = begin(world, plan).moving_ttl
     if ttl is None:
-        return world.target
+        return world.publisher
     dns = world.settings.dns
     forced = (
         {stop.rule for stop in freezing.of_now(world)}
@@ -64,8 +65,8 @@ def target(world: World, plan: Plan) -> DnsTarget:
         well=partial(_refuse_unwell, world),
         idle=partial(giving_way, world),
     )
-    return GentleTarget(
-        world.target,
+    return GentlePublisher(
+        world.publisher,
         partial(pause, world),
         dns.settle.total_seconds(),
         ttl,

@@ -32,7 +32,7 @@ def abandon(world: World, plan: Plan) -> None:
         world.store.placement_of(plan.id),
         nodes=world.nodes,
         zones=world.settings.dns.every_zone,
-        target=world.target,
+        publisher=world.publisher,
         store=world.store,
     )
     world.store.new_journal(plan.id)
@@ -44,6 +44,6 @@ def refuse_late(world: World, plan: Plan) -> None:
     # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
     if world.settings.cluster.mode != "shadow":
         with suppress(Refused):
-            world.target.refuse_late(
+            world.publisher.refuse_late(
                 *(one.zone for one in plan.zone_plans if one.changes)
             )

@@ -311,7 +311,7 @@ def propose(
         ),
         solver=world.solver,
         scratch=world.scratch,
-        target=world.target,
+        publisher=world.publisher,
         now=world.clock(),
     )
     told = replace(made.plan, measured=hindsight.measure(world, plain), outlook=outlook)
@@ -360,7 +360,7 @@ def way_back(world: World, to: str) -> Proposal:
         world.rules,
         world.store.placement_of(to),
         scratch=world.scratch,
-        target=world.target,
+        publisher=world.publisher,
         now=world.clock(),
     )
 

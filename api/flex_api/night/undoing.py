@@ -41,14 +41,14 @@ def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
     The names `besides` keep what the plan wrote. Then what DNS says becomes the partition in force.
     """
     world.store.update(replace(plan, state="applying", taking_back=not besides))
-    target = world.target
+    publisher = world.publisher
     try:
-        target.refuse_late(*(one.zone for one in plan.zone_plans if one.changes))
+        publisher.refuse_late(*(one.zone for one in plan.zone_plans if one.changes))
         undone = [
             _way_back(world, _without(one, besides), plan.moving_ttl or 0)
             for one in plan.zone_plans
         ]
-        target.apply(*undone, journal=leases.Unwritten(world))
+        publisher.apply(*undone, journal=leases.Unwritten(world))
     except (DnsError, PartlyApplied) as error:
         raise OnTheWay(
             error.asked,
@@ -77,7 +77,7 @@ def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
 
 
 def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
-    state = world.target.read(made.zone, names := zone_changes.changed_names(made))
+    state = world.publisher.read(made.zone, names := zone_changes.changed_names(made))
     back = zone_changes.undoing(made, state, ttl)
     put_back = {site_name(made.zone, change.name) for change in back.changes}
     others = sorted(set(names) - put_back - _as_before(made, state))

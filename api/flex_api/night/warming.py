@@ -110,7 +110,7 @@ def _sentence(found: Mapping[str, Warmed]) -> str:
     fetched = sum(one.fetched for one in found.values())
     size = sum(one.bytes for one in found.values())
     said = (
-        f"{words.count(fetched, 'target')} of {words.size(size)} fetched on "
+        f"{words.count(fetched, 'path')} of {words.size(size)} fetched on "
         f"{words.count(len(found), 'node')}"
     )
     silent = sorted(

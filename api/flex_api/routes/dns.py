@@ -76,7 +76,7 @@ def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
     ).items():
         names = sorted(set(of_zone["name"]))
         if names and only in ("", zone, zone.rstrip(".")):
-            said = records.by_name(world.target.read(zone, names).records)
+            said = records.by_name(world.publisher.read(zone, names).records)
             for (name, kind), (ttl, values) in said.items():
                 yield RecordRow(
                     zone=zone,

@@ -16,7 +16,7 @@ from fastapi import Depends, Request
 
 from flex.model.access import Role
 from flex.model.audit_chain import Author
-from flex.ports import DnsTarget, Store
+from flex.ports import Publisher, Store
 from flex_api import wiring
 from flex_api.access import Caller, refuse_below
 from flex_api.jobs import Workers
@@ -31,7 +31,7 @@ from flex_api.web.timing import Timing
 from flex_api.web.views import Views
 from flex_api.wiring import Clock, World
 
-Connect = Callable[[], DnsTarget]
+Connect = Callable[[], Publisher]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Whether a primary would do what FLEX will ask of it, found out before the first night.
 
-A Check is one thing that was tried, as a line for a person.
+A PreflightResult is one thing that was tried, as a line for a person.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ CheckState = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PreflightResult:
     """`detail` says what was found, `advice` what to do where it is not "ok"."""
 
     name: str

@@ -1,6 +1,6 @@
 """What a key may do in a zone and should not be allowed to do, tried live.
 
-Takes a session and a zone. Returns Checks. Does not change anything: each try is an update that
+Takes a session and a zone. Returns results. Does not change anything: each try is an update that
 deletes a record that is not there, so the server decides by its policy and the zone stays as it is.
 """
 
@@ -16,7 +16,7 @@ import dns.update
 
 from flex.errors import Refused
 from flex.loop.remarks import some
-from flex_dns.preflight import Check
+from flex_dns.preflight import PreflightResult
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.session import Session
 from flex_dns.wire.trouble import disowned, not_granted, said_no
@@ -45,7 +45,7 @@ OF_SERVERS = ("A", "AAAA")
 
 def checks(
     session: Session, zone: str, servers: Sequence[str], *, own_name: bool
-) -> Iterator[Check]:
+) -> Iterator[PreflightResult]:
     """`servers` are the name servers of the zone, `own_name` whether a site is called as the zone
     is.
     """
@@ -69,14 +69,14 @@ def checks(
     ]
     if granted:
         said = f"the key {key} may change {', '.join(granted)}"
-        yield Check(LIMITS, "fail", said, f"{PUT_IN}:\n{policy}")
+        yield PreflightResult(LIMITS, "fail", said, f"{PUT_IN}:\n{policy}")
     elif _hidden(session, zone):
         said = (
             "no CNAME, MX, NS, other TXT or address of a name server by itself; "
             "beside addresses of other names the "
         )
         said += "server lets some of them pass, as it looks at each message as a whole"
-        yield Check(
+        yield PreflightResult(
             LIMITS,
             "warn",
             said,
@@ -84,7 +84,7 @@ def checks(
         )
     else:
         said = "it may change no CNAME, MX, NS or other TXT, nor the name servers' addresses"
-        yield Check(LIMITS, "ok", said)
+        yield PreflightResult(LIMITS, "ok", said)
     yield _own_name(session, zone, policy, own_name=own_name)
 
 
@@ -103,26 +103,28 @@ def _hidden(session: Session, zone: str) -> bool:
         return False
 
 
-def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Check:
+def _own_name(
+    session: Session, zone: str, policy: str, *, own_name: bool
+) -> PreflightResult:
     name, bare = "own name", zone.rstrip(".")
     may = all(
         _which_are_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS)
     )
     if may and own_name:
-        return Check(
+        return PreflightResult(
             name, "ok", f"the site {bare} is called as its zone is, and may be moved"
         )
     if not may and not own_name:
-        return Check(
+        return PreflightResult(
             name,
             "ok",
             f"no site is called {bare}, and its addresses may not be changed",
         )
     if may:
         said = f"no site is called {bare}, and the key may change its addresses all the same"
-        return Check(name, "fail", said, f"{PUT_IN}:\n{policy}")
+        return PreflightResult(name, "fail", said, f"{PUT_IN}:\n{policy}")
     said = f"the site {bare} is called as its zone is, and its addresses may not be changed"
-    return Check(
+    return PreflightResult(
         name,
         "fail",
         said,

@@ -1,6 +1,6 @@
 """Whether a primary would do what FLEX will ask of it, found out before the first night.
 
-Takes a server and a zone. Returns Checks. Does not change anything: the updates sent here delete
+Takes a server and a zone. Returns results. Does not change anything: the updates sent here delete
 records that are not there.
 """
 
@@ -22,7 +22,7 @@ from dns.rdtypes.ANY.TSIG import TSIG
 from flex.errors import DnsError, Refused
 from flex.zones.marker import marker_name
 from flex_dns.checks import nameservers, verify
-from flex_dns.preflight import Check, key_rights
+from flex_dns.preflight import PreflightResult, key_rights
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS, PRINTED
 from flex_dns.update import fence, permission
 from flex_dns.wire.server import Address, Server, address_text
@@ -54,7 +54,7 @@ PLAIN = Wanted()
 
 def preflight(
     server: Server, zone: str, clock: Clock = time.time, wanted: Wanted = PLAIN
-) -> tuple[Check, ...]:
+) -> tuple[PreflightResult, ...]:
     """Every check that makes sense after the ones before it: a closed port ends the list. Never a
     DnsError.
     """
@@ -71,14 +71,16 @@ def preflight(
     )
 
 
-def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
+def _name_servers(
+    server: Server, zone: str, wanted: Wanted
+) -> Iterator[PreflightResult]:
     """The zone's own: each should be checked after a change, and should answer."""
     follows = wanted.follows and not wanted.verified
     known = {host for host, _ in (server.address, *wanted.verified)}
     try:
         found = nameservers.of_zone(server, zone)
     except DnsError as error:
-        yield Check("name servers", "warn", str(error), error.advice)
+        yield PreflightResult("name servers", "warn", str(error), error.advice)
         return
     for name, addresses in found.items():
         for address in addresses if not known & {host for host, _ in addresses} else ():
@@ -89,7 +91,9 @@ def _name_servers(server: Server, zone: str, wanted: Wanted) -> Iterator[Check]:
             )
 
 
-def _check_follower(server: Server, zone: str, name: str, address: Address) -> Check:
+def _check_follower(
+    server: Server, zone: str, name: str, address: Address
+) -> PreflightResult:
     found = _other(server, address, zone)
     if found.state == "ok":
         return replace(found, name=f"name server {name}")
@@ -97,12 +101,12 @@ def _check_follower(server: Server, zone: str, name: str, address: Address) -> C
         "let this machine reach it; or name the servers to check in dns.verify, "
         "or set dns.verify_ns = false"
     )
-    return Check(f"name server {name}", "warn", found.detail, advice)
+    return PreflightResult(f"name server {name}", "warn", found.detail, advice)
 
 
-def _unchecked_server(name: str, address: Address) -> Check:
+def _unchecked_server(name: str, address: Address) -> PreflightResult:
     said = f"the zone names it, and after a change {address_text(address)} is not asked"
-    return Check(
+    return PreflightResult(
         f"name server {name}",
         "warn",
         said,
@@ -121,7 +125,9 @@ def choose_key(servers: Sequence[Server], zones: Sequence[str]) -> Server:
     return servers[0]
 
 
-def _checks(server: Server, zone: str, clock: Clock, wanted: Wanted) -> Iterator[Check]:
+def _checks(
+    server: Server, zone: str, clock: Clock, wanted: Wanted
+) -> Iterator[PreflightResult]:
     reached = _try("TCP", lambda: _tcp(server))
     yield reached
     if reached.state == "fail":
@@ -160,11 +166,11 @@ def _checks(server: Server, zone: str, clock: Clock, wanted: Wanted) -> Iterator
         yield _try("signing", lambda: _signing(session, server, zone))
 
 
-def _try(name: str, check: Callable[[], str]) -> Check:
+def _try(name: str, check: Callable[[], str]) -> PreflightResult:
     try:
-        return Check(name, "ok", check())
+        return PreflightResult(name, "ok", check())
     except DnsError as error:
-        return Check(name, "fail", str(error), error.advice)
+        return PreflightResult(name, "fail", str(error), error.advice)
 
 
 def _tcp(server: Server) -> str:
@@ -185,7 +191,7 @@ def _key(session: Session, server: Server, zone: str) -> str:
     return f"{server.key.name} with {server.key.algorithm} is accepted"
 
 
-def _clock(session: Session, zone: str, clock: Clock) -> Check:
+def _clock(session: Session, zone: str, clock: Clock) -> PreflightResult:
     answer = session.ask(dns.message.make_query(zone, "SOA", flags=0), f"SOA of {zone}")
     assert answer.tsig is not None, "the session takes no unsigned answers"
     tsig = answer.tsig[0]
@@ -193,25 +199,25 @@ def _clock(session: Session, zone: str, clock: Clock) -> Check:
     apart = abs(tsig.time_signed - int(clock()))
     detail = f"{apart} seconds apart, at most 300 are allowed"
     if apart > APART:
-        return Check(
+        return PreflightResult(
             "clock",
             "warn",
             detail,
             "bring both clocks in step (`timedatectl set-ntp true`)",
         )
-    return Check("clock", "ok", detail)
+    return PreflightResult("clock", "ok", detail)
 
 
-def _transfer(server: Server, zone: str, clock: Clock) -> Check:
+def _transfer(server: Server, zone: str, clock: Clock) -> PreflightResult:
     try:
         # On a connection of its own, as the rest of the transfer is not waited for.
         with Session(server.reading, clock) as session:
             rcode = may_transfer(session, zone)
     except DnsError as error:
-        return Check("transfer", "fail", str(error), error.advice)
+        return PreflightResult("transfer", "fail", str(error), error.advice)
     if rcode == dns.rcode.NOERROR:
-        return Check("transfer", "ok", "the zone can be read at once")
-    return Check(
+        return PreflightResult("transfer", "ok", "the zone can be read at once")
+    return PreflightResult(
         "transfer",
         "warn",
         f"{dns.rcode.to_text(rcode)}: each name is asked for by itself, and names "
@@ -227,12 +233,14 @@ def _holder_text(session: Session, server: Server, zone: str, controller: str) -
     return "no other controller changes the zone"
 
 
-def _limits(session: Session, zone: str, *, own_name: bool) -> Iterator[Check]:
+def _limits(
+    session: Session, zone: str, *, own_name: bool
+) -> Iterator[PreflightResult]:
     try:
         servers = list(nameservers.of_zone(session.server, zone))
         yield from key_rights.checks(session, zone, servers, own_name=own_name)
     except DnsError as error:
-        yield Check("limits of the key", "fail", str(error), error.advice)
+        yield PreflightResult("limits of the key", "fail", str(error), error.advice)
 
 
 def _signing(session: Session, server: Server, zone: str) -> str:
@@ -261,7 +269,7 @@ def _signing(session: Session, server: Server, zone: str) -> str:
     return "the zone is signed in place"
 
 
-def _other(server: Server, other: Address, zone: str) -> Check:
+def _other(server: Server, other: Address, zone: str) -> PreflightResult:
     """A server that follows the primary, or should."""
     name = f"server {address_text(other)}"
     try:
@@ -270,19 +278,21 @@ def _other(server: Server, other: Address, zone: str) -> Check:
             for address in (server.address, other)
         )
     except DnsError as error:
-        return Check(name, "fail", str(error), error.advice)
+        return PreflightResult(name, "fail", str(error), error.advice)
     if here is None or there is None:
         advice = "add the zone to it as a secondary, or take it out of dns.verify"
-        return Check(
+        return PreflightResult(
             name, "fail", f"it does not answer for {zone} with authority", advice
         )
     if here == there:
-        return Check(name, "ok", f"serial {there}, as the primary")
+        return PreflightResult(name, "ok", f"serial {there}, as the primary")
     advice = (
         "see that the primary notifies it and lets it transfer; named.conf: "
         f"{PRIMARY_OPTIONS.splitlines()[0]}"
     )
-    return Check(name, "warn", f"serial {there}, the primary has {here}", advice)
+    return PreflightResult(
+        name, "warn", f"serial {there}, the primary has {here}", advice
+    )
 
 
 def _serial(address: Address, zone: str, timeout: float) -> int | None:
