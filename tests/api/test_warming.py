@@ -97,7 +97,7 @@ def test_a_night_fetches_a_sites_hottest_targets_from_its_new_node_before_dns_na
     assert night.code == 0, night.err
     (new,) = set(installation.addresses(replicated)) - set(before)
     assert {site for node, site, _ in web.asked if node == new} >= {replicated}
-    assert f"{len(web.asked)} targets" in stage(night, "warm")
+    assert f"{len(web.asked)} paths" in stage(night, "warm")
 
 
 def test_a_web_server_that_is_not_there_keeps_no_site_from_its_new_node(
