@@ -1,10 +1,10 @@
-"""Whether anything is moved at all, and if so, how much of it tonight.
+"""Decides whether anything is moved at all, and how much of it tonight.
 
-In go a Problem, a solver and the rules of movement; out come the rows to have next, and those to
-have in the end. A new site, a new pin or a node taken out of service is repaired within the
-imbalance that starts no plan of its own; only beyond that is the whole cluster balanced anew. What
-is over the limits of one night is left to the next. Which rule kept moves from being made is not
-asked here: see obstacles.py.
+Takes a Problem, a solver and the rules of movement. Returns the rows to have next, and those to
+have in the end. A new site, a new pin or a node that was taken out of service is repaired, as long
+as the imbalance stays below the one that starts a plan. Beyond that the whole cluster is balanced
+anew. What exceeds the limits of one night is left to the next night. Does not find out which rule
+kept moves from being made: obstacles.py does.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ class Reins:
                 guard,
                 hold=1 if HOLD in rules else guard.hold,
                 resting=tuple(each for each in guard.resting if each.rule not in rules),
-                limits=lifted(limits, rules) if limits else None,
+                limits=limits_without(limits, rules) if limits else None,
             ),
         )
 
 
-def lifted(limits: Limits, rules: Collection[str]) -> Limits:
+def limits_without(limits: Limits, rules: Collection[str]) -> Limits:
     """The limits of a night without those of these rules."""
     values = {
         name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()

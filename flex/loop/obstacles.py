@@ -1,10 +1,10 @@
-"""Which rules of movement keep moves from being made: found by taking them away, one by one, and
-deciding again.
+"""Which rules of movement keep moves from being made: each rule is taken away in turn, and the
+decision is made again.
 
-In go a Problem and the rules; out come what is decided by these, and Stops. A rule is named where
-something else would move without it. Where no single rule is enough, those are named that are
-enough together, and none that is not needed for that; `override` then names all of them. Where
-nothing is named, nothing was stopped.
+Takes a Problem and the rules. Returns the decision under these rules, and Stops. A rule is named if
+something else would move without it. Where no single rule is enough, the rules are named that are
+enough together, and none that is not needed; `override` then names all of them. Where no rule is
+named, none stopped anything.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flex.loop.decide import (
     Reins,
     decide,
     due_nodes,
-    lifted,
+    limits_without,
     sites_with_spare_nodes,
     urgent_sites,
 )
@@ -66,7 +66,7 @@ class _Night:
         )
 
 
-def decided(
+def decide_with_stops(
     build: Build, solver: Solver, budget: Budget, reins: Reins
 ) -> tuple[Problem, Decision, tuple[Stop, ...]]:
     """What was asked, what is to be done, and what keeps more from being done: rules on where to go
@@ -167,7 +167,9 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     due, urgent = due_nodes(asked, guard), urgent_sites(asked, guard)
 
     def lets_all(rules: Collection[str]) -> bool:
-        return not waves.first(asked, done.whole, lifted(limits, rules), due, urgent)[1]
+        return not waves.first(
+            asked, done.whole, limits_without(limits, rules), due, urgent
+        )[1]
 
     needed = _least(tuple(over), lets_all)
     tonight = _changes(asked, done.rows)

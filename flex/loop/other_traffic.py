@@ -249,9 +249,12 @@ def _totals(
         tables.append(
             _share_of(totals, rows, np.full(len(rows), part.share.requests), sites + at)
         )
-    names = ("site", "targets", "requests", "bytes", "working_set")
     return Kinds(
-        *(np.concatenate([getattr(table, name) for table in tables]) for name in names)
+        site=np.concatenate([table.site for table in tables]),
+        targets=np.concatenate([table.targets for table in tables]),
+        requests=np.concatenate([table.requests for table in tables]),
+        bytes=np.concatenate([table.bytes for table in tables]),
+        working_set=np.concatenate([table.working_set for table in tables]),
     )
 
 

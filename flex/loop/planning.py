@@ -24,7 +24,7 @@ from flex.loop import edited_names, pending, remarks, verify
 from flex.loop.edited_names import Apart
 from flex.loop.facts import Facts, Rules, look_at_zones, start_from_dns, within
 from flex.loop.movable import Reach, leading_to
-from flex.loop.obstacles import decided, put_off
+from flex.loop.obstacles import decide_with_stops, put_off
 from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.model.pin import Pin
@@ -77,7 +77,7 @@ def propose(
     )
     facts = within(apart.found, start_from_dns(apart.found, apart.facts, rules))
     reins = rules.reins(facts.guard)
-    asked, done, stops = decided(
+    asked, done, stops = decide_with_stops(
         lambda guard: build(replace(facts, guard=guard), rules),
         solver,
         rules.budget,
@@ -206,17 +206,17 @@ def fail_over(
     )
     changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
     made = draft(asked, rows, quality, rows, facts, rules, apart, now)
-    zone_plans = tuple(
-        zone_changes.losses_first(
-            zone_changes.without_overwriting(
-                one, less.states[zone], said[zone], gone, changed[zone]
+    zone_plans = []
+    for one in made.plan.zone_plans:
+        zone = one.zone
+        names = changed.get(zone)
+        if names:
+            one = zone_changes.without_overwriting(
+                one, less.states[zone], said[zone], gone, names
             )
-        )
-        if changed.get(zone := one.zone)
-        else zone_changes.losses_first(one)
-        for one in made.plan.zone_plans
-    )
-    return replace(made, plan=replace(made.plan, zone_plans=zone_plans), left=left)
+        zone_plans.append(zone_changes.losses_first(one))
+    plan = replace(made.plan, zone_plans=tuple(zone_plans))
+    return replace(made, plan=plan, left=left)
 
 
 def draft(
@@ -385,15 +385,11 @@ def abandon(
     """
     _, in_force = store.placement()
     of_zone, _ = records.split(sorted(set(placement["site"])), zones)
-    found = [
-        records.placement_from(
-            publisher.read(zone, [records.name_of(site) for site in sites]).records,
-            sites,
-            nodes,
-        )
-        for zone, sites in of_zone.items()
-        if sites
-    ]
+    found = []
+    for zone, sites in of_zone.items():
+        if sites:
+            state = publisher.read(zone, [records.name_of(site) for site in sites])
+            found.append(records.placement_from(state.records, sites, nodes))
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
     ended = replace(

@@ -43,7 +43,7 @@ def decided(
     asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01
 ) -> Found:
     reins = Reins(trigger, margin, guard)
-    _, done, stops = obstacles.decided(
+    _, done, stops = obstacles.decide_with_stops(
         lambda _: asked, SOLVERS["exact"], Budget(), reins
     )
     return Found(done.rows, done.quality, done.later, stops)

@@ -80,7 +80,9 @@ class Cluster:
         )
 
     def decided(self, reins: Reins) -> tuple[Problem, Decision, tuple[Stop, ...]]:
-        return obstacles.decided(self.problem, SOLVERS["exact"], BUDGET, reins)
+        return obstacles.decide_with_stops(
+            self.problem, SOLVERS["exact"], BUDGET, reins
+        )
 
     def changes(self, reins: Reins, *, tonight: bool) -> set[tuple[str, str, bool]]:
         """Decided anew, without whatever remembers."""

@@ -285,7 +285,7 @@ def split_names(names: str) -> tuple[str, ...]:
 
 
 def author() -> str:
-    """Who gives the order, as the system knows him."""
+    """The user who gives the order, by the name in the system."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

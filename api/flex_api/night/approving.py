@@ -22,9 +22,10 @@ from flex_api.wiring import World
 
 
 def approve(world: World, plan_id: str, said: Approval, *, checksum: str = "") -> Plan:
-    """Raises Held when the plan waits for nobody any more, when applying it would be refused for
-    what changed since, or when nobody may approve what he made himself. Whoever said yes before
-    says now what he says.
+    """Stores the approval, in place of an earlier one by the same person.
+
+    Raises Held when the plan is not waiting any more, when it could not be applied because of what
+    has changed since, or when its own author approves it and only others may.
     """
     rules.refuse_unknown(said.force, f"approving {plan_id}")
     plan = waiting(world, plan_id, "approving", checksum=checksum)
@@ -204,8 +205,8 @@ def _own(world: World, plan: Plan, yes: Set[str]) -> list[str]:
 
 
 def _people(world: World, plan: Plan) -> dict[str, frozenset[str]]:
-    """Everybody who caused what the plan does, each with every name that he, or who gave him his
-    token, can come in by. A plan of nobody's takes anybody's yes.
+    """Everybody who caused what the plan does. Each of them has several names: those of the person,
+    and of whoever gave the person a token. Anybody may approve a plan that nobody caused.
     """
     causes = dict.fromkeys(name for name in (plan.author, *plan.wishers) if name)
     tokens = world.store.tokens()

@@ -95,10 +95,8 @@ def _ahead(
     }
     with giving_way(world):
         if world.settings.warming.bytes:
-            world.say(
-                "Warming up: "
-                f"{warming.warm_up_nodes(world, {node.name: names for node, names in of_node.items()})}."
-            )
+            by_name = {node.name: names for node, names in of_node.items()}
+            world.say(f"Warming up: {warming.warm_up_nodes(world, by_name)}.")
         if world.settings.dns.warm_command:
             warm_command.run(world, of_node)
 

@@ -330,8 +330,8 @@ def _keep(world: World, made: Proposal, author: str) -> Proposal:
 
 
 def _replace_equals(world: World, newer: Plan) -> None:
-    """One of several equal plans is enough to wait; one that somebody said yes to is left to
-    him.
+    """One of several equal plans is enough to wait. A plan that somebody has approved stays as it
+    is.
     """
     equal = [
         one

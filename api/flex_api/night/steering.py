@@ -351,7 +351,7 @@ def maker(settings: Settings, store: Store, which: Between) -> Maker:
     known = nodes(settings, store)
     everybody, at = pools_to_serve(settings, store, which), addresses(known)
     found = among(known, everybody, settings, before := store.slots())
-    # Where somebody else gave slots meanwhile, these are given beside his.
+    # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):
         found = among(known, everybody, settings, before := store.slots())
     return Maker(at, found.pools, settings.routing.layout())

@@ -61,8 +61,8 @@ class Gate:
     known: dict[str, tuple[float, Token | None]] = field(default_factory=dict)
 
     def caller(self, asked: Asked, now: datetime) -> Caller | None:
-        """None for who says nothing of himself. Raises Unauthenticated for what is said and not
-        so.
+        """None where the request names no caller. Raises Unauthenticated where it names one and
+        does not prove it.
         """
         scheme, _, secret = asked.headers.get("authorization", "").partition(" ")
         if scheme:

@@ -118,7 +118,8 @@ async def _reader(request: Request) -> AsyncIterator[Desk]:
 
 
 _reader.role = "viewer"  # type: ignore[attr-defined]  # as above
-# Over before the answer is sent: who asks for the next page at once is not held up by his own turn.
+# Over before the answer is sent: a caller who asks for the next page at once does not have to wait
+# for the end of this one.
 Reader = Annotated[Desk, Depends(_reader, scope="function")]
 Viewer = Annotated[Desk, Depends(_desk("viewer"))]
 Operator = Annotated[Desk, Depends(_desk("operator"))]

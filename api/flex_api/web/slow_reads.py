@@ -51,8 +51,8 @@ class Turns:
                 self._rest(caller, took)
 
     def _free(self, caller: str, asked: float) -> bool:
-        """Whether it is this caller's turn, which he has then. Raises TooMany where that would take
-        too long.
+        """Whether it is this caller's turn, and takes the turn. Raises TooMany where the caller
+        would have to wait too long.
         """
         moment = self.ticks()
         until, patient = self.rests.get(caller, moment), asked + PATIENCE

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from flex.errors import FlexError, Infeasible, NoData
 from flex.loop import planning
 from flex.loop.decide import LIFTED
-from flex.loop.obstacles import decided
+from flex.loop.obstacles import decide_with_stops
 from flex.model.consent import Stop
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
@@ -102,7 +102,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
     facts, rules = nightly.facts(world, replayed=False), world.rules
     kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
-    asked, done, stops = decided(
+    asked, done, stops = decide_with_stops(
         lambda guard: planning.build(replace(facts, guard=guard), rules),
         quick(world.solver),
         rules.budget,
