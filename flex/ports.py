@@ -153,6 +153,16 @@ class Orders(Protocol):
         """
         ...
 
+    def large_map(self) -> str:
+        """Who owns which host name, as all nodes have it; "" before the first."""
+        ...
+
+    def put_large_map(self, text: str, digest: str, before: str) -> bool:
+        """In place of the one whose digest is `before` ("": of none); False, and nothing changed,
+        where another one is there. Nobody wished for it: not in the audit log.
+        """
+        ...
+
 
 class Segments(Protocol):
     """How far each log was read, and the counts of that reading. Both change or neither does."""

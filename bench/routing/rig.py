@@ -25,6 +25,7 @@ from bench.routing import origins, relays, visitors
 from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
 from flex.routing import force, haproxy, program
+from flex.routing.layout import Layout
 from flex.routing.pool import Limits, Pool, members
 from flex.routing.runtime import Socket
 from flex.sim.traces import Trace
@@ -132,7 +133,7 @@ class Rig:
         pool = Pool(
             HOST, (), there, "least_connections" if policy in PLAIN else policy, limits
         )
-        layout = haproxy.Layout(
+        layout = Layout(
             directory=str(self.folder / node),
             listen=(f"{self.addresses[node]}:{self.ports['visit']}",),
             origin=self.addresses[node],

@@ -1,9 +1,9 @@
 """What a running HAProxy has to be told so that it does what new files say: some commands, or to
 read them anew.
 
-In go the files before and after, out comes a Change. Commands change host names, and members'
-addresses, weights and whether they take requests; everything else is structure, and takes a reload.
-Nothing is told here.
+Takes the files before and after. Returns a Change. Commands change host names, and members'
+addresses, weights and whether they take requests; the maps of owners are replaced as a whole.
+Everything else is structure, and takes a reload. Does not tell HAProxy anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from flex.routing.doors import NEIGHBOURS
 from flex.routing.haproxy import CONFIGURATION, HOSTS
+from flex.routing.owners import MOVED, OWNERS
 from flex.routing.rules.popular import POPULAR
 
 Words = tuple[str, ...]
@@ -19,10 +21,13 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Either `reload`, or all that the commands say; both empty where nothing changes."""
+    """Either `reload`, or the new content of `maps` by their paths, in order, and all that the
+    commands say after that; empty where nothing changes.
+    """
 
     commands: tuple[Words, ...] = ()
     reload: bool = False
+    maps: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +46,19 @@ def change(
 ) -> Change:
     """`directory` is where HAProxy found its maps."""
     commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
-    if commands is None or before.get(POPULAR, "") != after.get(POPULAR, ""):
-        return Change(reload=True)
-    return Change(
-        (
-            *commands,
-            *_of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}"),
-        )
+    structure = any(
+        before.get(name, "") != after.get(name, "") for name in (POPULAR, NEIGHBOURS)
     )
+    if commands is None or structure:
+        return Change(reload=True)
+    # The large map first: what the small one says goes before it, and still says who owns a name.
+    maps = [
+        (f"{directory}/{name}", after[name])
+        for name in (OWNERS, MOVED)
+        if before.get(name, "") != after.get(name, "")
+    ]
+    hosts = _of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}")
+    return Change((*commands, *hosts), maps=tuple(maps))
 
 
 def _of_servers(before: str, after: str) -> list[Words] | None:

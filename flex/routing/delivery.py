@@ -11,12 +11,14 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from flex.errors import BadInput, NotWritten, Unknown
+from flex.routing.doors import NEIGHBOURS
 from flex.routing.haproxy import CONFIGURATION, HOSTS
+from flex.routing.owners import MOVED, OWNERS
 from flex.routing.program import Program, refusal, write
 from flex.routing.rules.popular import POPULAR
 
@@ -24,7 +26,11 @@ BEFORE = ".before"
 # There while the files of a folder are to be carried on to their node.
 OWED = ".owed"
 
-_MAP = re.compile(rf"\(\S*/({re.escape(HOSTS)}|{re.escape(POPULAR)})([,)])")
+# Where the configuration names a file beside it.
+_FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS)))
+_BESIDE = re.compile(rf"(\(|-f )[^\s(]*/({_FILES})([,) ])")
+# A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
+_UNCHECKED = frozenset((HOSTS, OWNERS, MOVED))
 _CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
@@ -54,19 +60,22 @@ def placed(
     owing: bool = False,
 ) -> bool:
     """As `put` does, by whoever is `alone` there."""
-    if all(content(folder / name) == text for name, text in files.items()):
+    changed = {
+        name: text for name, text in files.items() if content(folder / name) != text
+    }
+    if not changed:
         return owing and (folder / OWED).exists()
     with (
         _writing(folder),
         tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
     ):
-        if found:
+        if found and not changed.keys() <= _UNCHECKED:
             _check(files, Path(scratch), found)
-        write(files, Path(scratch))
+        write(changed, Path(scratch))
         if owing:
             (folder / OWED).touch()
         with undoing(files, folder):
-            _exchange(files, folder, Path(scratch))
+            _exchange(files, changed.keys(), folder, Path(scratch))
     return True
 
 
@@ -118,7 +127,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
     """With the maps of now, and without certificates that only the node has."""
-    text = _MAP.sub(rf"({scratch}/\1\2", files[CONFIGURATION])
+    text = _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[CONFIGURATION])
     text = "".join(
         line for line in text.splitlines(keepends=True) if not _elsewhere(line)
     )
@@ -137,16 +146,21 @@ def _elsewhere(line: str) -> bool:
     return there is not None and not Path(there[1]).exists()
 
 
-def _exchange(files: Mapping[str, str], folder: Path, scratch: Path) -> None:
-    """The configuration last: it names the others."""
-    for name in sorted(files, key=lambda name: name == CONFIGURATION):
-        _sync(scratch / name)
+def _exchange(
+    names: Iterable[str], changed: Collection[str], folder: Path, scratch: Path
+) -> None:
+    """The configuration last: it names the others. What did not change is of the version before as
+    well.
+    """
+    for name in sorted(names, key=lambda name: name == CONFIGURATION):
         there = folder / name
         if there.exists():
             before = folder / f"{name}{BEFORE}"
             before.unlink(missing_ok=True)
             os.link(there, before)
-        (scratch / name).replace(there)
+        if name in changed:
+            _sync(scratch / name)
+            (scratch / name).replace(there)
     _sync(folder)
 
 

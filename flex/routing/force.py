@@ -78,8 +78,11 @@ def _goes_by(stats: Socket, folder: Path) -> str:
 
 
 def _tell(wanted: Change, sockets: Sockets) -> Told:
-    if not wanted.reload and all(
-        _done(sockets.stats.ask(*words)) for words in wanted.commands
+    stats = sockets.stats
+    if (
+        not wanted.reload
+        and not any(stats.replace_map(path, text) for path, text in wanted.maps)
+        and all(_done(stats.ask(*words)) for words in wanted.commands)
     ):
         return "commands"
     # What a command could not do reading everything anew can.

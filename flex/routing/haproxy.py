@@ -10,91 +10,42 @@ goes: its key is no name that a request can have.
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
+from flex.routing import doors, owners
+from flex.routing.doors import NEIGHBOURS, Doors
+from flex.routing.layout import Layout, endpoint
+from flex.routing.owners import MOVED, OWNERS
 from flex.routing.pool import Pool, unwritten
 from flex.routing.rules import RULES, popular
 from flex.routing.rules.dynamic import send_lines, split
 from flex.routing.rules.popular import POPULAR
 
-DIRECTORY = "/etc/haproxy/flex"
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
 VERSION = ":version"
 # The names of routed sites, as an nginx `map` includes them.
 ROUTED = "routed.map"
-NAMES = frozenset((CONFIGURATION, HOSTS, POPULAR, ROUTED))
-
-_WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
-_PORTS = range(1, 65_536)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where things are on the machine of every node. A port or path that is 0 or "" is not used.
-
-    The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`;
-    the distributors tell each other on `peers_port`. `directory` is where the files of the
-    configuration are. With a `bypass` visitors come to the web servers, which pass on to HAProxy
-    what is for a routed site.
-    """
-
-    directory: str = DIRECTORY
-    listen: tuple[str, ...] = (":80",)
-    listen_tls: tuple[str, ...] = ()
-    certificates: str = ""
-    origin: str = "127.0.0.1"
-    origin_port: int = 8080
-    proxy_protocol: bool = False
-    check_path: str = ""
-    peers_port: int = 10_000
-    socket: str = "/run/haproxy/flex.sock"
-    metrics: str = "127.0.0.1:8405"
-    threads: int = 0
-    connections: int = 20_000
-    bypass: bool = False
-    hard_stop_after: timedelta = timedelta(minutes=5)
-
-    def __post_init__(self) -> None:
-        words = (
-            self.directory,
-            *self.listen,
-            *self.listen_tls,
-            self.certificates,
-            self.socket,
-            self.metrics,
-        )
-        for word in (*words, self.check_path):
-            if word and not _WORD.fullmatch(word):
-                raise unwritten(
-                    f"{word!r:.100} in [routing]",
-                    "it cannot stand in a HAProxy configuration",
-                )
-        if bool(self.listen_tls) != bool(self.certificates):
-            raise unwritten(
-                "TLS in [routing]",
-                "addresses to listen on and a folder of certificates are needed together",
-            )
-        if not {self.origin_port, self.peers_port} <= set(_PORTS):
-            raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
-        if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
-            raise unwritten(
-                "hard_stop_after in [routing]",
-                "it is a second at least, and a week at most",
-            )
-        ipaddress.ip_address(self.origin)
+NAMES = frozenset((CONFIGURATION, HOSTS, POPULAR, ROUTED, OWNERS, MOVED, NEIGHBOURS))
+# These say themselves what they are, so that the largest is not read for each node anew.
+_TELLING = frozenset((OWNERS, MOVED))
 
 
 def files(
-    node: str, addresses: Mapping[str, str], pools: Iterable[Pool], layout: Layout
+    node: str,
+    addresses: Mapping[str, str],
+    pools: Iterable[Pool],
+    layout: Layout,
+    everywhere: Doors | None = None,
 ) -> dict[str, str]:
     """By name. `addresses` are those of all nodes that run HAProxy, by which they reach each
     other.
+
+    With doors `everywhere` requests for all sites reach the nodes of these; without them HAProxy
+    knows replicated sites alone.
     """
     ours = []
     for pool in sorted(pools, key=lambda pool: pool.site):
@@ -105,14 +56,18 @@ def files(
         _globals(node, layout),
         _defaults(layout),
         _peers(addresses, layout),
-        _frontend(layout),
-        _here(layout),
+        _frontend(node, layout, everywhere),
+        ["backend here", *_answering(layout, everywhere)],
         *([_metrics(layout)] if layout.metrics else []),
+        *(_doors_of(node, addresses, layout, everywhere) if everywhere else ()),
     ]
     for pool in ours:
         distributors = sum(member.node in addresses for member in pool.members)
         sections += _backends(
-            replace(pool, limits=pool.limits.among(max(1, distributors))), node, layout
+            replace(pool, limits=pool.limits.among(max(1, distributors))),
+            node,
+            layout,
+            _visitor_header(layout) if everywhere else [],
         )
     made = {
         CONFIGURATION: "\n".join(map(_section, sections)),
@@ -121,6 +76,8 @@ def files(
     }
     if layout.bypass:
         made[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
+    if everywhere:
+        made |= everywhere.files
     return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
 
 
@@ -133,11 +90,18 @@ def version(files: Mapping[str, str]) -> str:
 def is_whole(files: Mapping[str, str]) -> bool:
     """Whether these are all files of the version that they say, to the last byte."""
     hosts = files.get(HOSTS, "").partition("\n")[2]
-    return files.keys() <= NAMES and version(files) == _digest({**files, HOSTS: hosts})
+    return (
+        files.keys() <= NAMES
+        and version(files) == _digest({**files, HOSTS: hosts})
+        and all(owners.is_whole(files[name]) for name in _TELLING & files.keys())
+    )
 
 
 def _digest(files: Mapping[str, str]) -> str:
-    content = "".join(files[name] for name in sorted(files))
+    content = "".join(
+        owners.digest(files[name]) if name in _TELLING else files[name]
+        for name in sorted(files)
+    )
     return sha256(content.encode("ascii", "replace")).hexdigest()[:12]
 
 
@@ -184,19 +148,26 @@ def _peers(addresses: Mapping[str, str], layout: Layout) -> list[str]:
     return [
         "peers flex",
         *(
-            f"peer {name} {_at(addresses[name], layout.peers_port)}"
+            f"peer {name} {endpoint(addresses[name], layout.peers_port)}"
             for name in sorted(addresses)
         ),
     ]
 
 
-def _frontend(layout: Layout) -> list[str]:
+def _frontend(node: str, layout: Layout, everywhere: Doors | None) -> list[str]:
     tls = f"ssl crt {layout.certificates} alpn h2,http/1.1 ssl-min-ver TLSv1.2"
     return [
         "frontend visitors",
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
-        *_visitor(layout),
+        *([] if everywhere else _visitor_header(layout)),
+        *_visitor_scheme(layout),
+        *(_to_any_site(node, layout) if everywhere else _to_replicated_sites(layout)),
+    ]
+
+
+def _to_replicated_sites(layout: Layout) -> list[str]:
+    return [
         (
             "http-request set-var(txn.backend) "
             f"req.hdr(host),host_only,lower,map_str({layout.directory}/{HOSTS})"
@@ -206,24 +177,45 @@ def _frontend(layout: Layout) -> list[str]:
     ]
 
 
-def _visitor(layout: Layout) -> list[str]:
-    """What web servers hear of a visitor. With a bypass one of them was asked first, and has said
-    it already.
+def _to_any_site(node: str, layout: Layout) -> list[str]:
+    return [
+        *doors.looks_up(layout, HOSTS),
+        doors.counts_strays(node),
+        *doors.chooses(layout),
+    ]
+
+
+def _doors_of(
+    node: str, addresses: Mapping[str, str], layout: Layout, everywhere: Doors
+) -> Iterator[list[str]]:
+    yield doors.inner_door(layout, HOSTS)
+    yield doors.strays_table()
+    yield from doors.ways(node, addresses, _answering(layout, everywhere), layout)
+
+
+def _visitor_header(layout: Layout) -> list[str]:
+    """What web servers hear of a visitor's address. With a bypass one of them was asked first, and
+    has said it already.
+
+    With doors for all sites whoever asks the web server says it, as it would come twice otherwise.
     """
+    return [] if layout.bypass or layout.proxy_protocol else ["option forwardfor"]
+
+
+def _visitor_scheme(layout: Layout) -> list[str]:
     if layout.bypass:
         return []
     return [
-        *([] if layout.proxy_protocol else ["option forwardfor"]),
         "http-request set-header X-Forwarded-Proto https if { ssl_fc }",
         "http-request set-header X-Forwarded-Proto http if !{ ssl_fc }",
     ]
 
 
-def _here(layout: Layout) -> list[str]:
-    """Sites on one node, and names that nobody knows: the web server of this machine answers."""
+def _answering(layout: Layout, everywhere: Doors | None) -> list[str]:
+    """The web server of this machine answers."""
     return [
-        "backend here",
-        f"server origin {_at(layout.origin, layout.origin_port)}{_lines_of_server(layout)}",
+        *(_visitor_header(layout) if everywhere else []),
+        f"server origin {endpoint(layout.origin, layout.origin_port)}{_lines_of_server(layout)}",
     ]
 
 
@@ -236,7 +228,10 @@ def _metrics(layout: Layout) -> list[str]:
     ]
 
 
-def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
+def _backends(
+    pool: Pool, node: str, layout: Layout, said: list[str]
+) -> Iterator[list[str]]:
+    """`said` is what the backend says of visitors, where the door does not."""
     if pool.policy not in RULES:
         raise unwritten(
             f"routing {pool.site} by {pool.policy!r:.50}",
@@ -245,6 +240,7 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     if not _limited(pool):
         yield [
             f"backend {pool.name}",
+            *said,
             *_lines_of_rule(pool, layout),
             *_servers(pool, node, layout),
         ]
@@ -252,6 +248,7 @@ def _backends(pool: Pool, node: str, layout: Layout) -> Iterator[list[str]]:
     yield from _admission(pool, _queue(pool, node, layout))
     yield [
         f"backend {pool.name}",
+        *said,
         *_waiting(pool),
         *_lines_of_rule(pool, layout),
         *_servers(pool, node, layout),
@@ -268,7 +265,7 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
             "fall 2 rise 2 slowstart 5s"
         )
         state = " disabled" if member.leaving else ""
-        at = f"{_at(address, layout.origin_port)} id {member.slot + 1}"
+        at = f"{endpoint(address, layout.origin_port)} id {member.slot + 1}"
         yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
 
 
@@ -346,10 +343,6 @@ def _hosts(pools: Iterable[Pool]) -> str:
 def _doors(pools: Iterable[Pool]) -> dict[str, str]:
     """By host name the backend."""
     return {host: pool.name for pool in pools for host in {pool.site, *pool.hosts}}
-
-
-def _at(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _lines_of_server(layout: Layout) -> str:

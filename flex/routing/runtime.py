@@ -18,6 +18,10 @@ from dataclasses import dataclass
 from flex.errors import Away, BadInput
 
 _WORD = re.compile(r"[A-Za-z0-9_.:/\[\]@-]{1,300}")
+_LINE = re.compile(r"[A-Za-z0-9_.:-]{1,300} [A-Za-z0-9_.:-]{1,300}")
+_PREPARED = re.compile(r"New version created: (\d+)")
+# Bytes. HAProxy's buffer for a command is 16 KiB, of which it keeps 1 KiB free for itself.
+_PAYLOAD = 14_000
 _ENTRY = re.compile(r"0x[0-9a-f]+: key=(\S+) (.*)")
 _FOUND = re.compile(r'found=yes, .*value="([^"]*)"')
 _MASTER = re.compile(r"^(\d+)\s+master\s+(\d+)\s+\[failed: (\d+)\]", re.MULTILINE)
@@ -39,7 +43,23 @@ class Socket:
         """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot
         be said.
         """
-        command = command_bytes(words)
+        return self._answer(command_bytes(words), " ".join(words))
+
+    def replace_map(self, path: str, text: str) -> str:
+        """Every entry of a map for others, all in the same moment. What HAProxy has against it; ""
+        where it was done.
+        """
+        said = self.ask("prepare", "map", path)
+        version = _PREPARED.fullmatch(said)
+        if not version:
+            return said or "it made no new version of the map"
+        begin = command_bytes(("add", "map", f"@{version[1]}", path))[:-1] + b" <<\n"
+        for part in _payloads(text):
+            if refused := self._answer(begin + part + b"\n", f"add map {path}"):
+                return refused
+        return self.ask("commit", "map", f"@{version[1]}", path)
+
+    def _answer(self, command: bytes, told: str) -> str:
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(self.patience)
@@ -53,7 +73,7 @@ class Socket:
                 )
         except OSError as error:
             raise Away(
-                f"telling HAProxy {' '.join(words)[:100]}",
+                f"telling HAProxy {told[:100]}",
                 f"{self.path}: {error.strerror or error}",
                 kept="HAProxy goes on as it did",
                 advice=f"see that it runs, and that its socket is where {self.named} "
@@ -72,6 +92,27 @@ def _receive(connection: socket.socket, patience: float) -> bytes:
             raise OSError("its answer does not end")
         connection.settimeout(left)
     return b"".join(parts)
+
+
+def _payloads(text: str) -> Iterator[bytes]:
+    """The lines of a map, as many at a time as a command may have with them."""
+    part: list[str] = []
+    size = 0
+    for line in text.splitlines():
+        if not _LINE.fullmatch(line):
+            raise BadInput(
+                f"telling HAProxy {line!r:.100}",
+                "it is no entry of a map",
+                kept="HAProxy was told nothing",
+                advice="correct what names it",
+            )
+        if size + len(line) + 1 > _PAYLOAD:
+            yield "".join(part).encode("ascii")
+            part, size = [], 0
+        part.append(f"{line}\n")
+        size += len(line) + 1
+    if part:
+        yield "".join(part).encode("ascii")
 
 
 def command_bytes(words: tuple[str, ...]) -> bytes:

@@ -51,6 +51,8 @@ class MemoryStore(AllOrNothing):
         self._freezes: dict[str, Freeze] = {}
         self._checks: dict[str, Check] = {}
         self._slots: dict[str, dict[str, int]] = {}
+        # Its digest, and itself.
+        self._large_map = "", ""
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
@@ -138,6 +140,17 @@ class MemoryStore(AllOrNothing):
             if self._slots.get(site, {}) != before:
                 return False
             self._slots[site] = dict(slots)
+            return True
+
+    def large_map(self) -> str:
+        return self._large_map[1]
+
+    def put_large_map(self, text: str, digest: str, before: str) -> bool:
+        with self._lock:
+            self._refuse_lost()
+            if self._large_map[0] != before:
+                return False
+            self._large_map = digest, text
             return True
 
     def streams(self, source: str) -> tuple[Stream, ...]:

@@ -153,6 +153,16 @@ slots = Table(
     Column("slot", Integer, nullable=False),
 )
 
+# The large map of who owns which host name, which all nodes have; packed. No row before the first.
+owners_map = Table(
+    "owners_map",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("digest", TEXT, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    CheckConstraint("id = 1", name="single"),
+)
+
 # One pin a site and campaign, however long the name: see above. The store sees to it.
 pins = Table(
     "pins",

@@ -18,6 +18,7 @@ from flex.store.noting import noting
 from flex.store.orders import SqlOrders
 from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
+from flex.store.routing_state import SqlRoutingState
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
 from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
@@ -28,6 +29,7 @@ from flex.store.wishes import SqlWishes
 class SqlStore(
     SqlWishes,
     SqlOrders,
+    SqlRoutingState,
     SqlAttempts,
     SqlSegments,
     SqlProfiles,

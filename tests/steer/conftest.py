@@ -17,6 +17,7 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.routing import haproxy, program
+from flex.routing.layout import Layout
 from flex.routing.pool import Pool
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
@@ -145,7 +146,7 @@ def written(
     a line more.
     """
     node = pool.members[0]
-    layout = haproxy.Layout(
+    layout = Layout(
         directory=str(folder),
         listen=(f"127.0.0.1:{port}",),
         origin=node.address,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from flex.errors import Away, BadInput, NotWritten, Unknown
 from flex.routing import delivery, runtime
 from flex.routing.change import Change, Words, change
 from flex.routing.force import HANDS_ON, Sockets, enforce
-from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, Layout, files, version
+from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
+from flex.routing.layout import Layout
 from flex.routing.live import distributor
 from flex.routing.pool import Member, Pool, members
 from flex.routing.program import Program, start_with_master
@@ -158,7 +160,18 @@ def node(
     made = Node(found, tmp_path, members, another_port)
     delivery.put(made.files(shop(members)), tmp_path, found)
     with start_with_master(found, tmp_path, another_port, tmp_path / "m"):
+        _await_answer(made.sockets.stats)
         yield made
+
+
+def _await_answer(stats: Socket) -> None:
+    """HAProxy listens for visitors a moment before it does on its socket."""
+    for _ in range(600):
+        with suppress(Away):
+            stats.ask("show", "info")
+            return
+        time.sleep(0.05)
+    pytest.fail("HAProxy does not answer on its socket")
 
 
 def shop(at: Members, **changes: object) -> Pool:

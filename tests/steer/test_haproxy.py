@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
-from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, Layout, files
+from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, files
+from flex.routing.layout import Layout
 from flex.routing.pool import MOST_MEMBERS, Limits, Member, Pool, members
 from flex.routing.program import Program, find_program, program, refusal, write
 from flex.routing.rules import RULES

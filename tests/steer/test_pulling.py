@@ -17,7 +17,8 @@ import pytest
 
 from flex.errors import Away, BadInput, Denied, Unauthenticated
 from flex.routing import delivery, pulling
-from flex.routing.haproxy import CONFIGURATION, HOSTS, Layout, files, is_whole, version
+from flex.routing.haproxy import CONFIGURATION, HOSTS, files, is_whole, version
+from flex.routing.layout import Layout
 from flex.routing.pool import Pool, members
 from flex.routing.pulling import pull
 

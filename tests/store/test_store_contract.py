@@ -283,6 +283,21 @@ def test_who_gives_slots_beside_somebody_else_loses_none_of_his(store: Store) ->
     assert sorted(slots.values()) == list(range(7))
 
 
+def test_the_large_map_is_kept_and_replaced_by_who_knows_the_one_that_is_there(
+    store: Store,
+) -> None:
+    first, second = ("a.example at_n1\n" * 1_000, "a.example at_n2\n" * 1_000)
+    assert store.large_map() == ""
+    assert not store.put_large_map(second, "d2", "d1")
+    assert store.put_large_map(first, "d1", "")
+    assert store.large_map() == first
+    assert not store.put_large_map(second, "d2", "")
+    assert store.large_map() == first
+    assert store.put_large_map(second, "d2", "d1")
+    assert store.large_map() == second
+    assert store.last_number() == 0
+
+
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:
     assert store.record(segment("s1"), stream(100), None)
     assert store.segments(0, 99) == (segment("s1"),)

@@ -141,7 +141,7 @@ def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(
 BOOKS = {
     "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat",
     "stage", "record", "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on",
-    "put_check", "put_slots", "put_attempt", "drop_attempt", "record_all",
+    "put_check", "put_slots", "put_large_map", "put_attempt", "drop_attempt", "record_all",
 }  # fmt: skip
 READ = {
     "stamp", "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
@@ -150,7 +150,7 @@ READ = {
     "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
     "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
     "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
-    "holding",
+    "holding", "large_map",
 }  # fmt: skip
 
 

@@ -273,6 +273,7 @@ WRITES: dict[str, Callable[[Store], object]] = {
     ),
     "attempt": lambda store: store.put_attempt(Attempt("n1", 1, NOW, NOW, "away")),
     "slots": lambda store: store.put_slots("a", {"n1": 0}, {}),
+    "large map": lambda store: store.put_large_map("a at_n1", "d1", ""),
     "together": lambda store: store.together().__enter__(),
 }
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
 from flex.routing import delivery, force, haproxy, pulling
+from flex.routing.layout import DIRECTORY
 from flex.routing.program import find_program, program
 from flex.routing.runtime import Socket
 from flex_api.cli.common import all_only_here, context
@@ -150,7 +151,7 @@ def route_apply(
     ],
     to: Annotated[
         Path, typer.Option(metavar="DIR", help="where HAProxy reads them")
-    ] = Path(haproxy.DIRECTORY),
+    ] = Path(DIRECTORY),
     token_file: Annotated[
         Path | None, typer.Option(help="for a URL: the file with the node's token")
     ] = None,
@@ -280,11 +281,10 @@ def _refuse_undelivered(folder: str) -> None:
 def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    of_all = steering.routing_of(
-        settings, store, steering.at_present(settings, store, plan)
-    )
+    which = steering.at_present(settings, store, plan)
+    of_all = steering.routing_of(settings, store, which)
     pools = of_all.pools
-    wanted = steering.versions(settings, store, pools)
+    wanted = steering.versions(settings, store, pools, which)
     found = (
         haproxy_state.ask_distributors(
             settings,

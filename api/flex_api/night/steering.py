@@ -6,7 +6,7 @@ named with the reason, and the others are routed. Writes nothing but the slots o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,15 +17,17 @@ from flex.model.nodes import Node
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import haproxy
-from flex.routing.haproxy import Layout
-from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_host, is_path, members
+from flex.routing.doors import Doors
+from flex.routing.layout import Layout
+from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.rules.popular import sets_by_popularity
 from flex.routing.slots import Slots, assign_slots
 from flex.tables import PLACEMENT, texts
+from flex_api.night import door_maps
+from flex_api.night.site_names_to_route import other_names
 from flex_api.settings.file import Settings
-from flex_api.wiring import nodes, site_names
+from flex_api.wiring import nodes
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.scan.site_rules import spelling_in_logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ def among(
         for site in everybody.nodes
         if (spread := _spread(everybody, site, at))
     }
-    names = _other_names(settings, several)
+    names = other_names(settings, several)
     for site, (here, leaving) in several.items():
         try:
             own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
@@ -213,30 +215,6 @@ def _spread(
     leaving = leaving[: max(MOST_MEMBERS - len(here), 0)]
     several = max(len(here), len(before)) > 1 and here and len(here) + len(leaving) > 1
     return (here, leaving) if several and not site.startswith("/") else None
-
-
-def _other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[str]]:
-    """By site the other host names that its logs are counted under: each is one site's alone, and
-    none is a site.
-    """
-    found: dict[str, list[str]] = {site: [] for site in sites}
-    named = site_names(settings).naming() if found else None
-    written = {
-        spelling_in_logs(name)
-        for name in settings.ingest.aliases
-        if not name.startswith("/")
-    }
-    candidates = {twin for one in (*written, *found) for twin in _twins(one)}
-    for name in sorted(candidates - set(found)):
-        site = named(name.encode()) if named and is_host(name) else ""
-        if site in found:
-            found[site].append(name)
-    return found
-
-
-def _twins(name: str) -> Iterator[str]:
-    yield name
-    yield name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
 
 
 def _weights(known: Sequence[Node]) -> dict[str, int]:
@@ -339,9 +317,10 @@ class Maker:
     at: Mapping[str, str]
     pools: Sequence[Pool]
     layout: Layout
+    doors: Doors | None = None
 
     def __call__(self, node: str) -> dict[str, str]:
-        return haproxy.files(node, self.at, self.pools, self.layout)
+        return haproxy.files(node, self.at, self.pools, self.layout, self.doors)
 
 
 def maker(settings: Settings, store: Store, which: Between) -> Maker:
@@ -354,17 +333,33 @@ def maker(settings: Settings, store: Store, which: Between) -> Maker:
     # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):
         found = among(known, everybody, settings, before := store.slots())
-    return Maker(at, found.pools, settings.routing.layout())
+    doors = doors_of_all(settings, store, known, which)
+    return Maker(at, found.pools, settings.routing.layout(), doors)
 
 
-def versions(settings: Settings, store: Store, found: Sequence[Pool]) -> dict[str, str]:
+def doors_of_all(
+    settings: Settings, store: Store, known: Sequence[Node], which: Between
+) -> Doors | None:
+    """None where HAProxy is to know replicated sites alone, and where no placement is in force."""
+    if settings.routing.doors != "all" or not which.wanted:
+        return None
+    placement = store.placement_of(which.wanted)
+    coming = which.wanted != store.in_force()
+    return door_maps.doors(settings, store, known, placement, coming=coming)
+
+
+def versions(
+    settings: Settings, store: Store, found: Sequence[Pool], which: Between
+) -> dict[str, str]:
     """By node the version of its files, with these pools."""
-    at, layout = addresses(nodes(settings, store)), settings.routing.layout()
+    known = nodes(settings, store)
+    at, layout = addresses(known), settings.routing.layout()
+    doors = doors_of_all(settings, store, known, which)
     there: dict[str, list[Pool]] = {node: [] for node in at}
     for pool in found:
         for member in pool.members:
             there[member.node].append(pool)
     return {
-        node: haproxy.version(haproxy.files(node, at, there[node], layout))
+        node: haproxy.version(haproxy.files(node, at, there[node], layout, doors))
         for node in at
     }

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
-from flex.routing.haproxy import DIRECTORY, Layout
+from flex.routing.layout import DIRECTORY, Layout
 from flex.routing.pool import Limits, is_host
 from flex.routing.rules import BY_CONTENT, RULES
 from flex_api.settings.misset import of_register
@@ -89,6 +90,16 @@ class Routing(Section):
         False,
         description="replicated sites are routed by content, by HAProxy on their nodes",
     )
+    doors: Literal["replicated", "all"] = Field(
+        "replicated",
+        description="which sites HAProxy knows: those on several nodes, or all, so "
+        "that any node leads a visitor to the site's own",
+    )
+    content: Literal["everywhere", "owner"] = Field(
+        "everywhere",
+        description="what each node can serve: all sites, or its own alone; with "
+        "`doors` for all, where a site's node does not answer",
+    )
     policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
     low: Whole = Field(
         25, description="a member with fewer requests under way has room"
@@ -142,6 +153,14 @@ class Routing(Section):
     peers_port: Whole = Field(
         10_000, description="where distributors tell each other what they decided"
     )
+    inner_port: Whole = Field(
+        10_001,
+        description="where nodes pass requests to each other, with `doors` for all",
+    )
+    inner_listen: tuple[str, ...] = Field(
+        (),
+        description="as HAProxy's bind has them; empty: inner_port of all addresses",
+    )
     socket: str = Field(
         "/run/haproxy/flex.sock",
         description="by which a node's HAProxy is told of changes",
@@ -190,6 +209,10 @@ class Routing(Section):
                 self.limits(one)
         except (BadInput, ValueError) as error:
             raise ValueError(str(error)) from None
+        if self.bypass and self.doors == "all":
+            raise ValueError(
+                'doors = "all" needs visitors to come to HAProxy, which bypass keeps them from'
+            )
         return self
 
     @field_validator("deliver")

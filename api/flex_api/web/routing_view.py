@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flex.routing import owners
 from flex_api.night import steering
 from flex_api.night.misnamed import misnamed_sites
 from flex_api.night.steering import Between, Routed
@@ -36,7 +37,7 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
 def _routing_of(desk: Desk, which: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
     found = steering.routing_of(settings, store, which)
-    return RoutingView(found, steering.versions(settings, store, found.pools))
+    return RoutingView(found, steering.versions(settings, store, found.pools, which))
 
 
 def _rows(made: RoutingView) -> int:
@@ -80,4 +81,5 @@ def _state(desk: Desk, which: Between) -> str:
         (site, *sorted(given.items()))
         for site, given in desk.house.store.slots().items()
     )
-    return f"{which.wanted} {which.before} {written} {hash(slots)}"
+    large = owners.digest(desk.house.store.large_map())
+    return f"{which.wanted} {which.before} {written} {hash(slots)} {large}"

@@ -1,0 +1,38 @@
+"""The other host names of sites, by which visitors ask for them, too.
+
+Takes the settings and sites. Returns by site its other names. Does not read DNS or logs: the names
+are those that logs are counted under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from flex.routing.pool import is_host
+from flex_api.settings.file import Settings
+from flex_api.wiring import site_names
+from flex_logs_ingest.scan.site_rules import spelling_in_logs
+
+
+def other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[str]]:
+    """By site the other host names that its logs are counted under: each is one site's alone, and
+    none is a site.
+    """
+    found: dict[str, list[str]] = {site: [] for site in sites}
+    named = site_names(settings).naming() if found else None
+    written = {
+        spelling_in_logs(name)
+        for name in settings.ingest.aliases
+        if not name.startswith("/")
+    }
+    candidates = {twin for one in (*written, *found) for twin in _twins(one)}
+    for name in sorted(candidates - set(found)):
+        site = named(name.encode()) if named and is_host(name) else ""
+        if site in found:
+            found[site].append(name)
+    return found
+
+
+def _twins(name: str) -> Iterator[str]:
+    yield name
+    yield name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"

@@ -1,0 +1,92 @@
+"""Where things are on the machine of every node.
+
+Takes what the settings say of it. Returns one value, which nothing can be in that would mean
+something else in a configuration. Does not look at any machine.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from flex.routing.pool import unwritten
+
+DIRECTORY = "/etc/haproxy/flex"
+
+_WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
+_PORTS = range(1, 65_536)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are on the machine of every node. A port or path that is 0 or "" is not used.
+
+    The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`;
+    the distributors tell each other on `peers_port`. `directory` is where the files of the
+    configuration are. With a `bypass` visitors come to the web servers, which pass on to HAProxy
+    what is for a routed site. Nodes reach each other at `inner_port`, where HAProxy listens on
+    all addresses of its machine unless `inner_listen` says where; `content` says whether each
+    node has the content of all sites ("everywhere"), or of its own alone ("owner").
+    """
+
+    directory: str = DIRECTORY
+    listen: tuple[str, ...] = (":80",)
+    listen_tls: tuple[str, ...] = ()
+    certificates: str = ""
+    origin: str = "127.0.0.1"
+    origin_port: int = 8080
+    proxy_protocol: bool = False
+    check_path: str = ""
+    peers_port: int = 10_000
+    socket: str = "/run/haproxy/flex.sock"
+    metrics: str = "127.0.0.1:8405"
+    threads: int = 0
+    connections: int = 20_000
+    bypass: bool = False
+    inner_port: int = 10_001
+    inner_listen: tuple[str, ...] = ()
+    content: str = "everywhere"
+    hard_stop_after: timedelta = timedelta(minutes=5)
+
+    def __post_init__(self) -> None:
+        words = (
+            self.directory,
+            *self.listen,
+            *self.listen_tls,
+            *self.inner_listen,
+            self.certificates,
+            self.socket,
+            self.metrics,
+        )
+        for word in (*words, self.check_path):
+            if word and not _WORD.fullmatch(word):
+                raise unwritten(
+                    f"{word!r:.100} in [routing]",
+                    "it cannot stand in a HAProxy configuration",
+                )
+        if self.content not in ("everywhere", "owner"):
+            raise unwritten(
+                f"content = {self.content!r:.50} in [routing]",
+                'it is "everywhere" or "owner"',
+            )
+        if bool(self.listen_tls) != bool(self.certificates):
+            raise unwritten(
+                "TLS in [routing]",
+                "addresses to listen on and a folder of certificates are needed together",
+            )
+        ports = {self.origin_port, self.peers_port, self.inner_port}
+        if not ports <= set(_PORTS):
+            raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
+        if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
+            raise unwritten(
+                "hard_stop_after in [routing]",
+                "it is a second at least, and a week at most",
+            )
+        ipaddress.ip_address(self.origin)
+
+
+def endpoint(address: str, port: int) -> str:
+    """As HAProxy writes an address with its port."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,0 +1,112 @@
+"""With doors for all sites every node's files say which node owns which name, before DNS does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.routing import haproxy, owners
+from flex.routing.doors import NEIGHBOURS
+from flex.routing.owners import MOVED, OWNERS
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+
+@pytest.fixture
+def with_doors(installation: Installation, tmp_path: Path) -> Path:
+    """A night has passed; the folders of the nodes' files."""
+    installation.extra += (
+        f'[routing]\non = true\ndoors = "all"\ndirectory = "{tmp_path}"\n'
+        f'socket = "{tmp_path}/s"\ndeliver = "{tmp_path}/{{node}}/haproxy"\n'
+    )
+    installation.write_settings()
+    assert installation.night().code == 0
+    return tmp_path
+
+
+def owner_of(folder: Path) -> dict[str, str]:
+    """As the HAProxy that reads the folder finds it."""
+    both = {
+        **owners.read((folder / OWNERS).read_text()),
+        **owners.read((folder / MOVED).read_text()),
+    }
+    return {
+        name: value.removeprefix("at_")
+        for name, value in both.items()
+        if value != owners.NOBODY
+    }
+
+
+def nodes(installation: Installation) -> list[str]:
+    said = installation.flex("-o", "json", "nodes", "list").json["items"]
+    return [row["node"] for row in said]
+
+
+def placed(installation: Installation) -> dict[str, set[str]]:
+    rows = installation.flex("-o", "json", "sites", "list").json
+    return {row["site"]: set(row["nodes"]) for row in rows["items"]}
+
+
+def test_every_node_is_told_the_owner_of_every_site(
+    installation: Installation, with_doors: Path
+) -> None:
+    said = [owner_of(with_doors / node / "haproxy") for node in nodes(installation)]
+    assert all(one == said[0] for one in said)
+    sites = placed(installation)
+    assert {site for site in sites if site in said[0]} == set(sites)
+    for site, of_site in sites.items():
+        assert said[0][site] in of_site
+    allowed = (with_doors / nodes(installation)[0] / "haproxy" / NEIGHBOURS).read_text()
+    assert len(allowed.split()) >= len(said)
+
+
+def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_empties_it(
+    installation: Installation, with_doors: Path
+) -> None:
+    site, before = next(
+        (site, of_site)
+        for site, of_site in placed(installation).items()
+        if len(of_site) == 1
+    )
+    here = next(iter(before))
+    there = next(node for node in nodes(installation) if node != here)
+    folder = with_doors / here / "haproxy"
+    large = (folder / OWNERS).read_text()
+    assert owners.read((folder / MOVED).read_text()) == {}
+    assert installation.flex("sites", "pin", site, "--nodes", there).code == 0
+    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
+    plan = made.json["id"]
+    assert installation.flex("route", "deliver", "--plan", plan).code == 0
+    assert (folder / OWNERS).read_text() == large
+    assert owners.read((folder / MOVED).read_text())[site] == owners.of(there)
+    assert installation.flex("route", "deliver").code == 0
+    assert owners.read((folder / MOVED).read_text()) == {}
+    assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
+    assert owner_of(folder)[site] == there
+
+
+def test_what_a_node_fetches_is_what_is_delivered_to_it(
+    installation: Installation, with_doors: Path
+) -> None:
+    for node in nodes(installation):
+        files = installation.flex("-o", "json", "route", "config", node).json["files"]
+        delivered = {
+            path.name: path.read_text()
+            for path in (with_doors / node / "haproxy").iterdir()
+            if not path.name.endswith(".before")
+        }
+        assert files == delivered
+        assert haproxy.is_whole(files)
+
+
+def test_a_bypass_and_doors_for_all_are_refused_together(
+    installation: Installation,
+) -> None:
+    installation.extra += '[routing]\non = true\ndoors = "all"\nbypass = true\n'
+    installation.write_settings()
+    said = installation.flex("config", "check")
+    assert said.code == 3
+    assert "bypass" in said.out + said.err

@@ -1,0 +1,295 @@
+"""Whichever node a request comes to, the node that owns the site answers it: real HAProxies of four
+nodes on loopback.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from flex.routing import delivery, force, owners, runtime
+from flex.routing.doors import STRAYS, Doors
+from flex.routing.haproxy import files
+from flex.routing.layout import Layout
+from flex.routing.pool import Pool
+from flex.routing.pool import members as members_at
+from flex.routing.program import Program, refusal, start_with_master, write
+from flex.routing.runtime import Socket
+from tests.steer.conftest import Held, Members, any_port, until_closed
+
+pytestmark = pytest.mark.real
+
+
+@dataclass(eq=False)
+class Cluster:
+    """A HAProxy at each of the members' addresses, and the maps that each of them was given."""
+
+    found: Program
+    folder: Path
+    members: Members
+    content: str = "everywhere"
+    pools: tuple[Pool, ...] = ()
+    port: int = field(default_factory=any_port)
+    inner: int = field(default_factory=any_port)
+    peers: int = field(default_factory=any_port)
+    large: str = ""
+
+    def layout(self, node: str) -> Layout:
+        here, address = self.folder / node, self.members.addresses[node]
+        return Layout(
+            directory=str(here),
+            listen=(f"{address}:{self.port}",),
+            origin=address,
+            origin_port=self.members.port,
+            inner_port=self.inner,
+            inner_listen=(f"{address}:{self.inner}",),
+            peers_port=self.peers,
+            socket=str(here / "s"),
+            metrics="",
+            threads=1,
+            connections=1_000,
+            content=self.content,
+        )
+
+    def files(
+        self, node: str, owner_of: Mapping[str, str], allowed: tuple[str, ...] = ()
+    ) -> dict[str, str]:
+        # What connects from this machine to 127.0.0.3 comes from 127.0.0.1.
+        every = allowed or (*self.members.addresses.values(), "127.0.0.1")
+        made = Doors(owners.layered(owner_of, self.large), every)
+        self.large = self.large or made.owners.large
+        return files(node, self.members.addresses, self.pools, self.layout(node), made)
+
+    def start(self, stack: ExitStack, owner_of: Mapping[str, str]) -> None:
+        for node, address in self.members.addresses.items():
+            delivery.put(self.files(node, owner_of), self.folder / node, self.found)
+            here = self.folder / node
+            running = start_with_master(
+                self.found, here, self.port, here / "m", address
+            )
+            stack.enter_context(running)
+        for node in self.members.addresses:
+            self._until_all_are_well(node)
+
+    def _until_all_are_well(self, node: str) -> None:
+        """Who began sooner found the others away, and asks again within seconds."""
+        stats = Socket(str(self.folder / node / "s"))
+        for _ in range(600):
+            rows = runtime.parse_stat(stats.ask("show", "stat"))
+            ways = [row.status for row in rows if row.server == "inner"]
+            if ways and set(ways) == {"UP"}:
+                return
+            time.sleep(0.1)
+        pytest.fail(f"{node} does not find its neighbours")
+
+    def flip(self, node: str, owner_of: Mapping[str, str]) -> str:
+        here = self.folder / node
+        sockets = force.Sockets(Socket(str(here / "s")), Socket(str(here / "m")), 0)
+        return force.enforce(self.files(node, owner_of), here, self.found, sockets)
+
+    def ask(
+        self, node: str, host: str, more: str = "", keep: bool = False
+    ) -> socket.socket:
+        connection = socket.create_connection(
+            (self.members.addresses[node], self.port), 60
+        )
+        close = "" if keep else "Connection: close\r\n"
+        connection.sendall(
+            f"GET / HTTP/1.1\r\nHost: {host}\r\n{close}{more}\r\n".encode()
+        )
+        return connection
+
+    def answered(self, node: str, host: str, more: str = "") -> Held:
+        """The request as it came to whoever answered it."""
+        with self.ask(node, host, more) as connection:
+            held = self.members.asked.get(timeout=60)
+            held.answer()
+            assert until_closed(connection).endswith(b"ok")
+        return held
+
+
+@pytest.fixture
+def cluster(found: Program, members: Members, tmp_path: Path) -> Cluster:
+    return Cluster(found, tmp_path, members)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+NAMES = {"a.example": "n0", "b.example": "n1", "www.b.example": "n1", "c.example": "n2"}
+
+
+def header(held: Held, name: str) -> list[str]:
+    lines = held.head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(": ") for line in lines)
+    return [value for key, _, value in pairs if key.lower() == name]
+
+
+def test_any_door_leads_to_the_owner_and_a_name_that_nobody_owns_is_answered_where_it_came(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    for door in cluster.members.addresses:
+        for host, owner in NAMES.items():
+            assert cluster.answered(door, host).node == owner
+            assert cluster.answered(door, f"{host.upper()}.:80").node == owner
+        assert cluster.answered(door, "strange.example").node == door
+
+
+@pytest.mark.parametrize("forged", ["x-flex-visitor", "X-Flex-Visitor"])
+def test_the_owner_hears_who_the_visitor_is_once_and_a_visitor_cannot_say_to_be_another(
+    cluster: Cluster, stack: ExitStack, forged: str
+) -> None:
+    cluster.start(stack, NAMES)
+    for door in ("n0", "n1"):
+        held = cluster.answered(door, "b.example", f"{forged}: 198.51.100.9\r\n")
+        assert header(held, "x-forwarded-for") == ["127.0.0.1"]
+        assert header(held, "x-forwarded-proto") == ["http"]
+        if door == "n0":
+            assert header(held, "x-flex-visitor") == []
+
+
+def test_maps_that_contradict_each_other_send_no_request_in_circles(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    assert cluster.flip("n0", NAMES | {"a.example": "n1"}) == "commands"
+    # n0 says that n1 has it, and n1 that n0 has it.
+    assert cluster.answered("n0", "a.example").node == "n1"
+    assert cluster.answered("n1", "a.example").node == "n0"
+
+
+def test_a_flip_takes_no_reload_and_the_next_request_of_a_kept_connection_goes_by_it(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    with cluster.ask("n2", "b.example", keep=True) as kept:
+        held = cluster.members.asked.get(timeout=60)
+        assert held.node == "n1"
+        assert cluster.flip("n2", NAMES | {"b.example": "n3"}) == "commands"
+        held.answer()
+        assert b"ok" in kept.recv(65536)
+        kept.sendall(b"GET / HTTP/1.1\r\nHost: b.example\r\nConnection: close\r\n\r\n")
+        held = cluster.members.asked.get(timeout=60)
+        assert held.node == "n3"
+        held.answer()
+        assert until_closed(kept).endswith(b"ok")
+
+
+def test_after_a_reload_the_maps_are_the_same(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    moved = NAMES | {"b.example": "n3", "new.example": "n2"}
+    del moved["c.example"]
+    assert cluster.flip("n0", moved) == "commands"
+    force.reload(Socket(str(cluster.folder / "n0" / "m")))
+    for host, owner in moved.items():
+        assert cluster.answered("n0", host).node == owner
+    assert cluster.answered("n0", "c.example").node == "n0"
+
+
+def test_a_large_map_is_exchanged_without_a_reload_too(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    many = {f"s{number:05}.example": f"n{number % 4}" for number in range(5_000)}
+    cluster.start(stack, NAMES)
+    cluster.large = ""
+    assert cluster.flip("n0", NAMES | many) == "commands"
+    for host in ("s00001.example", "s04998.example", "b.example"):
+        assert cluster.answered("n0", host).node == (NAMES | many)[host]
+
+
+@pytest.mark.parametrize(
+    ("content", "answers"), [("everywhere", b"200 OK"), ("owner", b"503 ")]
+)
+def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_content(
+    cluster: Cluster, stack: ExitStack, content: str, answers: bytes
+) -> None:
+    cluster.content = content
+    cluster.start(stack, NAMES)
+    there = cluster.folder / "n0" / "s"
+    # As the check finds it, which takes two seconds.
+    Socket(str(there)).ask("set", "server", "at_n1/inner", "state", "maint")
+    with cluster.ask("n0", "b.example") as connection:
+        if content == "everywhere":
+            held = cluster.members.asked.get(timeout=60)
+            assert held.node == "n0"
+            held.answer()
+        assert answers in until_closed(connection)
+
+
+def test_a_stranger_is_not_listened_to_at_an_inner_door(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    made = cluster.files("n0", NAMES, allowed=("127.0.0.2",))
+    delivery.put(made, cluster.folder / "n0", cluster.found)
+    here, address = cluster.folder / "n0", cluster.members.addresses["n0"]
+    stack.enter_context(
+        start_with_master(cluster.found, here, cluster.port, here / "m", address)
+    )
+    with (
+        socket.create_connection((address, cluster.inner), 60) as connection,
+        suppress(ConnectionResetError),
+    ):
+        assert not connection.recv(1)
+    with pytest.raises(queue.Empty):
+        cluster.members.asked.get_nowait()
+
+
+def test_what_came_to_a_wrong_door_is_counted_by_name(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    for _ in range(3):
+        cluster.answered("n0", "b.example")
+    cluster.answered("n0", "a.example")
+    cluster.answered("n0", "strange.example")
+    said = Socket(str(cluster.folder / "n0" / "s")).ask("show", "table", STRAYS)
+    assert "key=b.example " in said
+    assert "http_req_cnt=3" in said
+    assert "key=a.example" not in said
+    assert "strange" not in said
+
+
+def test_a_replicated_site_is_reached_from_a_node_that_has_none_of_it(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    at = cluster.members.addresses
+    cluster.pools = (
+        Pool("shop.example", (), members_at({node: at[node] for node in ("n1", "n2")})),
+    )
+    cluster.start(stack, NAMES | {"shop.example": "n2"})
+    for door in at:
+        held = cluster.answered(door, "shop.example")
+        assert held.node in ("n1", "n2")
+        assert header(held, "x-forwarded-for") == ["127.0.0.1"]
+
+
+def test_haproxy_takes_doors_with_everything_that_can_be_set(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    nodes = {f"n{number}": f"192.0.2.{number + 1}" for number in range(200)}
+    nodes["v6"] = "2001:db8::1"
+    for content in ("everywhere", "owner"):
+        for proxy_protocol in (False, True):
+            layout = Layout(
+                directory=str(tmp_path),
+                socket=str(tmp_path / "s"),
+                check_path="/healthy",
+                proxy_protocol=proxy_protocol,
+                content=content,
+            )
+            made = Doors(owners.layered(NAMES), nodes.values())
+            write(files("n1", nodes, [], layout, made), tmp_path)
+            assert refusal(cluster.found, tmp_path) == ""
