@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from flex_api.cli import timers
+from flex_api.cli.common import author
 from flex_api.cli.timers import NOBODY, is_started_by_cron
 
 FLEX, ROOT, ANNA = 990, 0, 1000
@@ -67,6 +70,25 @@ def test_who_signed_in_and_became_the_account_is_a_person_whatever_is_above(
     assert not is_started_by_cron(tmp_path, JOB)
 
 
+@pytest.mark.parametrize("person", ["root", "daemon"])
+def test_who_signed_in_is_the_author_whoever_the_command_runs_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str
+) -> None:
+    """sudo and runuser change the account, and not who signed in."""
+    user = pwd.getpwnam(person).pw_uid
+    process(tmp_path, os.getpid(), "flex", 1, signed_in=user)
+    monkeypatch.setattr(timers, "PROC", tmp_path)
+    assert author() == person
+
+
+def test_where_nobody_signed_in_the_account_is_the_author(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process(tmp_path, os.getpid(), "flex", 1)
+    monkeypatch.setattr(timers, "PROC", tmp_path)
+    assert author() == pwd.getpwuid(os.getuid()).pw_name
+
+
 def test_who_has_a_terminal_is_a_person(tmp_path: Path) -> None:
     above(tmp_path, "cron")
     process(tmp_path, JOB, "flex", SHELL, terminal=34816)
@@ -99,7 +121,9 @@ def test_the_kernel_says_so_of_real_processes(tmp_path: Path) -> None:
     without a terminal.
     """
     question = (
-        "import os; from flex_api.cli.timers import PROC, is_started_by_cron;"
+        "import os; from flex_api.cli import timers
+from flex_api.cli.common import author
+from flex_api.cli.timers import PROC, is_started_by_cron;"
         "print(is_started_by_cron(PROC, os.getpid()))"
     )
     said = {}

@@ -21,6 +21,7 @@ import typer
 from typer._click.globals import get_current_context
 
 from flex.errors import BadInput, FlexError, Misused
+from flex_api.cli import timers
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
@@ -285,11 +286,17 @@ def split_names(names: str) -> tuple[str, ...]:
 
 
 def author() -> str:
-    """The user who gives the order, by the name in the system."""
+    """The user who gives the order, by the name in the system: who signed in, also where sudo or
+    runuser runs the command as FLEX's own user. Where the kernel does not say who signed in, it is
+    the user as whom the command runs.
+    """
+    user = timers.signed_in(timers.PROC, os.getpid())
+    if user == timers.NOBODY:
+        user = os.getuid()
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(user).pw_name
     except KeyError:
-        return str(os.getuid())
+        return str(user)
 
 
 def fail(error: FlexError, output: Format) -> int:

@@ -50,7 +50,7 @@ def is_started_by_cron(proc: Path, pid: int) -> bool:
     line = list(_line(proc, pid))
     if not line or line[0].terminal:
         return False
-    if _signed_in(proc, pid) not in (NOBODY, 0, line[0].user):
+    if signed_in(proc, pid) not in (NOBODY, 0, line[0].user):
         return False
     return any(one.name in CRONS and one.user == 0 for one in line[1:])
 
@@ -86,9 +86,9 @@ def _process(proc: Path, pid: int) -> Process | None:
     )
 
 
-def _signed_in(proc: Path, pid: int) -> int:
-    """The user who signed in, which sudo and su do not change; NOBODY where the kernel keeps no
-    account of it.
+def signed_in(proc: Path, pid: int) -> int:
+    """The user who signed in, which sudo and su do not change; NOBODY where nobody did, or where
+    the kernel keeps no account of it.
     """
     try:
         return int((proc / str(pid) / "loginuid").read_text(encoding="ascii"))
