@@ -121,9 +121,7 @@ def test_the_kernel_says_so_of_real_processes(tmp_path: Path) -> None:
     without a terminal.
     """
     question = (
-        "import os; from flex_api.cli import timers
-from flex_api.cli.common import author
-from flex_api.cli.timers import PROC, is_started_by_cron;"
+        "import os; from flex_api.cli.timers import PROC, is_started_by_cron;"
         "print(is_started_by_cron(PROC, os.getpid()))"
     )
     said = {}
