@@ -23,6 +23,7 @@ import pytest
 
 from flex.sim.traces import Trace
 from flex_api import cli
+from flex_api.pages.simulate import ABOUT, EVERY
 from flex_api.pictures import curves
 from flex_api.schemas.sim import SimulatePaperOutput
 from flex_api.trials import papers, simulating
@@ -520,3 +521,7 @@ def test_a_curve_is_well_formed_whatever_its_names() -> None:
 def test_curves_are_marked_at_round_numbers(largest: float, marks: list[str]) -> None:
     drawn = curves.svg("", {"one": [(8, largest)]})
     assert re.findall('text-anchor="end">([^<]*)<', drawn) == marks
+
+
+def test_the_page_says_of_each_policy_what_it_does() -> None:
+    assert [name for name in EVERY if not ABOUT.get(name)] == []
