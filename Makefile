@@ -5,6 +5,9 @@ SHELL := /bin/bash
 
 SETUP := @deploy/setup.sh
 BIN := .venv/bin
+# What Python and pytest make of each module is kept for the next process, also where the environment says to keep none:
+# else each process of the tests would spend ten seconds on it.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 # Seconds that a slow test may take before it is taken for one that never ends.
 PATIENCE := 7200
 SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
@@ -22,12 +25,12 @@ demo: ## one night from logs to DNS on a private name server; ARGS="..." go to `
 
 test: ## every test, with real servers; says what was skipped and why (ARGS="-k name")
 	$(SETUP) dev native servers
-	@$(BIN)/pytest -m "not torture" -n auto --dist loadfile $(ARGS)
+	@$(PYTEST) -m "not torture" -n auto --dist loadfile $(ARGS)
 
 torture: ## the slow tests: kills, faults, large inputs, and `make fresh`
 	$(SETUP) dev native servers spark fresh
-	@$(BIN)/pytest -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
-	@[ -n "$(ARGS)" ] || THOROUGH=5 $(BIN)/pytest -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/steer
+	@$(PYTEST) -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
+	@[ -n "$(ARGS)" ] || THOROUGH=5 $(PYTEST) -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/steer
 	@[ -n "$(ARGS)" ] || $(BIN)/python deploy/fresh.py --where-possible
 
 fresh: ## both commands of the README on a Debian 12 that has nothing yet; as root; KIND=without-cargo, ARGS="-k name"

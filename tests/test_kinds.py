@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.prediction.target_kinds import Kinds, add_up, class_of, each, kinds
@@ -26,6 +26,7 @@ def rows(found: Kinds) -> list[tuple[int, ...]]:
     )
 
 
+@settings(max_examples=40)
 @given(TARGETS, TARGETS)
 def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(
     one: list[Target], other: list[Target]

@@ -112,6 +112,7 @@ def test_no_traffic_makes_no_profile() -> None:
     assert spreads(FILES.empty(), ["a.example"], 4).empty
 
 
+@settings(max_examples=40)
 @given(FILE_TABLES, HOUR_TABLES)
 def test_nothing_is_lost_between_the_tables_and_the_profiles(
     of_files: pd.DataFrame, of_hours: pd.DataFrame
@@ -149,6 +150,7 @@ def test_a_file_asked_for_once_is_on_one_of_k_nodes_and_a_hot_one_on_all() -> No
     assert found["working_set"].tolist() == [1000 + 600, 1000 + 400, 1000 + 300]
 
 
+@settings(max_examples=40)
 @given(FILE_TABLES)
 def test_the_working_set_shrinks_with_more_nodes_but_never_below_its_share(
     of_files: pd.DataFrame,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def plan(number: int, state: str = "applied", base: str = "", **more: Any) -> Pl
     )
 
 
+@cache
 def placed(*, shifted: int = 0) -> pd.DataFrame:
     """Each site on one node, the last three on two; the first few of another night one node
     further.
@@ -110,17 +112,22 @@ def placed(*, shifted: int = 0) -> pd.DataFrame:
     return PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)})
 
 
-def fill(store: Store, *, read: int = 5) -> Store:
-    """Two nights, a third plan that waits, wishes, readings, a run and a job."""
+@cache
+def profiles() -> pd.DataFrame:
     counts = {
         name: [100 + at * 7 % 50 for at in range(len(SITES))]
         for name in PROFILES.columns
         if name != "site"
     }
+    return PROFILES.from_columns({"site": list(SITES), **counts})
+
+
+def fill(store: Store, *, read: int = 5) -> Store:
+    """Two nights, a third plan that waits, wishes, readings, a run and a job."""
     for night in (2, 1):
         store.put_profiles(
             Period.days_before(NOW - timedelta(days=night - 1), 1),
-            PROFILES.from_columns({"site": list(SITES), **counts}),
+            profiles(),
             SPREADS.empty(),
         )
     first, placement = plan(1), placed()
@@ -178,17 +185,24 @@ def fill(store: Store, *, read: int = 5) -> Store:
     return store
 
 
+@cache
+def first_changes() -> ZonePlan:
+    zone, known = "example.org.", settings()
+    return zone_changes.diff(
+        zone,
+        records.records(placed(), known.nodes(), known.dns.ttl),
+        MemoryPublisher([zone], known.owner).read(zone, []),
+        owner=known.owner,
+        ttl=known.dns.ttl,
+        left_alone={},
+    )
+
+
 def published() -> MemoryPublisher:
     """What the name servers say after those nights."""
-    zone, known = "example.org.", settings()
-    target = MemoryPublisher([zone], known.owner)
-    wanted = records.records(placed(), known.nodes(), known.dns.ttl)
-    found = target.read(zone, [])
-    target.apply(
-        zone_changes.diff(
-            zone, wanted, found, owner=known.owner, ttl=known.dns.ttl, left_alone={}
-        )
-    )
+    changes = first_changes()
+    target = MemoryPublisher([changes.zone], settings().owner)
+    target.apply(changes)
     return target
 
 

@@ -36,7 +36,17 @@ def moves(problem: Problem, solver: Solver) -> int:
     return score.moves(problem, solution.rows)
 
 
-@pytest.mark.parametrize(("seed", "fewer"), [(1, 1), (2, 10), (3, 0), (5, 2)])
+@pytest.mark.parametrize(
+    ("seed", "fewer"),
+    [
+        *(
+            pytest.param(seed, fewer, marks=pytest.mark.torture)
+            for seed, fewer in ((1, 1), (3, 0))
+        ),
+        (2, 10),
+        (5, 2),
+    ],
+)
 def test_blocks_spare_moves_that_the_search_before_needs(
     drifted: Drifted, seed: int, fewer: int
 ) -> None:
@@ -51,10 +61,14 @@ def test_the_proven_fewest_moves_are_found_where_they_are_known(
     assert moves(problem, large.place) == fewest_moves.place(problem, Budget()).bound
 
 
+@pytest.mark.parametrize(
+    ("sites", "nodes"),
+    [(200, 6), pytest.param(600, 12, marks=pytest.mark.torture)],
+)
 def test_what_comes_out_does_not_depend_on_the_number_of_threads(
-    drifted: Drifted,
+    drifted: Drifted, sites: int, nodes: int
 ) -> None:
-    problem = drifted(600, 12, 4)
+    problem = drifted(sites, nodes, 4)
     one, three = (large.place(problem, SHORT, threads=threads) for threads in (1, 3))
     assert (one.rows.tolist(), one.note) == (three.rows.tolist(), "")
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -19,12 +20,17 @@ from flex_solver import large
 from flex_solver.bounds import proof
 from flex_solver.bounds.proof import Verdict
 from flex_solver.bounds.rising_bound import RisingBound
+from flex_solver.search import better_blocks
 from tests.solver.given import fewest, wished
 
 Drifted = Callable[[int, int, int], Problem]
 
 # Steps end it, however slow the machine is.
 BUDGET = Budget(steps=10_000, seconds=3600)
+# Seconds until a thread that another one waits for has never come.
+PATIENCE = 300
+GO_UP, BEST_OF_SOME = RisingBound.go_up, large._best_of_some
+SOLVE_AGAIN = better_blocks._solve_again
 
 
 def rising(problem: Problem) -> RisingBound:
@@ -55,14 +61,14 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(
     drifted: Drifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def until_unwanted(*_: object, unwanted: Event) -> Verdict:
-        assert unwanted.wait(60)
+        assert unwanted.wait(PATIENCE)
         return Verdict(impossible=False)
 
     monkeypatch.setattr(proof, "with_so_few", until_unwanted)
     bound = rising(drifted(60, 4, 1))
     with bound.beside() as going_up:
         bound.note_found(0)
-        going_up.result(timeout=50)
+        going_up.result(timeout=PATIENCE)
     assert bound.is_met
 
 
@@ -77,23 +83,60 @@ def test_where_next_to_nothing_is_in_force_no_program_is_made_of_it(
     assert bound.least == 0
 
 
+class Order:
+    """When the bound goes up, and when that is over, beside the search: no clock decides it."""
+
+    def __init__(self, *, begins_late: bool, ends_late: bool) -> None:
+        self.begins_late, self.ends_late = begins_late, ends_late
+        self.known, self.searched = Event(), Event()
+
+    def go_up(self, bound: RisingBound) -> None:
+        if self.begins_late:
+            assert self.searched.wait(PATIENCE), "the search never ended"
+        GO_UP(bound)
+        self.known.set()
+        if self.ends_late:
+            assert self.searched.wait(PATIENCE), "the search never ended"
+
+    def search(self, *arguments: Any) -> Any:
+        """Any: what it takes and gives back is its own business."""
+        if not self.begins_late:
+            assert self.known.wait(PATIENCE), "the bound never went up"
+        return BEST_OF_SOME(*arguments)
+
+    def solve_again(self, *arguments: Any) -> Any:
+        """Any: as above."""
+        try:
+            return SOLVE_AGAIN(*arguments)
+        finally:
+            self.searched.set()
+
+
 @pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.torture) for seed in (2, 5))]
+    ("size", "seed"),
+    [
+        ((200, 6), 1),
+        *(
+            pytest.param((400, 8), seed, marks=pytest.mark.torture)
+            for seed in (1, 2, 5)
+        ),
+    ],
 )
 def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
-    drifted: Drifted, seed: int, monkeypatch: pytest.MonkeyPatch
+    drifted: Drifted,
+    size: tuple[int, int],
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem, answers = drifted(400, 8, seed), list[Ints]()
-    going_up = RisingBound.go_up
-    for before, after in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+    problem, answers = drifted(*size, seed), list[Ints]()
+    for begins_late, ends_late in ((False, False), (True, True), (False, True)):
+        order = Order(begins_late=begins_late, ends_late=ends_late)
 
-        def late(
-            bound: RisingBound, before: float = before, after: float = after
-        ) -> None:
-            time.sleep(before)
-            going_up(bound)
-            time.sleep(after)
+        def go_up(bound: RisingBound, order: Order = order) -> None:
+            order.go_up(bound)
 
-        monkeypatch.setattr(RisingBound, "go_up", late)
+        monkeypatch.setattr(RisingBound, "go_up", go_up)
+        monkeypatch.setattr(large, "_best_of_some", order.search)
+        monkeypatch.setattr(better_blocks, "_solve_again", order.solve_again)
         answers.append(large.place(problem, BUDGET).rows)
     assert len({rows.tobytes() for rows in answers}) == 1
