@@ -1,4 +1,4 @@
-"""The error tree: everything that was asked and not got, with what a person should do next.
+"""The error tree: everything that can fail, each with what a person should do next.
 
     FlexError
     ├── BadInput         what we were given cannot be used        exit 3
@@ -7,30 +7,30 @@
     │   ├── Unknown      a site, node, plan … that is not known here
     │   ├── Unconditional    a change that must say what it was made from
     │   ├── Reused       a key that belongs to another request
-    │   ├── TooLarge     more than one request may bring
+    │   ├── TooLarge     a request that is larger than allowed
     │   └── Misused      a verb or an option that there is not    exit 2
     ├── NoData           no or too old logs; no plan or partition exit 20
-    ├── Infeasible       no placement satisfies every wish        exit 21
+    ├── Infeasible       no partition meets every wish            exit 21
     ├── Held             a rule or a missing approval stopped it  exit 22
     │   ├── Frozen       somebody froze all changes               exit 23
     │   ├── Expired      a plan that is too old to be applied
-    │   ├── Outdated     a plan made from what is in force no more
-    │   ├── Ended        a plan that waits for nobody any more
+    │   ├── Outdated     a plan whose base is not in force any more
+    │   ├── Ended        a plan that is not waiting any more
     │   ├── Unwell       nodes that sites move to do not answer
     │   ├── Cancelled    a job that somebody ended
     │   └── Interrupted  a job whose process is gone
     ├── Busy             another run holds the lease              exit 23
     │   ├── LostLease    another run took the lease over meanwhile
     │   ├── Overtaken    somebody else changed it meanwhile
-    │   └── TooMany      more requests than one token may make
-    ├── NotWritten       a directory takes no more: full, rights  exit 24
+    │   └── TooMany      too many requests with one token
+    ├── NotWritten       a directory is full or not writable      exit 24
     │   └── NotPrinted   there is no Chromium, or it did not print
-    ├── StoreError       the database did not do as asked         exit 25
-    │   └── NotWhole     somebody wrote to it past FLEX
-    ├── Denied           who asks may not do this                 exit 26
-    │   └── Unauthenticated  nobody knows who asks
+    ├── StoreError       the database failed                      exit 25
+    │   └── NotWhole     somebody changed it without FLEX
+    ├── Denied           the caller may not do this               exit 26
+    │   └── Unauthenticated  the caller is not known
     ├── Away             a server, HAProxy or the watch is gone   exit 27
-    ├── DnsError         the name server did not do as asked      exit 30
+    ├── DnsError         the name server failed or refused        exit 30
     │   ├── Unreachable  no answer, or no connection
     │   │   └── Late     a server that does not follow its primary yet
     │   ├── Refused      an answer that says no

@@ -152,11 +152,10 @@ def ingest(
 
 
 def _unread(files: Sequence[FileReport]) -> BadInput:
-    first = "; ".join(f"{file.path}: {file.note or file.outcome}" for file in files[:5])
-    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+    told = [f"{file.path}: {file.note or file.outcome}" for file in files]
     return BadInput(
         "reading the access logs",
-        f"{words.count(len(files), 'file')} could not be read: {first}{more}",
+        f"{words.count(len(files), 'file')} could not be read: {words.first_few(told)}",
         kept="all others are read, and what is in them is counted",
         advice="fix the rights on it, or its format or site in [[ingest.source]], "
         "or keep it out of the glob; "
@@ -277,11 +276,10 @@ def _delete(taken: Sequence[Arrival]) -> None:
 
 
 def _refusal(refused: Sequence[Arrival]) -> BadInput:
-    first = "; ".join(f"{arrival.path}: {arrival.note}" for arrival in refused[:5])
-    more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
+    told = [f"{arrival.path}: {arrival.note}" for arrival in refused]
     return BadInput(
         "taking in parcels",
-        f"{words.count(len(refused), 'parcel')} of them cannot be taken: {first}{more}",
+        f"{words.count(len(refused), 'parcel')} of them cannot be taken: {words.first_few(told)}",
         kept="none of these was used; the others were taken",
         advice="send it again from DIR/out where it was made, or look into who sends it",
     )

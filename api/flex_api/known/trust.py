@@ -22,6 +22,7 @@ from flex.traffic.quality import Finding, Judged, Limits
 from flex_api.known import present
 from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
+from flex_api.told import words
 from flex_api.wiring import nodes, sources
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading import failed_files
@@ -112,13 +113,12 @@ def refuse_bad(
 
 
 def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
-    told = "; ".join(f"the logs of {node}: {finding}" for node, finding in found[:5])
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    told = [f"the logs of {node}: {finding}" for node, finding in found]
     rules = sorted({finding.rule for _, finding in found})
     forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
         f"profiles of {period}",
-        f"{told}{more}",
+        words.first_few(told),
         kept="the partition in force stays",
         advice="`flex data` shows what every source is like; see that the logs "
         "arrive and what format they are in; "

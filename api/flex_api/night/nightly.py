@@ -229,20 +229,19 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
         if file.outcome in read_logs.FAILED
     ]
     if failed:
-        more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
         world.say(
             f"{words.count(len(failed), 'file')} could not be read: "
-            f"{'; '.join(failed[:5])}{more}"
+            f"{words.first_few(failed)}"
         )
 
 
 def _tell_of_edits(world: World, plan: Plan) -> None:
     if edits := plan.said.edits:
-        named = ", ".join(edit.name.rstrip(".") for edit in edits[:NAMED])
-        more = f" and {len(edits) - NAMED} more" if len(edits) > NAMED else ""
+        names = [edit.name.rstrip(".") for edit in edits]
+        named = words.first_few(names, NAMED, ", ")
         world.say(
             f"Somebody else changed {words.count(len(edits), 'name')} in DNS, left "
-            f"alone: {named}{more}."
+            f"alone: {named}."
         )
 
 

@@ -270,8 +270,7 @@ def _of_logs(desk: Desk) -> Iterator[Trouble]:
 
 
 def _list_nodes(nodes: Sequence[str]) -> str:
-    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-    return ", ".join(nodes[:NAMED]) + more
+    return words.first_few(nodes, NAMED, ", ")
 
 
 def last_check(desk: Desk) -> Check | None:

@@ -105,14 +105,11 @@ def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
             for site, nodes in of_site.items()
         ]
     nodes = Counter(move.source or "-" for move in gone)
-    named = ", ".join(
-        f"{node} ({count:,})" for node, count in sorted(nodes.items())[:NODES]
-    )
-    more = f" and {len(nodes) - NODES} more" if len(nodes) > NODES else ""
+    named = [f"{node} ({count:,})" for node, count in sorted(nodes.items())]
     return [
         Row(
             f"{len(of_site):,} sites, such as {next(iter(of_site))}",
-            f"{named}{more}",
+            words.first_few(named, NODES, ", "),
             "-",
             0,
             reason,
