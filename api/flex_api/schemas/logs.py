@@ -55,9 +55,7 @@ class ParcelsRow(Part):
 
 
 class IngestOutput(Output):
-    """`invalid` and `parcels` are there when a file of malformed lines or parcels were asked
-    for.
-    """
+    """`invalid` is there when a file of malformed lines was asked for, `parcels` when parcels were."""
 
     files: list[LogRow]
     sources: list[RateRow]

@@ -288,10 +288,10 @@ class RunsPage(PageOf):
 class DriftShown(Part):
     partition: str
     drift: int | None = Field(
-        description="differences over all servers; none known where no server answered"
+        description="how many differences all servers have; null where no server answered"
     )
     not_checked: dict[str, int] = Field(
-        description="sites on nodes that are known no more, by node"
+        description="sites on nodes that are not known any more, by node"
     )
     items: list[VerdictRow]
     behind: list[BehindRow] = Field(

@@ -139,7 +139,8 @@ class ExplainOutput(Output):
     )
     edited: EditRow | None = Field(
         None,
-        description="what somebody else changed at its name in DNS; it is left alone",
+        description="what somebody else changed at the site's name in DNS; FLEX "
+        "leaves it alone",
     )
 
 
@@ -312,10 +313,10 @@ class VerifyOutput(Output):
     partition: str
     servers: list[VerdictRow]
     drift: int | None = Field(
-        description="differences over all servers; none known where no server answered"
+        description="how many differences all servers have; null where no server answered"
     )
     not_checked: dict[str, int] = Field(
-        {}, description="sites on nodes that are known no more, by node"
+        {}, description="sites on nodes that are not known any more, by node"
     )
     behind: list[BehindRow] = Field(
         [], description="servers with an older serial than another, and what to do"

@@ -16,7 +16,9 @@ class PointRow(Part):
 
 
 class WhatIfOutput(Output):
-    before: BalanceOutput = Field(description="as the partition in force would be")
+    before: BalanceOutput = Field(
+        description="what the partition in force would be like"
+    )
     after: BalanceOutput
     moves: list[MoveRow]
     moves_from_scratch: int
@@ -38,8 +40,8 @@ class PreviewRow(Part):
     """
 
     moves: int
-    moves_without: int = Field(description="so many there would be anyhow")
-    sites: int = Field(description="that would move")
+    moves_without: int = Field(description="how many there would be anyhow")
+    sites: int = Field(description="how many would move")
     cold_bytes: int
     worst_ratio: float
     worst_node: str

@@ -16,38 +16,46 @@ class Api(Section):
         "127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$"
     )
     workers: Whole = Field(
-        1, ge=1, le=64, description="processes that answer; they share the address"
+        1, ge=1, le=64, description="how many processes answer; they share the address"
     )
     requests_per_second: float = Field(
-        50.0, ge=0, le=1e6, description="of each token, or address; 0 is no limit"
+        50.0,
+        ge=0,
+        le=1e6,
+        description="how many requests one token, or one address "
+        "without a token, may make in a second; 0 is "
+        "no limit",
     )
-    max_body: Size = Field(2**20, ge=1024, description="bytes that a request may bring")
+    max_body: Size = Field(
+        2**20, ge=1024, description="the largest body of a request, in bytes"
+    )
 
 
 class Auth(Section):
     anonymous: Role | None = Field(
-        None, description="what anybody may do who shows no token; nothing, if left out"
+        None, description="the role of callers without a token; none when left out"
     )
     proxy_header: str = Field(
         "",
-        description="in which a proxy that signs people in says who it is: 'X-Remote-User'",
+        description="the header in which a proxy that signs people in names the "
+        "user, such as 'X-Remote-User'",
     )
     trusted_proxies: tuple[str, ...] = Field(
         (),
-        description="addresses and networks whose word on who asks, and from where, "
-        "is taken; nobody else's is",
+        description="addresses and networks of trusted proxies; only they may name "
+        "the user and the address of a request",
     )
     address_header: str = Field(
         "X-Forwarded-For",
-        description="in which those proxies say whose requests they pass on, which "
-        "are counted by address; '' for none",
+        description="the header in which trusted proxies name the address of the "
+        "visitor, by which requests are counted; '' for none",
     )
     proxy_role: Role = Field(
         "viewer",
-        description="of people a proxy vouches for, where `users` says nothing else",
+        description="the role of people that a proxy names, unless `users` gives another",
     )
     users: Mapping[str, Role] = Field(
-        {}, description="roles of people a proxy vouches for, by name"
+        {}, description="roles of people that a proxy names, by user name"
     )
 
     @field_validator("trusted_proxies")

@@ -33,8 +33,8 @@ class Primary(Section):
     )
     transfer_key_file: Path | None = Field(
         None,
-        description="TSIG key to transfer zones with, from the servers to check, "
-        "too; key_file's when not set",
+        description="TSIG key for zone transfers, also from the servers to check; "
+        "key_file when not set",
     )
     verify: tuple[str, ...] = Field(
         (),
@@ -68,53 +68,61 @@ class Primary(Section):
 
 
 class Dns(Primary):
-    ttl: Whole = Field(300, ge=1, le=604800, description="of the address records")
+    ttl: Whole = Field(
+        300, ge=1, le=604800, description="the TTL of the address records"
+    )
     owner: str = Field(
-        "", description="marks the names this FLEX owns; the cluster's name when empty"
+        "",
+        description="the mark of the names that this FLEX owns; the cluster's "
+        "name when empty",
     )
     adopt: bool = Field(
-        False, description="take over names whose addresses are all our nodes'"
+        False, description="take over names that lead to addresses of our nodes only"
     )
     timeout: Span = Field(
         timedelta(seconds=5),
         ge=SECOND,
         le=timedelta(minutes=5),
-        description="for one question",
+        description="how long FLEX waits for the answer to one question",
     )
     settle: Span = Field(
         timedelta(seconds=30),
         le=timedelta(hours=1),
-        description="for all servers to agree after a change",
+        description="how long FLEX waits for all servers to agree after a change",
     )
     make_before_break: bool = Field(
         False,
-        description="a site that moves is on both nodes first, and on the new one "
-        "alone when a TTL is over",
+        description="a site that moves has both nodes first, and only the new one "
+        "after a TTL has passed",
     )
     moving_ttl: Whole = Field(
         0,
         le=604800,
-        description="then of what moves, lowered one old TTL ahead and restored at "
-        "the end; 0: as ttl",
+        description="with make_before_break: the TTL of names that move, lowered one "
+        "old TTL before and restored at the end; 0: the same as ttl",
     )
     waves: tuple[Share, ...] = Field(
         (0.01, 0.1),
         max_length=10,
-        description="then of the sites that move, this share first, and that one "
-        "once all is well; the rest at the end",
+        description="with make_before_break: the shares of the moving sites that go "
+        "wave by wave; each wave waits until the one before is well, and "
+        "the rest goes last",
     )
     warm_command: tuple[str, ...] = Field(
         (),
-        description="then run for each node of a wave before DNS names it; {node}, "
-        "{address} and {sites}, a file that "
-        "lists them, are filled in, no shell",
+        description="with make_before_break: a command that is run for each node of "
+        "a wave before DNS names it; {node}, {address} and {sites}, a "
+        "file that lists them, are filled in, no shell",
     )
     warm_time: Span = Field(
-        timedelta(minutes=10), ge=SECOND, description="that one such command may take"
+        timedelta(minutes=10),
+        ge=SECOND,
+        description="how long one warm_command may take",
     )
     warm_or_stop: bool = Field(
         False,
-        description="take the plan back where one fails, instead of only saying so",
+        description="take the plan back when a warm_command fails, instead of only "
+        "reporting it",
     )
     primary: tuple[Primary, ...] = Field(
         (), description="further primaries, each with its own key and zones"

@@ -16,26 +16,29 @@ from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 
 class Safety(Section):
     trigger_imbalance: Share = Field(
-        0.05, description="nothing moves while the worst node is within this"
+        0.05,
+        description="nothing moves while the worst node is within this share "
+        "of its fair share",
     )
     min_improvement: float = Field(
-        0.01, ge=0, lt=1, description="nor for a gain of less than this"
+        0.01, ge=0, lt=1, description="nothing moves for a smaller gain than this"
     )
     hold_runs: Whole = Field(
         1,
         ge=1,
-        description="nor before the worst node was over it in so many nights running",
+        description="nothing moves before the worst node was outside the trigger in "
+        "this many nights in a row",
     )
     site_cooldown: Span = Field(
         timedelta(days=3),
-        description="a site that moved stays, and keeps its replicas, for so long",
+        description="a site that moved stays where it is, with its replicas, for this long",
     )
     max_moves_per_site: Whole = Field(
-        2, ge=1, description="likewise one that moved so many times in 30 days"
+        2, ge=1, description="so does a site that moved this many times in 30 days"
     )
     spread: bool = Field(
         True,
-        description="what is over the limits below is left to the next nights, the "
+        description="moves beyond the limits below are left to the next nights, the "
         "most valuable moves first",
     )
     max_moved_sites: Whole = Field(25)
@@ -45,10 +48,10 @@ class Safety(Section):
         "that is no site of yours",
     )
     max_moved_sites_ratio: float = Field(
-        0.30, ge=0, le=1, description="not looked at below 10 sites"
+        0.30, ge=0, le=1, description="not checked for fewer than 10 sites"
     )
     max_moved_working_set: Size = Field(
-        4 * 2**30, description="bytes that new nodes must read from disk"
+        4 * 2**30, description="bytes that new nodes have to read from disk"
     )
     max_inflow_per_node: Whole = Field(10)
     max_rewritten_names: Whole = Field(
@@ -58,8 +61,8 @@ class Safety(Section):
     )
     max_drifted_names: Whole = Field(
         0,
-        description="names that somebody else changed in DNS and a plan changes "
-        "back; where there are more, none is",
+        description="how many names that somebody else changed in DNS a plan changes "
+        "back; where there are more, it changes none back",
     )
     plan_expiry: Span = Field(
         timedelta(hours=12), description="an older plan is not applied any more"
@@ -96,10 +99,10 @@ class Safety(Section):
 class Webhook(Section):
     """Gets what a night came to as JSON, signed where it has a secret."""
 
-    name: str = Field("webhook", description="what it is called in records")
-    url: str = Field("", pattern=r"^(https?://\S+)?$", description="where it listens")
+    name: str = Field("webhook", description="its name in the records of FLEX")
+    url: str = Field("", pattern=r"^(https?://\S+)?$", description="its URL")
     url_file: Path | None = Field(
-        None, description="a file with the address, where that is a secret itself"
+        None, description="a file with the URL, where the URL itself is a secret"
     )
     secret_file: Path | None = Field(
         None, description="a file with the secret that signs bodies, by HMAC-SHA256"
@@ -124,21 +127,21 @@ class Webhook(Section):
 class Notify(Section):
     on: tuple[Literal["applied", "approval", "failure", "drift"], ...] = Field(
         ("applied", "approval", "failure", "drift"),
-        description="what is told; a night with nothing to do never is",
+        description="which events are told; a night with nothing to do never is",
     )
-    mail_to: tuple[str, ...] = Field((), description="who gets a mail")
+    mail_to: tuple[str, ...] = Field((), description="the addresses that get mails")
     mail_from: str = Field(
-        "flex@localhost", min_length=3, description="whom it is from"
+        "flex@localhost", min_length=3, description="the sender's address"
     )
     smtp: str = Field(
         "localhost:25",
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
-        description="who delivers it",
+        description="the mail server",
     )
     base_url: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
-        description="where people see the pages of `flex serve`",
+        description="the URL at which people open the pages of `flex serve`",
     )
     attach_report: bool = Field(
         False, description="put the night's report into the mail, as one HTML file"
@@ -148,7 +151,8 @@ class Notify(Section):
 
 class Metrics(Section):
     textfile: Path | None = Field(
-        None, description="for the node exporter's textfile collector, ending in .prom"
+        None,
+        description="a file for the node exporter's textfile collector, ending in .prom",
     )
 
 

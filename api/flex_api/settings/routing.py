@@ -25,20 +25,23 @@ MASTER = "/run/haproxy-master.sock"
 class Warming(Section):
     bytes: Size = Field(
         0,
-        description="of the hottest targets of what comes to a node, fetched there "
-        "before DNS says so; 0: none",
+        description="how many bytes of the most wanted paths a node fetches before "
+        "DNS sends their visitors there; 0: none",
     )
     per_second: Size = Field(
-        10_000_000, ge=1, description="of each node at most, on average"
+        10_000_000,
+        ge=1,
+        description="bytes in a second that each node is asked for, on average",
     )
     time: Span = Field(
         timedelta(minutes=10),
-        description="for all nodes side by side; then DNS goes on",
+        description="how long the warm-up of all nodes together may take; then the "
+        "plan goes on",
     )
     port: Whole = Field(
         0,
         le=65_535,
-        description="of web servers; 0: routing.origin_port with routing on, else 80",
+        description="port of the web servers; 0: routing.origin_port with routing on, else 80",
     )
 
 
@@ -52,12 +55,13 @@ class RoutedSite(Section):
     hold: Span | None = None
     popular: Whole | None = None
     by_query: bool = Field(
-        False, description="answers differ by the query, so targets do"
+        False,
+        description="answers differ by the query, so each query is a path of its own",
     )
     dynamic: tuple[str, ...] = Field(
         (),
-        description="its nodes that compute: requests that change something or end "
-        "in one of routing.endings go there",
+        description="the nodes that compute: requests that change something, or "
+        "whose path ends in one of routing.endings, go there",
     )
 
     @field_validator("policy")
@@ -104,28 +108,30 @@ class Routing(Section):
     low: Whole = Field(
         25, description="a member with fewer requests under way has room"
     )
-    high: Whole = Field(65, description="one with more has too many")
+    high: Whole = Field(65, description="a member with more requests has too many")
     delay: Span = Field(
         timedelta(),
-        description="what a request may wait longer at a busy member than at one "
+        description="how much longer a request may wait at a busy member than at one "
         "with room; sets high",
     )
     service_ms: Whole = Field(
-        10, ge=1, description="what a mean request takes a member, where delay is given"
+        10,
+        ge=1,
+        description="how long a mean request takes a member, where delay is set",
     )
     endings: tuple[str, ...] = Field(
         (".php",),
-        description="of paths that are computed, for sites with `dynamic` nodes",
+        description="how paths end that are computed, for sites with `dynamic` nodes",
     )
     hold: Span = Field(
         timedelta(seconds=20),
-        description="targets that were not shared out anew for so long lose a member",
+        description="paths whose members did not change for this long lose a member",
     )
     popular: Whole = Field(
         0,
         le=20_000,
-        description="so many targets of a site have the more members the more they "
-        "are asked for (lardr)",
+        description="this many paths of a site get more members the more they are "
+        "asked for (lardr)",
     )
     admission: bool = Field(
         True, description="let in as many requests at a time as the members can take"
@@ -133,45 +139,54 @@ class Routing(Section):
     directory: str = Field(
         DIRECTORY, description="where each node has the files of its configuration"
     )
-    listen: tuple[str, ...] = Field((":80",), description="as HAProxy's bind has them")
-    listen_tls: tuple[str, ...] = Field((), description="likewise, with certificates")
+    listen: tuple[str, ...] = Field(
+        (":80",), description="addresses for HTTP, as HAProxy's `bind` takes them"
+    )
+    listen_tls: tuple[str, ...] = Field(
+        (), description="addresses for HTTPS, as HAProxy's `bind` takes them"
+    )
     certificates: str = Field(
         "", description="folder of certificates, chosen by the name that is asked for"
     )
     origin: str = Field(
         "127.0.0.1", description="where a node's HAProxy reaches its own web server"
     )
-    origin_port: Whole = Field(8080, description="of every node's web server")
+    origin_port: Whole = Field(8080, description="port of every node's web server")
     proxy_protocol: bool = Field(
         False,
         description="tell web servers of visitors by the PROXY protocol, not in a header",
     )
     check_path: str = Field(
         "",
-        description="asked for to see whether a web server is well; empty: whether it listens",
+        description="path that is asked for to see whether a web server is well; "
+        "empty: whether it listens",
     )
     peers_port: Whole = Field(
-        10_000, description="where distributors tell each other what they decided"
+        10_000,
+        description="port on which distributors tell each other what they decided",
     )
     inner_port: Whole = Field(
         10_001,
-        description="where nodes pass requests to each other, with `doors` for all",
+        description="port on which nodes pass requests to each other, with `doors` for all",
     )
     inner_listen: tuple[str, ...] = Field(
         (),
-        description="as HAProxy's bind has them; empty: inner_port of all addresses",
+        description="addresses on which they do, as HAProxy's `bind` takes them; empty: "
+        "inner_port of all addresses",
     )
     socket: str = Field(
         "/run/haproxy/flex.sock",
-        description="by which a node's HAProxy is told of changes",
+        description="socket by which a node's HAProxy is told of changes",
     )
     sockets: str = Field(
         "",
-        description="where such sockets of all nodes are on this machine, {node} for "
-        "each; empty: its own alone",
+        description="where the sockets of all nodes are on this machine, with {node} "
+        "for each name; empty: only this machine's own",
     )
     master: str = Field(
-        MASTER, description="by which it is told to read its configuration anew"
+        MASTER,
+        description="socket of HAProxy's master process, by which it is told "
+        "to reload its configuration",
     )
     deliver: str = Field(
         "",
@@ -179,14 +194,17 @@ class Routing(Section):
     )
     deliver_command: tuple[str, ...] = Field(
         (),
-        description="run for each node whose files changed; {node} and {directory} "
-        "are filled in, no shell",
+        description="a command that is run for each node whose files changed; {node} "
+        "and {directory} are filled in, no shell",
     )
     metrics: str = Field(
-        "127.0.0.1:8405", description="where HAProxy answers Prometheus; empty: nowhere"
+        "127.0.0.1:8405",
+        description="address at which HAProxy answers Prometheus; empty: none",
     )
     threads: Whole = Field(0, description="0: one for each core")
-    connections: Whole = Field(20_000, ge=1, description="at most so many at a time")
+    connections: Whole = Field(
+        20_000, ge=1, description="connections at a time, at most"
+    )
     bypass: bool = Field(
         False,
         description="visitors come to the web servers, which pass on what is for the "
@@ -194,11 +212,9 @@ class Routing(Section):
     )
     hard_stop_after: Span = Field(
         timedelta(minutes=5),
-        description="after a reload the process before ends what it has begun, for so long",
+        description="how long the process before a reload may finish what it has begun",
     )
-    site: tuple[RoutedSite, ...] = Field(
-        (), description="what is otherwise for single sites"
-    )
+    site: tuple[RoutedSite, ...] = Field((), description="settings for single sites")
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Routing:

@@ -52,7 +52,7 @@ class Cluster(Section):
     )
     timezone: str = Field(
         "UTC",
-        description="whose hours safety.windows are; everything is stored and shown in UTC",
+        description="the time zone of safety.windows; everything is stored and shown in UTC",
     )
 
     @field_validator("timezone")
@@ -101,9 +101,14 @@ class NodeSection(Section):
     addresses: tuple[str, ...] = Field(
         min_length=1, description="what DNS says for a site on this node"
     )
-    ram: Size = Field(ge=2**20, description="page cache to count on")
+    ram: Size = Field(
+        ge=2**20, description="memory of the node that holds files: its page cache"
+    )
     capacity: float = Field(
-        1.0, ge=0.001, le=1000, description="service rate beside the other nodes"
+        1.0,
+        ge=0.001,
+        le=1000,
+        description="service rate, compared with the other nodes",
     )
 
     @field_validator("addresses")
@@ -127,18 +132,18 @@ class SourceSection(Section):
     )
     shipped: bool = Field(
         False,
-        description="counted beside the logs; `flex import` takes the counts that arrive",
+        description="logs that are counted on another machine; `flex import` takes the counts",
     )
     node: str = Field(description="the node whose logs these are")
     format: str = Field(
         "auto", description="a log format, or auto to look at the files"
     )
-    site: str = Field("", description="for logs of one site whose lines do not name it")
+    site: str = Field("", description="the site of logs whose lines do not name it")
 
     site_pattern: str = Field(
         "",
-        description="for logs whose files are named for their site: "
-        "'(?P<site>.+)[.]access[.]log.*', all of the name",
+        description="a pattern of the whole file name, for logs whose files are "
+        "named for their site: '(?P<site>.+)[.]access[.]log.*'",
     )
     site_by: Literal["log", "directory"] = Field(
         "log",
@@ -208,7 +213,7 @@ class SourceSection(Section):
 
 class Ingest(Section):
     directory: Path = Field(
-        Path("partials"), description="where counts of read logs are kept"
+        Path("partials"), description="the folder with the counts of read logs"
     )
     sample_limit: Whole = Field(
         2_000_000,
@@ -239,8 +244,8 @@ class Ingest(Section):
     )
     sites_file: Path | None = Field(
         None,
-        description="the hosted sites, one a line; what is asked of other names goes "
-        "to the site (unknown)",
+        description="a file with the hosted sites, each on a line; requests for "
+        "other names count for the site (unknown)",
     )
     source: tuple[SourceSection, ...] = ()
 
@@ -251,7 +256,7 @@ class Profile(Section):
         description="how many past days make a profile, in whole UTC days",
     )
     half_life: Span | None = Field(
-        None, description="a day of the window weighs half of one that is so much later"
+        None, description="a day weighs half as much as one that is this much later"
     )
     forecast: Literal["auto", "off"] = Field(
         "auto",
@@ -259,7 +264,7 @@ class Profile(Section):
         "proves better on this cluster",
     )
     surge: float = Field(
-        3.0, gt=1, le=1000, description="a site that grew so many times is told of"
+        3.0, gt=1, le=1000, description="a site that grew this many times is reported"
     )
     max_age: Span = Field(
         timedelta(hours=36),
@@ -300,10 +305,10 @@ class ClassSection(Section):
     headroom: float = Field(
         ge=0,
         le=10,
-        description="each counts as this much larger than it is, such as 0.2",
+        description="each site of the class counts as this much larger than it is, such as 0.2",
     )
     sites: tuple[str, ...] = Field(
-        (), description="the sites of the class, beside those that pins put there"
+        (), description="the sites of the class, besides those that pins put there"
     )
 
 
@@ -330,20 +335,23 @@ class Solver(Section):
     )
     content_routed: tuple[str, ...] = Field(
         (),
-        description="sites whose requests something in front sends to replicas by "
-        "content, not at random",
+        description="sites whose requests are sent to replicas by content, not at random",
     )
     classes: Mapping[str, ClassSection] = Field(
-        {}, description="of sites, by name: how much head-room each gets"
+        {}, description="classes of sites, by name: how much spare capacity each gets"
     )
     max_moves: Whole | None = Field(
-        None, description="moves in one plan, if need be at the cost of balance"
+        None, description="moves in one plan, at the cost of balance if necessary"
     )
     max_cold: Size | None = Field(
-        None, description="likewise: bytes that all new nodes of one plan must read"
+        None,
+        description="bytes that all new nodes of one plan have to read, at the "
+        "cost of balance if necessary",
     )
     max_cold_per_node: Size | None = Field(
-        None, description="likewise: bytes that any one node must read"
+        None,
+        description="bytes that any one node has to read, at the cost of "
+        "balance if necessary",
     )
     steps: Whole = Field(
         200_000,
@@ -354,7 +362,7 @@ class Solver(Section):
     time_limit: Span = Field(
         timedelta(seconds=30),
         ge=SECOND,
-        description="for each search, as the last resort",
+        description="time for each search: ends it where the steps have not ended it before",
     )
 
     @field_validator("engine")
@@ -406,7 +414,8 @@ class Solver(Section):
 class Report(Section):
     dir: Path = Path("reports")
     pdf: bool = Field(
-        False, description="each night's as PDF, too, where Chromium is installed"
+        False,
+        description="write each night's report as PDF, too, where Chromium is installed",
     )
 
 

@@ -23,13 +23,13 @@ class Watch(Section):
     interval: Span = Field(
         timedelta(seconds=10),
         ge=SECOND,
-        description="between one round of probes and the next",
+        description="time between one round of probes and the next",
     )
     timeout: Span = Field(
         timedelta(seconds=2),
         ge=SECOND,
         le=timedelta(minutes=1),
-        description="for one probe",
+        description="how long one probe may take",
     )
     fails: Whole = Field(
         3, ge=1, description="rounds in a row that fail until a node counts as dead"
@@ -40,12 +40,12 @@ class Watch(Section):
     quorum: Whole = Field(
         1,
         ge=1,
-        description="probes of a node that must be answered for a round to pass",
+        description="probes of a node that must succeed for a round to pass",
     )
     max_down: Share = Field(
         0.25,
-        description="more than this share of the nodes, or one, is never out of "
-        "service by the watch",
+        description="the watch never takes more than this share of the nodes, or one "
+        "node, out of service",
     )
 
     @field_validator("probes")
