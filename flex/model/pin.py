@@ -35,10 +35,6 @@ class Words:
     most: float | None = None
 
 
-def _asks(words: Words) -> Mapping[str, Words]:
-    return {"words": words}
-
-
 @dataclass(frozen=True, slots=True)
 class Pin:
     """What a person wants for one site, from `since` to `until`. A wish of a `campaign` is on top of
@@ -48,20 +44,20 @@ class Pin:
     site: str
     nodes: tuple[str, ...] = field(
         default=(),
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="must be on all of these nodes",
                 label="On these nodes only",
                 phrase="on {}",
                 empty="any",
                 of="node",
             )
-        ),
+        },
     )
     min_replicas: int = field(
         default=1,
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="on at least this many nodes",
                 label="On so many nodes at least",
                 phrase="on at least {} nodes",
@@ -69,15 +65,15 @@ class Pin:
                 least=1,
                 most=10_000,
             )
-        ),
+        },
     )
     until: datetime | None = None
     reason: str = ""
     author: str = ""
     max_replicas: int = field(
         default=0,
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="on at most this many nodes; 0 means as many as the load needs",
                 label="On so many at most",
                 phrase="on at most {}",
@@ -85,46 +81,46 @@ class Pin:
                 least=0,
                 most=10_000,
             )
-        ),
+        },
     )
     not_on: tuple[str, ...] = field(
         default=(),
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="must be on none of these nodes",
                 label="Not on these nodes",
                 phrase="not on {}",
                 of="node",
             )
-        ),
+        },
     )
     together: tuple[str, ...] = field(
         default=(),
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="on the same nodes as these sites",
                 label="On the same nodes as these sites",
                 phrase="together with {}",
                 of="site",
             )
-        ),
+        },
     )
     apart: tuple[str, ...] = field(
         default=(),
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="of this site and these sites, no two share a node",
                 label="On no node of these sites",
                 phrase="apart from {}",
                 of="site",
             )
-        ),
+        },
     )
     since: datetime | None = None
     weight: float = field(
         default=1.0,
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="multiply the load of the site by this number",
                 label="Count it so many times as large",
                 phrase="counted {} times",
@@ -132,30 +128,30 @@ class Pin:
                 least=0.1,
                 most=100,
             )
-        ),
+        },
     )
     sla: str = field(
         default="",
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="the class of the site in [solver.classes]",
                 label="Class with a promise",
                 phrase="of the class {}",
                 option="--class",
             )
-        ),
+        },
     )
     excluded: bool = field(
         default=False,
-        metadata=_asks(
-            Words(
+        metadata={
+            "words": Words(
                 help="leave it alone: its records stay, and it is in no partition",
                 label="leave it alone altogether",
                 phrase="left alone",
                 # It has a verb of its own: `flex sites exclude`.
                 option="-",
             )
-        ),
+        },
     )
     campaign: str = ""
 

@@ -22,6 +22,7 @@ from typer._click.globals import get_current_context
 
 from flex.errors import BadInput, FlexError, Misused
 from flex_api.cli import timers
+from flex_api.schemas.given import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
@@ -32,19 +33,10 @@ if TYPE_CHECKING:
 
     from flex_api.client import Client
 
-# Moments that a verb takes lie between these. Both are guesses: the first is long before the first
-# access log, the second long after the last, and sums of days stay within Python's calendar.
-EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
-LATEST = datetime(2200, 1, 1, tzinfo=UTC)
-# Control characters: no text that a person gives may hold one. schemas/rest.py has the same rule.
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# Characters that a text may have. A guess; schemas/rest.py has the same number.
-LONGEST_TEXT = 1000
-
 
 def _clean(given: str) -> str:
     """Text that databases keep and terminals show, as the API takes it too. Raises BadInput."""
-    if len(given) > LONGEST_TEXT or CONTROL.search(given):
+    if len(given) > LONGEST_TEXT or not re.fullmatch(CLEAN, given):
         raise BadInput(
             f"the text {given[:40]!r}",
             f"it holds control characters, or is longer than {LONGEST_TEXT}",

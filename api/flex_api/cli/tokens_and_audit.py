@@ -116,5 +116,5 @@ def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     Prints the last hash, to be noted elsewhere.
     """
     found = context(ctx)
-    output = doers.desk(found).verified(last)
+    output = doers.desk(found).check_audit(last)
     found.show(output, lambda console: desk_text.holds(console, output))

@@ -232,14 +232,14 @@ def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:
     }
     return {
         **dict.fromkeys(FIELDS, ""),
-        **{name: _typed(getattr(pin, name)) for name in wish_text.phrases(pin)},
+        **{name: _as_typed(getattr(pin, name)) for name in wish_text.phrases(pin)},
         "campaign": pin.campaign,
         "reason": pin.reason,
         **moments,
     }
 
 
-def _typed(value: object) -> str:
+def _as_typed(value: object) -> str:
     """As somebody would type it."""
     if isinstance(value, list):
         return " ".join(value)

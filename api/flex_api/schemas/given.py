@@ -1,6 +1,8 @@
-"""What everything has in common that comes in over the REST API, and every list that goes out.
+"""What the bodies and queries of the REST API have in common, and the pages of its lists.
 
-Moments are in UTC. A field that a body does not know is an error.
+Holds the kinds of fields that somebody gives, such as a moment, a name or a text, with their
+bounds. Moments are in UTC. A field that a body does not know is an error. Does not hold the models
+of resources.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from flex_api.schemas.output import Part
 
-# Long before the first access log and long after the last: between these, no sum of days leaves
-# the calendar.
+# Moments that somebody gives lie between these, here and on the command line. Both are guesses: the
+# first is long before the first access log, the second long after the last, and sums of days stay
+# within Python's calendar.
 EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -26,8 +29,10 @@ def _moment_in_range(moment: datetime) -> datetime:
 
 # Text that databases keep and terminals show: no control characters.
 CLEAN = r"^[^\x00-\x1f\x7f]*$"
+# Characters that a text may have. A guess.
+LONGEST_TEXT = 1000
 Moment = Annotated[AwareDatetime, AfterValidator(_moment_in_range)]
-Text = Annotated[str, Field(max_length=1000, pattern=CLEAN)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT, pattern=CLEAN)]
 Name = Annotated[
     str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")
 ]

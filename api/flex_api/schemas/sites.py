@@ -29,18 +29,18 @@ OF_A_SITE = {
 }
 
 
-def _asked(name: str) -> Any:
+def _field_to_give(name: str) -> Any:
     """A field that a wish may have, with its default, bounds and text. Any: as pydantic's own."""
     words = ASKS[name]
     return Field(DEFAULTS[name], ge=words.least, le=words.most, description=words.help)
 
 
-def _said(name: str) -> Any:
+def _field_to_read(name: str) -> Any:
     """A field of a wish that is answered, always. Any: as pydantic's own."""
     return Field(description=ASKS[name].help)
 
 
-def _usual(name: str) -> Any:
+def _field_to_read_or_lack(name: str) -> Any:
     """A field of a wish that an answer of another version may lack. Any: as pydantic's own."""
     default = DEFAULTS[name]
     return Field(
@@ -66,15 +66,15 @@ def values_of_site(pin: Pin) -> dict[str, Any]:
 class PinGiven(Given):
     """A wish for one site. It begins and ends by itself where it says so."""
 
-    nodes: Names = _asked("nodes")
-    not_on: Names = _asked("not_on")
-    together: Names = _asked("together")
-    apart: Names = _asked("apart")
-    min_replicas: int = _asked("min_replicas")
-    max_replicas: int = _asked("max_replicas")
-    weight: float = _asked("weight")
-    sla: Annotated[str, Field(max_length=255, pattern=CLEAN)] = _asked("sla")
-    excluded: bool = _asked("excluded")
+    nodes: Names = _field_to_give("nodes")
+    not_on: Names = _field_to_give("not_on")
+    together: Names = _field_to_give("together")
+    apart: Names = _field_to_give("apart")
+    min_replicas: int = _field_to_give("min_replicas")
+    max_replicas: int = _field_to_give("max_replicas")
+    weight: float = _field_to_give("weight")
+    sla: Annotated[str, Field(max_length=255, pattern=CLEAN)] = _field_to_give("sla")
+    excluded: bool = _field_to_give("excluded")
     since: Moment | None = None
     until: Moment | None = None
     reason: Text = ""
@@ -83,15 +83,15 @@ class PinGiven(Given):
 class PinShown(Part):
     site: str
     campaign: str = Field(description=ON_TOP)
-    nodes: list[str] = _said("nodes")
-    not_on: list[str] = _said("not_on")
-    together: list[str] = _said("together")
-    apart: list[str] = _said("apart")
-    min_replicas: int = _said("min_replicas")
-    max_replicas: int = _said("max_replicas")
-    weight: float = _said("weight")
-    sla: str = _said("sla")
-    excluded: bool = _said("excluded")
+    nodes: list[str] = _field_to_read("nodes")
+    not_on: list[str] = _field_to_read("not_on")
+    together: list[str] = _field_to_read("together")
+    apart: list[str] = _field_to_read("apart")
+    min_replicas: int = _field_to_read("min_replicas")
+    max_replicas: int = _field_to_read("max_replicas")
+    weight: float = _field_to_read("weight")
+    sla: str = _field_to_read("sla")
+    excluded: bool = _field_to_read("excluded")
     since: datetime | None
     until: datetime | None
     reason: str
@@ -111,19 +111,19 @@ class PinTried(PinShown):
 class PinOutput(Output):
     site: str
     pinned: bool
-    nodes: list[str] = _said("nodes")
-    min_replicas: int = _said("min_replicas")
-    not_on: list[str] = _said("not_on")
-    max_replicas: int = _said("max_replicas")
-    together: list[str] = _said("together")
-    apart: list[str] = _said("apart")
+    nodes: list[str] = _field_to_read("nodes")
+    min_replicas: int = _field_to_read("min_replicas")
+    not_on: list[str] = _field_to_read("not_on")
+    max_replicas: int = _field_to_read("max_replicas")
+    together: list[str] = _field_to_read("together")
+    apart: list[str] = _field_to_read("apart")
     until: datetime | None
     reason: str
     dry_run: bool
     since: datetime | None = None
-    weight: float = _usual("weight")
-    sla: str = _usual("sla")
-    excluded: bool = _usual("excluded")
+    weight: float = _field_to_read_or_lack("weight")
+    sla: str = _field_to_read_or_lack("sla")
+    excluded: bool = _field_to_read_or_lack("excluded")
     author: str = ""
     campaign: str = Field("", description=ON_TOP)
     preview: PreviewRow | None = Field(
@@ -141,15 +141,15 @@ class SiteRow(Part):
     targets: int
     one_timers: int
     busy_hour_bytes: int
-    pinned_to: list[str] = _said("nodes")
-    min_replicas: int = _said("min_replicas")
-    max_replicas: int = _usual("max_replicas")
-    not_on: list[str] = _usual("not_on")
-    together: list[str] = _usual("together")
-    apart: list[str] = _usual("apart")
-    weight: float = _usual("weight")
-    sla: str = _usual("sla")
-    excluded: bool = _usual("excluded")
+    pinned_to: list[str] = _field_to_read("nodes")
+    min_replicas: int = _field_to_read("min_replicas")
+    max_replicas: int = _field_to_read_or_lack("max_replicas")
+    not_on: list[str] = _field_to_read_or_lack("not_on")
+    together: list[str] = _field_to_read_or_lack("together")
+    apart: list[str] = _field_to_read_or_lack("apart")
+    weight: float = _field_to_read_or_lack("weight")
+    sla: str = _field_to_read_or_lack("sla")
+    excluded: bool = _field_to_read_or_lack("excluded")
     pin_since: datetime | None = None
     pin_until: datetime | None = None
     pin_reason: str = ""

@@ -51,7 +51,7 @@ class DeskHere:
             )
             return AuditOutput(items=list(map(audit_row, entries)))
 
-    def verified(self, last: str) -> AuditVerifyOutput:
+    def check_audit(self, last: str) -> AuditVerifyOutput:
         with open_world(self.context) as here:
             head = auditing.verify_record(here.store, last)
         return AuditVerifyOutput(entries=head.number, last=head.hash)

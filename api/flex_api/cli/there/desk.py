@@ -58,7 +58,7 @@ class DeskThere:
         )
         return AuditOutput(items=list(islice(entries, limit)))
 
-    def verified(self, last: str) -> AuditVerifyOutput:
+    def check_audit(self, last: str) -> AuditVerifyOutput:
         found = self.client.audit_verified(last)
         if not found.holds:
             raise auditing.altered_error(found.wrong)
