@@ -37,7 +37,8 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one reading of one stream counted; its tables are in the files of the same id.
+    """What one reading of one stream counted; its tables are in the files of the same id, or where
+    the store says that they are.
 
     `lines` counts by class: counted, other_status, no_request, malformed; `reasons` the malformed
     ones by what is wrong with them; `hours` the answers in each hour since 1970. Where no line says

@@ -215,8 +215,8 @@ segments = Table(
     Index(None, "opening", "first_time"),
 )
 
-# Segments whose counts are no longer in files of their own; `files` is empty where they were
-# deleted.
+# Segments whose counts are in no files of their own: they share them, or were added up; `files` is
+# empty where they were deleted.
 moved_counts = Table(
     "moved_counts",
     metadata,

@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 from flex.errors import BadInput
 from flex.tables import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.counts.partials import hold_directory, not_written, sync
+from flex_logs_ingest.counts.shared_files import is_shared
 from flex_logs_ingest.scan.columns import LEVEL
 
 KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}
 
 
 def set_aside(path: Path) -> list[Path]:
-    """All files of that reading, under their new names. Raises BadInput for what are no counts,
-    NotWritten.
+    """All files of that reading, or of those that share them, under their new names. Raises
+    BadInput for what are no counts, NotWritten.
     """
     segment, _, kind = path.name.removesuffix(".parquet").partition(".")
     if kind not in KINDS or path.suffix != ".parquet":
@@ -54,6 +55,8 @@ def _replace(directory: Path, segment: str, kind: str) -> Path | None:
         path.replace(aside)
     unfinished = path.with_name(f"{path.name}.part")
     empty = pa.Table.from_pandas(KINDS[kind].empty(), preserve_index=False)
+    if kind == "sample" and is_shared(segment):
+        empty = empty.append_column("reading", pa.array([], pa.int64()))
     pq.write_table(empty.replace_schema_metadata({LEVEL: "0"}), unfinished)
     sync(unfinished)
     unfinished.replace(path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from flex.tables import FILES, HOURS, Schema
 from flex_logs_ingest.counts import files_of_days as kept
 from flex_logs_ingest.counts import partials
 from flex_logs_ingest.counts.file_table import FileTable, file_table
+from flex_logs_ingest.counts.shared_files import is_shared
 
 # Rows of partial tables that wait until they are added up, unless the sum has more rows already. A
 # guess.
@@ -90,21 +92,24 @@ def sample_of(
     Where targets are left out, its sites are all that have any, with the kinds of all of them;
     unless counts of some days were added up, which leaves no sample of them.
     """
-    found = _in_log_order(kept.with_sample(segments, period.first_day, period.last_day))
+    found = kept.with_sample(segments, period.first_day, period.last_day)
     level = _common_level(found, directory, period, limit)
-    read = [_accesses(segment, directory, period, level) for segment in found]
+    read = [
+        _accesses(files, [each.id for each in readings], directory, period, level)
+        for files, readings in sorted(found.items())
+    ]
     names = pd.concat(
         [FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)],
         ignore_index=True,
     )
+    time, in_names = _in_order_of_logs(read, chain.from_iterable(found.values()))
     files = file_table(segments, directory, period)
     targets = _with_sizes(files.rows_of(names))
-    time = np.concatenate([_NONE, *(accesses.time for accesses in read)])
-    target = _numbers(names, targets)[_in_all_names(read)]
+    target = _numbers(names, targets)[in_names]
     order = np.argsort(time, kind="stable")
     every = kept.files(segments, period.first_day, period.last_day)
     sites, totals = pd.Index(targets["site"].unique()), None
-    if level and every == sorted(segment.id for segment in found):
+    if level and every == sorted(found):
         sites, totals = _all_targets(files)
     return Sample(
         sites=tuple(sites),
@@ -179,11 +184,14 @@ def _frame(table: pa.Table | None, schema: Schema) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Accesses:
-    """Sampled accesses of one segment; `name` numbers the rows of `names`."""
+    """Sampled accesses of the readings that have them in one file; `name` numbers the rows of
+    `names`. Those of a reading are in time[begin:end].
+    """
 
     time: Ints
     name: Ints
     names: pd.DataFrame
+    places: Mapping[str, tuple[int, int]]
 
 
 _NONE: Ints = np.empty(0, dtype=np.int64)
@@ -202,49 +210,64 @@ def _in_log_order(found: Iterable[Segment]) -> list[Segment]:
 
 
 def _common_level(
-    found: Sequence[Segment], directory: Path, period: Period, limit: int
+    found: Mapping[str, Sequence[Segment]], directory: Path, period: Period, limit: int
 ) -> int:
-    """The lowest level at which every segment's sample is complete and all together are few
+    """The lowest level at which every reading's sample is complete and all together are few
     enough.
     """
     count = np.zeros(_LEVELS, dtype=np.int64)
-    for segment in found:
+    complete = 0
+    for files, readings in found.items():
         levels = partials.sample(
-            directory, segment.id, period.first_day, period.last_day, ["level"]
+            directory, files, period.first_day, period.last_day, ["level"]
         )["level"]
         count += np.bincount(levels.to_numpy(), minlength=_LEVELS)
-    complete = max(
-        (partials.sample_level(directory, segment.id) for segment in found), default=0
-    )
+        wanted = {each.id for each in readings}
+        of_readings = partials.sample_levels(directory, files)
+        complete = max(
+            [complete, *(level for id_, level in of_readings if id_ in wanted)]
+        )
     at_least = np.cumsum(count[::-1])[::-1]
     enough = at_least <= limit
     return max(complete, int(enough.argmax()))
 
 
 def _accesses(
-    segment: Segment, directory: Path, period: Period, level: int
+    files: str, readings: Sequence[str], directory: Path, period: Period, level: int
 ) -> _Accesses:
     columns = ["time", "target", "level"]
-    rows = partials.sample(
-        directory, segment.id, period.first_day, period.last_day, columns
-    )
+    if is_shared(files):
+        columns.append("reading")
+    rows = partials.sample(directory, files, period.first_day, period.last_day, columns)
     kept = rows.filter(pc.field("level") >= level)
     numbers, name = np.unique(kept["target"].to_numpy(), return_inverse=True)
-    names = partials.rows(directory, segment.id, pa.array(numbers)).to_pandas()
-    return _Accesses(kept["time"].to_numpy(), name, names.astype("str"))
+    names = partials.rows(directory, files, pa.array(numbers)).to_pandas()
+    places = dict.fromkeys(readings, (0, len(kept)))
+    if is_shared(files):
+        places = _places(kept["reading"].to_numpy(), directory, files)
+    return _Accesses(kept["time"].to_numpy(), name, names.astype("str"), places)
 
 
-def _in_all_names(read: Sequence[_Accesses]) -> Ints:
-    """Every access's row in the names of all segments, one below the other."""
+def _places(reading: Ints, directory: Path, files: str) -> dict[str, tuple[int, int]]:
+    """Where the rows of each reading begin and end: they stand one reading after the other."""
+    ids = [id_ for id_, _ in partials.sample_levels(directory, files)]
+    ends = np.searchsorted(reading, np.arange(len(ids) + 1)).tolist()
+    return dict(zip(ids, pairwise(ends), strict=True))
+
+
+def _in_order_of_logs(
+    read: Sequence[_Accesses], readings: Iterable[Segment]
+) -> tuple[Ints, Ints]:
+    """Every access's time, and its row in the names of all files, one below the other."""
     before = np.cumsum([0, *(len(accesses.names) for accesses in read)])
-    return np.concatenate(
-        [
-            _NONE,
-            *(
-                accesses.name + at
-                for accesses, at in zip(read, before[:-1], strict=True)
-            ),
-        ]
+    parts = {}
+    for accesses, at in zip(read, before.tolist(), strict=False):
+        for id_, (begin, end) in accesses.places.items():
+            parts[id_] = accesses.time[begin:end], accesses.name[begin:end] + at
+    ordered = [parts[each.id] for each in _in_log_order(readings) if each.id in parts]
+    return (
+        np.concatenate([_NONE, *(time for time, _ in ordered)]),
+        np.concatenate([_NONE, *(names for _, names in ordered)]),
     )
 
 

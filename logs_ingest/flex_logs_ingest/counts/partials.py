@@ -10,6 +10,9 @@ returns from them the rows of any days:
                           in the order of the log. The metadata key `flex.level` holds the
                           level from which on the sample is complete.
 
+Small readings share files, and the name that these have (shared_files.py). Then the store says
+which.
+
 Where names were asked for that are no sites, there is a file of those too (unknown_hosts.py); where
 the lines say which name was asked for, one of the other names of sites (other_names.py).
 
@@ -34,7 +37,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
-from flex_logs_ingest.counts import other_names, unknown_hosts
+from flex_logs_ingest.counts import other_names, shared_files, unknown_hosts
 from flex_logs_ingest.counts.sorted_runs import Run, damage
 from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.scan.columns import LEVEL, OtherCount
@@ -42,7 +45,8 @@ from flex_logs_ingest.scan.segment_scan import Counts
 
 _NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())])
 _OURS = re.compile(
-    r"(?P<id>[0-9a-f]{40})\.(files|hours|sample|strangers|names)\.parquet(?P<unfinished>(\.part)+)?"
+    r"(?P<id>[s0-9a-f][0-9a-f]{39})\.(files|hours|sample|strangers|names)\.parquet"
+    r"(?P<unfinished>(\.part)+)?"
     r"|[0-9a-f]{40}\.(files|merged)\.parquet(\.\d+)?(?P<unmerged>\.part)"
 )
 
@@ -114,6 +118,19 @@ def begin(
         other_names.write(
             directory, segment, counts.others if others is None else others
         )
+    except OSError as error:
+        raise not_written(directory, error) from error
+
+
+def begin_shared(
+    directory: Path, files: str, readings: Sequence[tuple[str, Counts]]
+) -> None:
+    """As `begin`, of all these readings in files that they share. Raises NotWritten."""
+    unfinished = [_unfinished_path(path) for path in _paths(directory, files)]
+    try:
+        shared_files.write(readings, *unfinished)
+        names = shared_files.others(counts for _, counts in readings)
+        other_names.write(directory, files, names)
     except OSError as error:
         raise not_written(directory, error) from error
 
@@ -229,10 +246,16 @@ def sample(
     return _read(directory / f"{segment}.sample.parquet", columns, days)
 
 
-def sample_level(directory: Path, segment: str) -> int:
-    path = directory / f"{segment}.sample.parquet"
+def sample_levels(directory: Path, files: str) -> list[tuple[str, int]]:
+    """The readings whose samples are in these files, and from which level on each is complete; in
+    the order of their numbers in the column `reading`, where there are several.
+    """
+    path = directory / f"{files}.sample.parquet"
     with damage(path):
-        return int((pq.read_schema(path).metadata or {})[LEVEL.encode()])
+        notes = pq.read_schema(path).metadata or {}
+        if shared_files.is_shared(files):
+            return shared_files.levels(notes)
+        return [(files, int(notes[LEVEL.encode()]))]
 
 
 def wide(table: pa.Table) -> pa.Table:

@@ -87,8 +87,10 @@ def tidy(
 
 def _segments_by_file(segments: Moves) -> dict[str, list[Segment]]:
     """Which segments have their counts in the files of an id."""
-    moved, kept = segments.moved_counts(), defaultdict(list)
-    for segment in segments.segments(0, LAST_DAY):
+    kept = defaultdict(list)
+    readings = segments.segments(0, LAST_DAY)
+    moved = segments.moved_counts()
+    for segment in readings:
         kept[moved.get(segment.id, segment.id)].append(segment)
     kept.pop("", None)
     return dict(kept)

@@ -259,7 +259,9 @@ class Reader:
         """
         if segment.id in self.run.known:
             return False
-        partials.begin(self.run.directory, segment.id, counts, documents)
+        shares = self.run.batch.shares(segment, counts, documents)
+        if not shares:
+            partials.begin(self.run.directory, segment.id, counts, documents)
         with self.run.apart.serial():
             self.run.known.add(segment.id)
             if self.run.elsewhere:
@@ -269,7 +271,7 @@ class Reader:
                 *(other for other in family if other != replaces),
                 stream,
             )
-            self.run.batch.add(segment, stream, replaces)
+            self.run.batch.add(segment, stream, replaces, counts if shares else None)
         return True
 
     def settle(self) -> None:

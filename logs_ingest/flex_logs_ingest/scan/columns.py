@@ -111,30 +111,33 @@ class ColumnTables:
 
     def write(self, files: str, hours: str, sample: str) -> None:
         found = self._columns
-        site = names_by_number(found["site"], self._sites)
-        target = texts(found["text"], found["offsets"])
-        counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
-        rows = _table({"day": found["day"], "site": site, "target": target, **counts})
-        with _writer(
-            files, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}
-        ) as file:
-            for start, end in _groups(found["day"], found["offsets"]):
-                file.write_table(
-                    rows.slice(start, end - start), row_group_size=GROUP_ROWS
-                )
-        _write(hours, self._hours)
+        write_rows(files, found, self._sites)
+        write_table(hours, self._hours)
         accesses = {
             "time": found["sample_time"],
             "target": found["sample_row"],
             "level": found["sample_level"],
         }
-        _write(sample, _table(accesses), {LEVEL: str(self._level)})
+        write_table(sample, plain_table(accesses), {LEVEL: str(self._level)})
+
+
+def write_rows(path: str, found: Columns, sites: list[str]) -> None:
+    """The rows as a Parquet file; the sample is none of them."""
+    site = names_by_number(found["site"], sites)
+    target = texts(found["text"], found["offsets"])
+    counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
+    rows = plain_table({"day": found["day"], "site": site, "target": target, **counts})
+    with _writer(
+        path, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}
+    ) as file:
+        for start, end in _groups(found["day"], found["offsets"]):
+            file.write_table(rows.slice(start, end - start), row_group_size=GROUP_ROWS)
 
 
 def hours_table(
     hour_site: Ints, sites: list[str], hour: Ints, requests: Ints, sent: Ints
 ) -> pa.Table:
-    return _table(
+    return plain_table(
         {
             "site": names_by_number(hour_site, sites),
             "hour": hour,
@@ -181,7 +184,7 @@ def _groups(day: Ints, offsets: Ints) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
+def plain_table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
     arrays = {
         name: integers(of) if isinstance(of, np.ndarray) else of
         for name, of in columns.items()
@@ -192,7 +195,9 @@ def _table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
     return pa.Table.from_arrays(list(arrays.values()), schema=schema)
 
 
-def _write(path: str, table: pa.Table, notes: Mapping[str, str] | None = None) -> None:
+def write_table(
+    path: str, table: pa.Table, notes: Mapping[str, str] | None = None
+) -> None:
     with _writer(path, table.schema) as file:
         if len(table):
             file.write_table(table, row_group_size=GROUP_ROWS)

@@ -1,0 +1,219 @@
+"""Counts of several small readings in one set of files: each file costs as much as a small log.
+
+Takes the counts of readings. Writes the files that partials.py describes, once for all of them,
+with a name that no reading has:
+
+    <id>.files.parquet    the rows of all, added up
+    <id>.hours.parquet    the hours of all, added up
+    <id>.sample.parquet   SAMPLE and `reading`: the sample of one reading after the other. The
+                          metadata key `flex.readings` lists their ids and levels; `reading` is
+                          the place in that list.
+
+Does not decide which readings share, and does not decide that they count: batch.py and the store
+do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha1
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flex_logs_ingest.scan.columns import (
+    LEVEL,
+    Columns,
+    Ints,
+    OtherCount,
+    hours_table,
+    integers,
+    plain_table,
+    texts,
+    write_rows,
+    write_table,
+)
+from flex_logs_ingest.scan.segment_scan import Counts
+
+# The metadata key of the readings whose samples are in a file.
+READINGS = "flex.readings"
+# What the ids of shared files begin with. Those of readings and of sums have a hexadecimal digit.
+_LETTER = "s"
+
+Flags = npt.NDArray[np.bool_]
+
+
+def id_of(readings: Iterable[str]) -> str:
+    """The same readings always share files of the same name."""
+    text = "\n".join(sorted(readings)).encode()
+    return _LETTER + sha1(text, usedforsecurity=False).hexdigest()[:39]
+
+
+def is_shared(files: str) -> bool:
+    return files.startswith(_LETTER)
+
+
+def write(
+    readings: Sequence[tuple[str, Counts]], files: Path, hours: Path, sample: Path
+) -> None:
+    """The files of these readings; whole when this returns. Raises OSError."""
+    sites = sorted({site for _, counts in readings for site in counts.found["sites"]})
+    numbers = {site: number for number, site in enumerate(sites)}
+    of_sites = [
+        np.array([numbers[site] for site in counts.found["sites"]], dtype=np.int64)
+        for _, counts in readings
+    ]
+    every = [counts.found["tables"].columns() for _, counts in readings]
+    rows, place = _rows(every, of_sites)
+    write_rows(str(files), rows, sites)
+    write_table(str(hours), _hours([counts for _, counts in readings], of_sites, sites))
+    notes = {
+        LEVEL: str(max(counts.sample_level for _, counts in readings)),
+        READINGS: json.dumps([[id_, counts.sample_level] for id_, counts in readings]),
+    }
+    write_table(str(sample), _sample(every, place), notes)
+
+
+def others(readings: Iterable[Counts]) -> tuple[OtherCount, ...] | None:
+    """What came by other names of sites, added up; None where one of them does not tell."""
+    sums: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
+    for counts in readings:
+        if counts.others is None:
+            return None
+        for site, name, day, requests, sent in counts.others:
+            total = sums[site, name, day]
+            total[0] += requests
+            total[1] += sent
+    return tuple(
+        (*key, requests, sent) for key, (requests, sent) in sorted(sums.items())
+    )
+
+
+def levels(metadata: Mapping[bytes, bytes]) -> list[tuple[str, int]]:
+    """The readings whose samples are in a file with this metadata, and from which level on each is
+    complete.
+    """
+    return [
+        (id_, level)
+        for id_, level in json.loads(metadata.get(READINGS.encode(), b"[]"))
+    ]
+
+
+def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, Ints]:
+    """All rows in order, those of one target added up; and the place of each of the rows given."""
+    day = _joined([rows["day"] for rows in every])
+    site = _joined(
+        [numbers[rows["site"]] for rows, numbers in zip(every, of_sites, strict=True)]
+    )
+    ends = np.cumsum([0, *(len(rows["text"]) for rows in every)])
+    offsets = _joined(
+        [rows["offsets"][:-1] + end for rows, end in zip(every, ends, strict=False)]
+    )
+    target = texts(
+        b"".join(rows["text"] for rows in every), np.append(offsets, ends[-1])
+    )
+    order, first, place = _groups([integers(day), integers(site), target])
+    names = target.take(integers(order[first]))
+    _, bounds, text = names.buffers()
+    kept = (
+        np.frombuffer(bounds, dtype=np.int64)[: len(names) + 1] if len(names) else _NONE
+    )
+
+    def ordered(name: str) -> Ints:
+        values: Ints = _joined([rows[name] for rows in every])[order]  # type: ignore[literal-required]  # a column of numbers
+        return values
+
+    found = Columns(
+        day=day[order][first],
+        site=site[order][first],
+        text=text.to_pybytes()[: kept[-1]] if len(names) and text else b"",
+        offsets=kept if len(names) else np.zeros(1, dtype=np.int64),
+        requests=_sums(ordered("requests"), first),
+        bytes=_sums(ordered("bytes"), first),
+        size=_largest(ordered("size"), first),
+        last=_largest(ordered("last"), first),
+        sample_time=_NONE,
+        sample_row=_NONE,
+        sample_level=_NONE,
+    )
+    return found, place
+
+
+def _hours(
+    readings: Sequence[Counts], of_sites: Sequence[Ints], sites: list[str]
+) -> pa.Table:
+    found = [counts.found for counts in readings]
+    site = _joined(
+        [
+            numbers[one["hour_site"]]
+            for one, numbers in zip(found, of_sites, strict=True)
+        ]
+    )
+    hour = _joined([one["hour"] for one in found])
+    order, first, _ = _groups([integers(site), integers(hour)])
+    return hours_table(
+        site[order][first],
+        sites,
+        hour[order][first],
+        _sums(_joined([one["hour_requests"] for one in found])[order], first),
+        _sums(_joined([one["hour_bytes"] for one in found])[order], first),
+    )
+
+
+def _sample(every: Sequence[Columns], place: Ints) -> pa.Table:
+    before = np.cumsum([0, *(len(rows["day"]) for rows in every)])
+    sizes = [len(rows["sample_time"]) for rows in every]
+    numbered = [
+        rows["sample_row"] + begin for rows, begin in zip(every, before, strict=False)
+    ]
+    return plain_table(
+        {
+            "time": _joined([rows["sample_time"] for rows in every]),
+            "target": place[_joined(numbered)],
+            "level": _joined([rows["sample_level"] for rows in every]),
+            "reading": np.repeat(np.arange(len(every)), sizes),
+        }
+    )
+
+
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
+def _joined(columns: Sequence[Ints]) -> Ints:
+    return np.concatenate([_NONE, *columns])
+
+
+def _groups(keys: Sequence[pa.Array]) -> tuple[Ints, Ints, Ints]:
+    """The order of rows with these keys, where in that order each key comes first, and the number
+    that the key of each row has then.
+    """
+    names = [f"{number}" for number in range(len(keys))]
+    table = pa.Table.from_arrays(list(keys), names=names)
+    found = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])
+    order = found.to_numpy().astype(np.int64)
+    new: Flags = np.ones(len(order), dtype=np.bool_)
+    if len(order):
+        new[1:] = False
+    for key in keys:
+        ordered = key.take(integers(order))
+        differs = pc.not_equal(ordered[1:], ordered[:-1])
+        new[1:] |= differs.to_numpy(zero_copy_only=False)
+    place = np.zeros(len(order), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return order, np.flatnonzero(new), place
+
+
+def _sums(values: Ints, first: Ints) -> Ints:
+    """Small logs have far too few lines to add up to what 64 bits do not hold."""
+    found: Ints = np.add.reduceat(values, first) if len(values) else values
+    return found
+
+
+def _largest(values: Ints, first: Ints) -> Ints:
+    found: Ints = np.maximum.reduceat(values, first) if len(values) else values
+    return found
