@@ -90,7 +90,7 @@ def test_a_refused_wish_names_the_one_it_conflicts_with_and_who_made_it(
     assert installation.flex("sites", "pin", third, "--nodes", "n1").code == 0
     refused = installation.flex("sites", "pin", site, "--nodes", "n1", "--apart", other)
     assert refused.code == 21
-    assert f"beside the wish for {other} (on n1; by " in refused.err
+    assert f"together with the wish for {other} (on n1; by " in refused.err
     assert "contract 7" in refused.err
     assert third not in refused.err
     assert f"flex sites unpin {other}" in refused.err
