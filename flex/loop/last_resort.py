@@ -133,7 +133,7 @@ def _wrong(broken: Sequence[Violation]) -> Infeasible:
     return Infeasible(
         "a placement that keeps every wish",
         f"{len(broken)} cannot be kept ({named})",
-        kept="the placement in force stays",
+        kept="the partition in force stays",
         advice="take back a pin with `flex sites unpin`, or take a node back (`flex "
         "nodes undrain`, `up`)",
     )

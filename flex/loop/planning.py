@@ -343,7 +343,7 @@ def accept(
         raise DnsError(
             f"taking {plan.id} for applied",
             verify.said_wrong(wrong[0]),
-            kept="nothing was changed, and the placement in force stays",
+            kept="nothing was changed, and the partition in force stays",
             advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
         )
     plan = replace(
@@ -417,9 +417,9 @@ def _on_active_nodes(
             else f"add {closed[0]} again with `flex nodes add`"
         )
         raise Infeasible(
-            "going back to the earlier placement",
+            "going back to the earlier partition",
             f"it uses {', '.join(closed)}, which takes no sites now",
-            kept="the placement in force stays",
+            kept="the partition in force stays",
             advice=f"{back}, or go back to another one (`flex plan list`)",
         )
     return problem.rows_of(asked, placement)
@@ -516,6 +516,6 @@ def _unverified_error(wrong: Sequence[Verdict]) -> Unverified:
     return Unverified(
         "checking what the name servers answer",
         "; ".join(map(verify.said_wrong, wrong[:NAMED])) + more,
-        kept="the changes are applied and the placement is in force",
+        kept="the changes are applied and the partition is in force",
         advice="`flex verify` tells a secondary that is late, and shows every difference",
     )

@@ -325,7 +325,7 @@ def _weights(nodes: Sequence[Node]) -> Floats:
         raise Infeasible(
             "a placement",
             "no node is active" if nodes else "there are no nodes",
-            kept="the placement in force stays",
+            kept="the partition in force stays",
             advice="add a [[node]] to the settings, or take one back: `flex nodes "
             "undrain NODE`, `flex nodes up NODE`",
         )

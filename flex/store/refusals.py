@@ -98,6 +98,6 @@ def overtaken_base(plan: Plan, in_force: str) -> Outdated:
     return Outdated(
         f"putting {plan.id} in force",
         f"it was made when {plan.base or 'nothing'} was in force; now {in_force or 'nothing'} is",
-        kept="the placement in force stays",
+        kept="the partition in force stays",
         advice="make a new plan with `flex plan`",
     )

@@ -191,7 +191,7 @@ def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
     installation.night()
     script = installation.flex("export", "nsupdate").out
     early = installation.flex("apply", "--by-hand", "--as-of", installation.as_of())
-    assert (early.code, "the placement in force stays" in early.err) == (30, True)
+    assert (early.code, "the partition in force stays" in early.err) == (30, True)
     assert nsupdate(installation, tmp_path, script).returncode == 0
     serial = installation.serial()
     assert (

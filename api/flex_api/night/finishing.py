@@ -91,7 +91,7 @@ def _end_unfinished(world: World, plan: Plan, error: DnsError | PartlyApplied) -
         undoing.undo(world, plan)
         return
     world.say(
-        f"It cannot be finished ({error.answer}); what DNS says now is the placement in force."
+        f"It cannot be finished ({error.answer}); what DNS says now is the partition in force."
     )
     giving_up.abandon(world, plan)
 
@@ -131,7 +131,7 @@ def _end_at_once(world: World, plan: Plan, dead: str) -> None:
         )
     except OnTheWay as error:
         world.say(
-            f"That failed ({error.answer}); what DNS says now is the placement in force."
+            f"That failed ({error.answer}); what DNS says now is the partition in force."
         )
         giving_up.abandon(world, plan)
 
