@@ -106,8 +106,10 @@ class GentlePublisher:
         self.publisher.refuse_late(*zones)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
-        """As the publisher does it, step by step. Raises PartlyApplied where one is done and the next
-        cannot be made, and in the end where some names were left to others.
+        """Applies the plans as the publisher does, step by step.
+
+        Raises PartlyApplied where a step is done and the next one cannot be made, and in the end
+        where some names were left to others.
         """
         begun, lost = bool(journal and journal.rows()), Lost()
         left = self._what_is_left(zone_plans, lost) if begun else zone_plans

@@ -153,7 +153,10 @@ def decide(
     margin: float,
     guard: Guard = Guard(),
 ) -> Decision:
-    """The rows to have next, which may be those in force, and how good they are. Raises Infeasible."""
+    """The rows to have next, which may be those in force, and how good they are.
+
+    Raises Infeasible.
+    """
     broken = any(violation.is_wish for violation in score.violations(asked, asked.old))
     worst = score.balance_in_force(asked).worst
     held = resting(asked, guard)

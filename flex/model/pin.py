@@ -37,8 +37,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a person wants for one site, from `since` to `until`. A wish of a `campaign` is on top of
-    the permanent one. The fields that have words are what it asks for.
+    """What a person wants for one site, from `since` to `until`.
+
+    A wish of a `campaign` is on top of the permanent one. The fields that have words are what it
+    asks for.
     """
 
     site: str

@@ -64,11 +64,15 @@ def compare_nodes(
     by_log = _shares(in_logs)
     return tuple(
         NodeOff(
-            node.node, predicted[n], modelled[n], by_log[n] if known else None, before[node.node].miss_ratio,
+            node.node,
+            predicted[n],
+            modelled[n],
+            by_log[n] if known else None,
+            before[node.node].miss_ratio,
             node.miss_ratio,
         )
         for n, node in enumerate(now)
-    )  # fmt: skip
+    )
 
 
 def of_sites(

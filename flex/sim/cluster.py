@@ -91,10 +91,19 @@ def flex(nodes: int, ram: int) -> Cluster:
 def lard(nodes: int, ram: int = 32 * MIB) -> Cluster:
     """ASPLOS 1998, section 3.1: a Pentium II of 300 MHz with one disk, GDS."""
     return Cluster(
-        (ram,) * nodes, "gds", serial=False, connect=145 * MICROSECOND, close=145 * MICROSECOND,
-        send=40 * MICROSECOND, send_unit=512, seek=28 * MILLISECOND, again=14 * MILLISECOND, block=44 * 1024,
-        transfer=410 * MICROSECOND, transfer_unit=4096,
-    )  # fmt: skip
+        (ram,) * nodes,
+        "gds",
+        serial=False,
+        connect=145 * MICROSECOND,
+        close=145 * MICROSECOND,
+        send=40 * MICROSECOND,
+        send_unit=512,
+        seek=28 * MILLISECOND,
+        again=14 * MILLISECOND,
+        block=44 * 1024,
+        transfer=410 * MICROSECOND,
+        transfer_unit=4096,
+    )
 
 
 MODELS: dict[str, Callable[[int, int], Cluster]] = {"flex": flex, "lard": lard}

@@ -101,17 +101,41 @@ DAY_1 = Published(
     largest=_DAY,
 )
 DAY_2 = Published(
-    "hp-day-2", 6_709_091, 50_004, 1072.5, (175.5, 265.5, 420.9), 359.2, 17_056, sites=145, largest=_DAY,
+    "hp-day-2",
+    6_709_091,
+    50_004,
+    1072.5,
+    (175.5, 265.5, 420.9),
+    359.2,
+    17_056,
+    sites=145,
+    largest=_DAY,
     assumed=("sites",),
-)  # fmt: skip
+)
 DAY_3 = Published(
-    "hp-day-3", 6_822_680, 60_707, 1177.0, (216.8, 322.3, 541.3), 404.4, 17_356, sites=145, largest=_DAY,
+    "hp-day-3",
+    6_822_680,
+    60_707,
+    1177.0,
+    (216.8, 322.3, 541.3),
+    404.4,
+    17_356,
+    sites=145,
+    largest=_DAY,
     assumed=("sites",),
-)  # fmt: skip
+)
 DAY_4 = Published(
-    "hp-day-4", 6_591_683, 54_887, 1242.8, (204.3, 292.3, 532.5), 390.9, 17_080, sites=145, largest=_DAY,
+    "hp-day-4",
+    6_591_683,
+    54_887,
+    1242.8,
+    (204.3, 292.3, 532.5),
+    390.9,
+    17_080,
+    sites=145,
+    largest=_DAY,
     assumed=("sites",),
-)  # fmt: skip
+)
 
 # 280 Mbit/s at 2.5 times six times 167 requests a second (section 6.3) are 14 KB an answer.
 RICE = Published(

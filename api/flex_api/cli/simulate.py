@@ -240,9 +240,15 @@ def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
         delays = (row.delay_mean, row.delay_p50, row.delay_p95, row.delay_p99)
         took = (f"{1000 * delay:,.1f} ms" for delay in delays)
         table.add_row(
-            row.policy, str(row.nodes), words.memory(row.ram_bytes), words.rate(row.requests_per_second),
-            words.rate(row.requests_per_second_of_a_node), f"{row.miss_ratio:.2%}", _share(row.idle), *took,
-        )  # fmt: skip
+            row.policy,
+            str(row.nodes),
+            words.memory(row.ram_bytes),
+            words.rate(row.requests_per_second),
+            words.rate(row.requests_per_second_of_a_node),
+            f"{row.miss_ratio:.2%}",
+            _share(row.idle),
+            *took,
+        )
     console.print(table)
     if per_node:
         _show_nodes(console, output)
@@ -273,10 +279,17 @@ def _show_nodes(console: Console, output: SimulateOutput) -> None:
     for row in output.items:
         for number, node in enumerate(row.per_node, start=1):
             table.add_row(
-                row.policy, str(row.nodes), words.memory(row.ram_bytes), str(number), f"{node.requests:,}",
-                f"{node.misses:,}", words.size(node.disk_bytes), f"{node.busy:.1%}", f"{node.reading:.1%}",
+                row.policy,
+                str(row.nodes),
+                words.memory(row.ram_bytes),
+                str(number),
+                f"{node.requests:,}",
+                f"{node.misses:,}",
+                words.size(node.disk_bytes),
+                f"{node.busy:.1%}",
+                f"{node.reading:.1%}",
                 _share(node.idle),
-            )  # fmt: skip
+            )
     console.print()
     console.print(table)
 

@@ -60,10 +60,16 @@ def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
     # Its sandbox cannot be set up by root; the page is our own and runs no script.
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     return [
-        browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", ("--host-resolver-rules=MAP * "
-                                                                          "~NOTFOUND"),
-        f"--user-data-dir={folder}/profile", *alone, f"--print-to-pdf={made}", page.resolve().as_uri(),
-    ]  # fmt: skip
+        browser,
+        "--headless",
+        "--disable-gpu",
+        "--no-pdf-header-footer",
+        ("--host-resolver-rules=MAP * ~NOTFOUND"),
+        f"--user-data-dir={folder}/profile",
+        *alone,
+        f"--print-to-pdf={made}",
+        page.resolve().as_uri(),
+    ]
 
 
 def _not_printed(to: Path, answer: str, advice: str) -> NotPrinted:

@@ -42,8 +42,17 @@ router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
 MARKDOWN = "text/markdown"
 MEDIA = {"json": JSON, "md": MARKDOWN}
 Sort = Literal[
-    "-created", "created", "-moves", "moves", "-worst_ratio", "worst_ratio", "-sites", "sites", "author", "-author",
-]  # fmt: skip
+    "-created",
+    "created",
+    "-moves",
+    "moves",
+    "-worst_ratio",
+    "worst_ratio",
+    "-sites",
+    "sites",
+    "author",
+    "-author",
+]
 
 
 class PlansQuery(TimedQuery):

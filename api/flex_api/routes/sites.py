@@ -25,10 +25,25 @@ from flex_api.wishes import explaining
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
 
 Sort = Literal[
-    "-access_bytes", "access_bytes", "-working_set_bytes", "working_set_bytes", "-working_set", "working_set",
-    "-requests", "requests", "-targets", "targets",
-    "-one_timers", "one_timers", "-busy_hour_bytes", "busy_hour_bytes", "-replicas", "replicas", "site", "-site",
-]  # fmt: skip
+    "-access_bytes",
+    "access_bytes",
+    "-working_set_bytes",
+    "working_set_bytes",
+    "-working_set",
+    "working_set",
+    "-requests",
+    "requests",
+    "-targets",
+    "targets",
+    "-one_timers",
+    "one_timers",
+    "-busy_hour_bytes",
+    "busy_hour_bytes",
+    "-replicas",
+    "replicas",
+    "site",
+    "-site",
+]
 
 
 class SitesQuery(ListQuery):

@@ -54,9 +54,13 @@ def forecasts(rows: Sequence[ForecastRow]) -> Table:
     )
     for row in rows:
         table.add_row(
-            row.policy, words.share(row.miss_ratio), words.size(row.disk_bytes), _rate(row.operations_per_second),
-            words.share(row.utilisation_ratio), words.share(row.busiest_utilisation_ratio),
-        )  # fmt: skip
+            row.policy,
+            words.share(row.miss_ratio),
+            words.size(row.disk_bytes),
+            _rate(row.operations_per_second),
+            words.share(row.utilisation_ratio),
+            words.share(row.busiest_utilisation_ratio),
+        )
     return table
 
 
@@ -71,9 +75,13 @@ def of_nodes(row: ForecastRow) -> Table:
     )
     for node in row.nodes:
         table.add_row(
-            node.node, words.share(node.miss_ratio), words.size(node.disk_bytes), _rate(node.operations_per_second),
-            words.share(node.utilisation_ratio), words.share(node.busiest_utilisation_ratio),
-        )  # fmt: skip
+            node.node,
+            words.share(node.miss_ratio),
+            words.size(node.disk_bytes),
+            _rate(node.operations_per_second),
+            words.share(node.utilisation_ratio),
+            words.share(node.busiest_utilisation_ratio),
+        )
     return table
 
 

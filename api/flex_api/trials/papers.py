@@ -55,12 +55,18 @@ def run(
     lab = Lab(place_by_solver, told, most, real)
     rows = [
         ClaimRow(
-            experiment=name, paper=claim.paper, claim=claim.claim, published=claim.published,
-            measured=claim.measured, verdict=claim.verdict, reason=claim.reason, counter=claim.counter,
+            experiment=name,
+            paper=claim.paper,
+            claim=claim.claim,
+            published=claim.published,
+            measured=claim.measured,
+            verdict=claim.verdict,
+            reason=claim.reason,
+            counter=claim.counter,
         )
         for name in names
         for claim in EXPERIMENTS[name](lab)
-    ]  # fmt: skip
+    ]
     pages = write(folder, rows, lab) if folder else []
     return SimulatePaperOutput(items=rows, pages=pages)
 

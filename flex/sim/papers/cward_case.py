@@ -88,8 +88,11 @@ def _counter(
     for times in (3, 10):
         slow = _plain(ram)
         plain = replace(
-            slow, seek=slow.seek // times, again=slow.again // times, transfer=slow.transfer // times
-        )  # fmt: skip
+            slow,
+            seek=slow.seek // times,
+            again=slow.again // times,
+            transfer=slow.transfer // times,
+        )
         filled, empty = (
             _gains(lab, lab.twin(name), plain, policies, share)
             for share in (prefetch, 0)

@@ -52,14 +52,28 @@ def front_ends(lab: Lab) -> list[Claim]:
     )
     spread = min(knees[SPREAD, 6], knees[SPREAD, 3])
     claims = [
-        Claim(PAPER, "handoff saturates, with 6 KB and with the IBM trace", "at 4 nodes", f"at {_and(handoff)} nodes",
-              verdict(handoff == (4, 4))),
-        Claim(PAPER, "splicing saturates", "at 1 node with 6 KB, 2 with the IBM trace", f"at {_and(splicing)}",
-              verdict(splicing == (1, 2))),
-        Claim(PAPER, "distributors on every node do not saturate", "an order of magnitude more",
-              f"not up to {spread} nodes" if spread == MANY[-1] else f"at {spread} nodes",
-              verdict(spread == MANY[-1])),
-    ]  # fmt: skip
+        Claim(
+            PAPER,
+            "handoff saturates, with 6 KB and with the IBM trace",
+            "at 4 nodes",
+            f"at {_and(handoff)} nodes",
+            verdict(handoff == (4, 4)),
+        ),
+        Claim(
+            PAPER,
+            "splicing saturates",
+            "at 1 node with 6 KB, 2 with the IBM trace",
+            f"at {_and(splicing)}",
+            verdict(splicing == (1, 2)),
+        ),
+        Claim(
+            PAPER,
+            "distributors on every node do not saturate",
+            "an order of magnitude more",
+            f"not up to {spread} nodes" if spread == MANY[-1] else f"at {spread} nodes",
+            verdict(spread == MANY[-1]),
+        ),
+    ]
     return because(
         claims,
         _COSTS,

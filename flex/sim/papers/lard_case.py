@@ -307,12 +307,21 @@ def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
         for nodes in NODES[2:]
     ]
     claims = [
-        Claim(PAPER, "Rice: what LB and LB/GC gain over WRR, of what LARD/R gains, "
-                     "from 4 nodes", "modest",
-              percent(*span(part)), verdict(min(part) > 0 and max(part) < 0.5)),
-        Claim(PAPER, "Rice: LB/GC over LB, from 4 nodes", "no significant advantage", percent(*span(more)),
-              verdict(max(more) < 0.1)),
-    ]  # fmt: skip
+        Claim(
+            PAPER,
+            "Rice: what LB and LB/GC gain over WRR, of what LARD/R gains, from 4 nodes",
+            "modest",
+            percent(*span(part)),
+            verdict(min(part) > 0 and max(part) < 0.5),
+        ),
+        Claim(
+            PAPER,
+            "Rice: LB/GC over LB, from 4 nodes",
+            "no significant advantage",
+            percent(*span(more)),
+            verdict(max(more) < 0.1),
+        ),
+    ]
     return lab.because(claims, _HASH, lambda: _counter_hash(lab))
 
 
@@ -359,8 +368,13 @@ def _lru(lab: Lab, runs: Runs) -> Claim:
     for policy in ("wrr", "lardr"):
         result = lab.aside(lab.twin("rice"), replace(_cluster(8), cache="lru"), policy)
         less.append(1 - ratio(result.throughput, runs[policy, 8].throughput))
-    return Claim(PAPER, "Rice: LRU in place of GDS, throughput lower by", "up to 30 %", percent(*span(less)),
-                 verdict(min(less) > 0 and 0.25 <= max(less) <= 0.35))  # fmt: skip
+    return Claim(
+        PAPER,
+        "Rice: LRU in place of GDS, throughput lower by",
+        "up to 30 %",
+        percent(*span(less)),
+        verdict(min(less) > 0 and 0.25 <= max(less) <= 0.35),
+    )
 
 
 def _longer(lab: Lab) -> str:
