@@ -101,7 +101,7 @@ def test_a_pinned_site_moves_by_way_of_both_nodes_and_a_dead_node_goes_at_once(
     assert applied.code == 0, applied.err
     assert "Warming up failed: false: it ended with 1" in applied.out + applied.err
     assert (
-        "Resolvers have 1.0 s to learn of it; old nodes serve on"
+        "Resolvers have 1.0 s to learn of it; old nodes serve until then"
         in applied.out + applied.err
     )
     assert installation.addresses(site) == [f"192.0.2.{other[1:]}"]
