@@ -119,7 +119,7 @@ def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:
         Settings(routing=Routing(site=(one, one))), MemoryStore()
     )
     assert "twice" in twice
-    assert "no node is called so" in nobody
+    assert "there is no node of that name" in nobody
     many = tuple(
         RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30)
     )
