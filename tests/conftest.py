@@ -40,11 +40,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
     """What extensions hold is given back in order when Python ends. A thread that does not end is
-    shown and ends it.
+    shown and ends it. A process of xdist waits for the others, as long as these take, and is then
+    ended by xdist.
     """
     gc.unfreeze()
+    if hasattr(config, "workerinput"):
+        return
     faulthandler.dump_traceback_later(SECONDS_TO_END, exit=True, file=STDERR)
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from tests.conftest import pytest_unconfigure
 
 ROOT = Path(__file__).parent.parent
 ENDLESS = """
@@ -52,7 +60,7 @@ def test_a_test_that_never_ends_is_named_and_tried_once(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert ended.returncode == 1
@@ -65,3 +73,20 @@ def test_every_test_has_such_a_limit() -> None:
     told = of_pytest()
     assert told["faulthandler_exit_on_timeout"] is True
     assert told["faulthandler_timeout"] == 600
+
+
+@pytest.mark.parametrize(
+    ("process", "ended"),
+    [(SimpleNamespace(), 1), (SimpleNamespace(workerinput={}), 0)],
+    ids=["alone", "one of several"],
+)
+def test_a_process_of_several_waits_for_the_others_as_long_as_they_take(
+    process: SimpleNamespace, ended: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocks = list[object]()
+    monkeypatch.setattr(
+        faulthandler, "dump_traceback_later", lambda *_, **__: clocks.append(_)
+    )
+    pytest_unconfigure(cast("pytest.Config", process))
+    gc.freeze()
+    assert len(clocks) == ended

@@ -182,7 +182,7 @@ class Installation:
             dns.message.make_query(name, kind),
             "127.0.0.1",
             port=self.server.port,
-            timeout=5,
+            timeout=60,
         )
 
 

@@ -44,7 +44,7 @@ def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -
     # One of them is named from where it is started.
     processes = [start(folder, home) for folder in (folders[0], Path("../two"))]
     for folder, process in zip(folders, processes, strict=True):
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         look_over(json.loads(out), folder)
     assert list(home.iterdir()) == []
@@ -82,7 +82,7 @@ def look_over(said: Any, folder: Path) -> None:
 def test_a_demo_never_writes_into_a_folder_in_use(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     process = start(tmp_path, tmp_path)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 3
     assert "there is something in it" in err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -106,7 +106,9 @@ def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
     before = homes(installation)
     command = [sys.executable, str(DYING), str(installation.settings), moment]
     assert (
-        subprocess.run(command, check=False, capture_output=True, timeout=60).returncode
+        subprocess.run(
+            command, check=False, capture_output=True, timeout=300
+        ).returncode
         == -9
     )
     half = [

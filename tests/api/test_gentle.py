@@ -54,7 +54,7 @@ def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(
     assert all("n3" not in nodes for nodes in homes.values())
     assert all("192.0.2.3" not in installation.addresses(one) for one in homes)
     assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
-    _, said = waiting.communicate(timeout=120)
+    _, said = waiting.communicate(timeout=300)
     assert (waiting.returncode, "a node died meanwhile" in said) == (23, True)
     assert installation.flex("verify").code == 0
 

@@ -50,7 +50,7 @@ def dies_at(installation: Installation, number: int) -> None:
     ]
     assert (
         subprocess.run(
-            command, check=False, capture_output=True, timeout=120
+            command, check=False, capture_output=True, timeout=300
         ).returncode
         == -9
     )
@@ -173,6 +173,6 @@ def test_at_any_time(installation: Installation, cluster: Cluster, kind: str) ->
             process.communicate(timeout=moments.uniform(0.5, 4.0))
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate(timeout=120)
+            process.communicate(timeout=300)
         if number % 20 == 19 or number == ROUNDS - 1:
             converges(installation, url)

@@ -214,7 +214,7 @@ def change(installation: Installation, site: str, address: str) -> None:
         installation.zone, keyring=installation.server.key.signer()
     )
     update.replace(f"{site}.", 300, "A", address)
-    dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=5)
+    dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=60)
 
 
 def test_logs_that_nobody_understands_keep_the_old_partition(
@@ -434,7 +434,7 @@ def test_a_run_killed_at_any_point_is_finished_by_the_next(
             process.communicate(timeout=moments.uniform(0.8, 2.6))
         except subprocess.TimeoutExpired:
             process.send_signal(kill)
-            process.communicate(timeout=120)
+            process.communicate(timeout=300)
     installation.first_night()
     serial = installation.serial()
     placed = {

@@ -158,7 +158,7 @@ def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
             assert process.stdout is not None
             assert process.stderr is not None
             process.stdout.close()
-            assert (process.wait(timeout=60), process.stderr.read()) == (141, "")
+            assert (process.wait(timeout=300), process.stderr.read()) == (141, "")
 
 
 def test_a_node_is_added_filled_changed_drained_and_removed(

@@ -21,7 +21,7 @@ def test_output_that_nobody_reads_is_no_fault(verb: str) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert (process.wait(timeout=60), process.stderr.read()) == (141, "")
+        assert (process.wait(timeout=300), process.stderr.read()) == (141, "")
 
 
 def test_errors_that_nobody_reads_are_no_fault() -> None:
@@ -31,7 +31,7 @@ def test_errors_that_nobody_reads_are_no_fault() -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()
-        assert (process.wait(timeout=60), process.stdout.read()) == (141, "")
+        assert (process.wait(timeout=300), process.stdout.read()) == (141, "")
 
 
 def test_output_may_be_closed_from_the_beginning() -> None:

@@ -51,7 +51,7 @@ def held_by(installation: Installation, who: str) -> None:
     )
     assert (
         dns.query.tcp(
-            update, "127.0.0.1", port=installation.server.port, timeout=10
+            update, "127.0.0.1", port=installation.server.port, timeout=60
         ).rcode()
         == 0
     )

@@ -276,7 +276,7 @@ def one_round(yard: Yard, number: int) -> str:
     if victim != "client":
         yard.named.kill()
         yard.named.start()
-    client.communicate(timeout=60)
+    client.communicate(timeout=300)
     writing.join()
     share = share_made(yard, made, number)
     finish(yard, plan)

@@ -210,7 +210,7 @@ def test_what_it_does_is_logged_but_not_each_record(folder: Path, key: Key) -> N
 
 def test_servers_started_at_the_same_time_find_ports_of_their_own(folder: Path) -> None:
     ports: list[int] = []
-    gate = threading.Barrier(3, timeout=120)
+    gate = threading.Barrier(3, timeout=300)
 
     def run(number: int) -> None:
         gate.wait()

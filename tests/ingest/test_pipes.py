@@ -44,7 +44,7 @@ def piped(tmp_path: Path, store: MemoryStore, counts: Path) -> Piped:
             "one", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),)
         )
         (report,) = ingest([source], store, counts)
-        writer.join(60)
+        writer.join(300)
         return report
 
     return run
@@ -121,7 +121,7 @@ def test_a_log_whose_name_says_its_site_and_a_pipe_of_it_count_once(
         (report,) = ingest([source], store, counts)
         counted.append(lines_of(report))
         if source is piped:
-            writer.join(60)
+            writer.join(300)
     assert counted == [20, 0]
 
 
@@ -217,7 +217,7 @@ def test_a_pipe_goes_on_by_the_columns_that_were_in_force_where_its_log_was_coun
     (report,) = ingest(
         [Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts
     )
-    writer.join(60)
+    writer.join(300)
     assert dict(report.lines)["counted"] == 4
     table = file_table(store, counts, EVER).whole()
     assert dict(zip(table["target"], table["requests"].tolist(), strict=True)) == {

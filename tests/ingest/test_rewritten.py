@@ -341,7 +341,7 @@ def test_an_edited_log_that_a_pipe_brings_is_not_counted_without_a_yes(
         writer = Thread(target=_write, args=(pipe, b"".join(content)), daemon=True)
         writer.start()
         (report,) = ingest([named], store, counts, copies_too=copies_too)
-        writer.join(60)
+        writer.join(300)
         assert report.outcome == outcome
         assert requests(store, counts) == times * answered(given)
 

@@ -62,7 +62,7 @@ def test_many_workers_count_what_one_counts(source: Source, tmp_path: Path) -> N
 
 
 def test_logs_that_have_nothing_to_do_with_each_other_are_read_at_once() -> None:
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=300)
     assert sorted(
         Apart(2).each(lambda _: meeting.wait(), [("a", b"one"), ("b", b"two")])
     ) == [0, 1]
@@ -115,7 +115,7 @@ def test_nothing_more_is_read_when_one_reader_fails() -> None:
             raise NotWritten(
                 "writing", "the disk is full", kept="nothing", advice="make room"
             )
-        failed.wait(30)
+        failed.wait(300)
         while True:
             doors.check()
 

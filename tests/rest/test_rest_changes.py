@@ -386,7 +386,7 @@ def test_of_fifty_clients_none_loses_what_another_wrote_while_plans_are_made_and
     pins = [f"/api/v1/sites/{site}/pin" for site in PINNED]
     for address in pins:
         client.put(address, json={"nodes": ["n1"]}, headers=NEW)
-    start = threading.Barrier(51, timeout=120)
+    start = threading.Barrier(51, timeout=300)
 
     def change(number: int) -> Counter[int]:
         start.wait()

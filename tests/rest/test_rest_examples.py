@@ -34,7 +34,7 @@ def test_every_example_of_the_documentation_works(door: Door, address: str) -> N
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, (example, done.stdout, done.stderr)

@@ -44,7 +44,7 @@ class Work:
         if self.changes_dns:
             follow.past_return()
         self.begun.set()
-        assert self.go.wait(60), "nobody let it go on"
+        assert self.go.wait(300), "nobody let it go on"
         follow.say("writing")
         self.reached = True
         return "/api/v1/plans/made"
@@ -54,7 +54,7 @@ class Work:
         job: Job = house.workers.start(
             world(house, self.door.store), "plan", "anna", self
         )
-        assert self.begun.wait(60)
+        assert self.begun.wait(300)
         return job
 
     def end(self, job: Job) -> dict[str, Any]:

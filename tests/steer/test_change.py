@@ -146,7 +146,7 @@ class Node:
         nodes = set()
         for number in range(count):
             with Distributor(self.port).send(f"/{number}", host) as visitor:
-                held = self.at.asked.get(timeout=120)
+                held = self.at.asked.get(timeout=300)
                 nodes.add(held.node)
                 held.answer()
                 assert until_closed(visitor).endswith(b"ok")
@@ -210,7 +210,7 @@ def test_a_request_that_a_leaving_member_has_begun_is_answered(
     node: Node, members: Members
 ) -> None:
     with Distributor(node.port).send("/slow") as visitor:
-        held = members.asked.get(timeout=120)
+        held = members.asked.get(timeout=300)
         assert node.enforce(leaving(members, held.node)) == "commands"
         held.answer()
         assert until_closed(visitor).endswith(b"ok")
@@ -221,7 +221,7 @@ def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(
     node: Node, members: Members
 ) -> None:
     with Distributor(node.port).send("/slow") as visitor:
-        held = members.asked.get(timeout=120)
+        held = members.asked.get(timeout=300)
         grown = Pool("shop.example", (), members_of(members))
         assert node.enforce(grown) == "reload"
         assert node.asked(100) == set(members.addresses)

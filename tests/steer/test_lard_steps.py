@@ -84,7 +84,7 @@ class Steps:
         visitor = self.distributor.send(
             f"/{target}?page={self.now}", x_now=str(self.now)
         )
-        held = self.members.asked.get(timeout=120)
+        held = self.members.asked.get(timeout=300)
         told = re.search(rb"x-hash: (\d+)", held.head)
         assert told, held.head
         places = [(int(told[1]) // 17 ^ slot) & 15 for slot in range(len(self.nodes))]

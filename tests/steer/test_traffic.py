@@ -44,7 +44,7 @@ def visitors(
 def asked(visitors: Distributor, members: Members, target: str, **more: str) -> Held:
     """The request as a member got it, answered."""
     with visitors.send(target, x_now="1000", **more) as visitor:
-        held = members.asked.get(timeout=120)
+        held = members.asked.get(timeout=300)
         held.answer()
         assert until_closed(visitor).endswith(b"ok")
     return held
@@ -152,7 +152,7 @@ def let_in(members: Members, least: int) -> list[Held]:
     """Those that have got to members when no more come: so many at least, however long that
     takes.
     """
-    held = [members.asked.get(timeout=120) for _ in range(least)]
+    held = [members.asked.get(timeout=300) for _ in range(least)]
     with suppress(queue.Empty):
         while True:
             held.append(members.asked.get(timeout=1))
@@ -165,7 +165,7 @@ def everybody_gets_in(
     for held in first:
         held.answer()
     for _ in range(len(visitors) - len(first)):
-        members.asked.get(timeout=120).answer()
+        members.asked.get(timeout=300).answer()
     return all(until_closed(visitor).endswith(b"ok") for visitor in visitors)
 
 
@@ -223,7 +223,7 @@ def test_a_popular_target_has_several_members_before_any_of_them_is_overloaded(
             visitors = [
                 Distributor(another_port).send(path, x_now="1000") for _ in range(6)
             ]
-            held = [members.asked.get(timeout=120) for _ in visitors]
+            held = [members.asked.get(timeout=300) for _ in visitors]
             nodes[path] = Counter(each.node for each in held)
             for each in held:
                 each.answer()
