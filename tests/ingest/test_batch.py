@@ -169,10 +169,13 @@ def test_a_reading_that_is_refused_takes_none_before_it_along(
 def test_what_somebody_else_has_counted_meanwhile_is_a_copy_in_the_report(
     source: Source, counts: Path
 ) -> None:
+    store = Twin("/7.log")
     reports = {
-        Path(report.path).name: report
-        for report in ingest([source], Twin("/7.log"), counts)
+        Path(report.path).name: report for report in ingest([source], store, counts)
     }
+    # Its counts are where somebody else has put them, and in no files of the others.
+    assert store.moved_counts() == {}
+    assert [*counts.glob("s*.parquet*")] == []
     assert reports["7.log"].outcome == "copy"
     assert sum_of(reports["7.log"]) == 0
     assert {sum_of(report) for name, report in reports.items() if name != "7.log"} == {
