@@ -265,7 +265,7 @@ def test_twins_are_one_kind_to_the_program(cluster: Cluster) -> None:
     sites = {f"s{s:03}": (1.0, 1.0) for s in range(300)}
     problem = cluster(sites, {site: ["n0"] for site in sites}, nodes=3, tolerance=0.01)
     assert [kind.sites for kind in kinds(problem, range(300))] == [tuple(range(300))]
-    solution = fewest_moves.place(problem, Budget(seconds=5))
+    solution = fewest_moves.place(problem, Budget(seconds=600))
     assert solution.proven
     assert np.bincount(solution.rows[:, 1]).tolist() == [101, 99, 100]
 
