@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from bench.figures import Figures, best_of
-from flex import engine
-from flex.engine import Loop
+from flex import native_or_python
+from flex.native_or_python import Loop
 from flex.placing.problem import Ints
 from flex.prediction.replay import reference_replay
 from flex_logs_ingest.formats import layout_of
@@ -27,7 +27,7 @@ def measure() -> Figures:
     figures: Figures = {
         "lines": LINES,
         "accesses": ACCESSES,
-        "note": engine.WHY_NOT or "native loops installed",
+        "note": native_or_python.WHY_NOT or "native loops installed",
     }
     log, day = _log(), _day()
     for name, scan in _engines("Scan", ReferenceScan).items():
@@ -43,7 +43,7 @@ def measure() -> Figures:
 
 def _engines(loop: str, reference: Loop) -> dict[str, Loop]:
     """The reference and, where it is installed, the native loop."""
-    native = engine.pick(loop, reference)
+    native = native_or_python.pick(loop, reference)
     return (
         {"python": reference}
         if native is reference

@@ -28,21 +28,21 @@ import pandas as pd
 
 from bench.figures import Figures
 from bench.ingest import real, synthetic
-from flex import engine
+from flex import native_or_python
 from flex.errors import FlexError
 from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.placing.problem import Floats, Ints
 from flex.prediction.predict import forecast
 from flex.prediction.replay import Sample, reference_replay
-from flex.prediction.target_kinds import kinds
-from flex.sim.fitted import twin
-from flex.sim.published import PUBLISHED
-from flex.sim.routing import hash_numbers
+from flex.prediction.similar_targets import kinds
+from flex.sim.policy_as_rules import hash_numbers
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
+from flex.sim.twins_of_published_traces import twin
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT
-from flex_api.trials.simulating import of_logs
+from flex.table_schemas import PLACEMENT
+from flex_api.simulation.real_traces_and_placements import of_logs
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -58,7 +58,10 @@ LINES, ROUNDS = 1_000_000, 5
 
 
 def measure() -> Figures:
-    figures: Figures = {"engine": engine.name(), "load_average": os.getloadavg()[0]}
+    figures: Figures = {
+        "engine": native_or_python.name(),
+        "load_average": os.getloadavg()[0],
+    }
     figures |= _speed()
     figures["placement_100k_eval_s"] = _evaluation()
     figures["sample_cost_ratio"] = _sampling()
@@ -99,7 +102,7 @@ def _speed() -> Figures:
     size = np.random.default_rng(2).integers(500, 50_000, TARGETS)
     limit = int(size.sum()) // 10
     columns = target, np.zeros_like(target), size, np.array([limit])
-    native = engine.pick("replay", reference_replay)
+    native = native_or_python.pick("replay", reference_replay)
     ours = _best(3, partial(native, "lru", *columns))
     fewer = ACCESSES // 10
     few = target[:fewer], columns[1][:fewer], size, columns[3]

@@ -27,7 +27,7 @@ from bench.figures import Figures
 from flex.store import migrate, open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config
-from flex_api.web.views import Views
+from flex_api.web.cached_views import Views
 from flex_dns.memory import MemoryPublisher
 
 SCALE = float(os.environ.get("SCALE", "1"))

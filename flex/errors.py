@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.model.consent import Stop
+from flex.model.limits_and_approvals import Stop
 
 
 class FlexError(Exception):

@@ -12,11 +12,12 @@ from typing import Protocol, Self
 
 import pandas as pd
 
-from flex.model.access import Token
 from flex.model.audit_chain import Author, Entry, Head
+from flex.model.dead_node_retries import Attempts
+from flex.model.dns_update_journal import Journal
 from flex.model.jobs import Job, Once
-from flex.model.journal import Journal
 from flex.model.log_reading import Segment, Stream
+from flex.model.name_server_verdict import Verdict
 from flex.model.nightly_run import Run, Stage
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
@@ -24,11 +25,10 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
-from flex.model.retries import Attempts
-from flex.model.verdict import Verdict
+from flex.model.roles_and_tokens import Token
 from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
-from flex.zones.last_look import Check
+from flex.zones.last_dns_check import Check
 from flex.zones.records import ZoneState
 
 
@@ -388,7 +388,7 @@ class Identity(Protocol):
 
 
 class Audit(Protocol):
-    """Who changed what. flex/store/noting.py has the entries that a store adds by itself."""
+    """Who changed what. flex/store/write_audit_entries.py has the entries that a store adds by itself."""
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         """Adds an entry in the author's name, in the transaction of the change, if any."""

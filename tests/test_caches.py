@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.caches import CACHES
 from flex.prediction.replay import Ints, reference_replay
 
 REPLAYS = {
     "python": reference_replay,
-    engine.name(): engine.pick("replay", reference_replay),
+    native_or_python.name(): native_or_python.pick("replay", reference_replay),
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.prediction.target_kinds import Kinds, add_up, class_of, each, kinds
+from flex.prediction.similar_targets import Kinds, add_up, class_of, each, kinds
 
 # The bytes of a site are a whole number of 64 bits: these targets have less than 2**63 in all.
 TARGETS = st.lists(

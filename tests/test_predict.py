@@ -26,8 +26,8 @@ from flex.prediction.predict import (
     utilisation,
 )
 from flex.prediction.replay import Sample
-from flex.sim import twin
-from flex.tables import PLACEMENT
+from flex.sim import made_up_cluster
+from flex.table_schemas import PLACEMENT
 
 MIB = 2**20
 
@@ -332,15 +332,15 @@ def test_a_node_of_twice_the_capacity_works_half_as_long() -> None:
 
 
 @pytest.fixture(scope="module")
-def demo() -> tuple[twin.Hosting, Sample]:
+def demo() -> tuple[made_up_cluster.Hosting, Sample]:
     rng = np.random.default_rng(1)
-    hosting = twin.hosting(rng, "hosting.example")
-    return hosting, twin.sample(
-        hosting, twin.night(hosting, date(2026, 1, 5), 75_000, rng)
+    hosting = made_up_cluster.hosting(rng, "hosting.example")
+    return hosting, made_up_cluster.sample(
+        hosting, made_up_cluster.night(hosting, date(2026, 1, 5), 75_000, rng)
     )
 
 
-def _partition(hosting: twin.Hosting, nodes: Sequence[Node]) -> pd.DataFrame:
+def _partition(hosting: made_up_cluster.Hosting, nodes: Sequence[Node]) -> pd.DataFrame:
     """The sites by popularity, dealt like cards: the crudest partition there is."""
     by_weight = np.argsort(-hosting.weight)
     dealt = [nodes[position % len(nodes)].name for position in range(len(by_weight))]
@@ -350,7 +350,7 @@ def _partition(hosting: twin.Hosting, nodes: Sequence[Node]) -> pd.DataFrame:
 
 
 def test_even_a_crude_partition_misses_far_less_than_round_robin_where_memory_is_scarce(
-    demo: tuple[twin.Hosting, Sample],
+    demo: tuple[made_up_cluster.Hosting, Sample],
 ) -> None:
     hosting, sample = demo
     nodes = [_node(f"n{i}", 48 * MIB) for i in range(4)]
@@ -363,7 +363,7 @@ def test_even_a_crude_partition_misses_far_less_than_round_robin_where_memory_is
 
 
 def test_where_one_node_holds_everything_nothing_is_gained_but_the_first_reading(
-    demo: tuple[twin.Hosting, Sample],
+    demo: tuple[made_up_cluster.Hosting, Sample],
 ) -> None:
     hosting, sample = demo
     nodes = [_node(f"n{i}", 1024 * MIB) for i in range(4)]
@@ -373,8 +373,12 @@ def test_where_one_node_holds_everything_nothing_is_gained_but_the_first_reading
 
 def test_a_quarter_of_the_targets_foretells_the_whole_within_a_few_points() -> None:
     rng = np.random.default_rng(2)
-    hosting = twin.hosting(rng, "hosting.example", twin.Shape(files_per_site=200))
-    sample = twin.sample(hosting, twin.night(hosting, date(2026, 1, 5), 200_000, rng))
+    hosting = made_up_cluster.hosting(
+        rng, "hosting.example", made_up_cluster.Shape(files_per_site=200)
+    )
+    sample = made_up_cluster.sample(
+        hosting, made_up_cluster.night(hosting, date(2026, 1, 5), 200_000, rng)
+    )
     nodes = [_node(f"n{i}", 96 * MIB) for i in range(4)]
     placement = _partition(hosting, nodes)
     whole = np.array(

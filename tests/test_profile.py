@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.tables import FILES, HOURS
+from flex.table_schemas import FILES, HOURS
 from flex.traffic.profile import profiles, profiles_of, spreads, spreads_of
 
 SITES = st.sampled_from(["a.example", "b.example", "c.example"])

@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.prediction.replay import Ints, Replayed, Sample, reference_replay, replay
 
 Loop = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
 LOOPS: dict[str, Loop] = {
     "python": partial(reference_replay, "lru"),
-    engine.name(): partial(engine.pick("replay", reference_replay), "lru"),
+    native_or_python.name(): partial(
+        native_or_python.pick("replay", reference_replay), "lru"
+    ),
 }
 
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.loop import remarks
 from flex.model.forecast import Forecast
 from flex.model.nodes import Node
+from flex.planning import remarks
 from flex.prediction.predict import forecast, round_robin
 from flex.prediction.replay import Sample
-from flex.prediction.scaling import Flags
-from flex.prediction.target_kinds import Kinds, kinds
-from flex.sim import twin
-from flex.tables import PLACEMENT
+from flex.prediction.scale_up_sample import Flags
+from flex.prediction.similar_targets import Kinds, kinds
+from flex.sim import made_up_cluster
+from flex.table_schemas import PLACEMENT
 
 NODES = [Node(f"n{number}", (), 4 * 2**20) for number in range(4)]
 
@@ -46,8 +46,12 @@ def part(whole: Sample, chosen: Flags, rate: float) -> Sample:
 @pytest.fixture(scope="module")
 def whole() -> Sample:
     rng = np.random.default_rng(5)
-    hosting = twin.hosting(rng, "example.net", twin.Shape(sites=60))
-    return twin.sample(hosting, twin.night(hosting, date(2026, 3, 1), 200_000, rng))
+    hosting = made_up_cluster.hosting(
+        rng, "example.net", made_up_cluster.Shape(sites=60)
+    )
+    return made_up_cluster.sample(
+        hosting, made_up_cluster.night(hosting, date(2026, 3, 1), 200_000, rng)
+    )
 
 
 def placed(sample: Sample, nodes: Sequence[Node] = NODES) -> Forecast:

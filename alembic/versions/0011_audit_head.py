@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from flex.model.audit_chain import BEGIN, Author, Head, entry
-from flex.store import guards
+from flex.store import audit_triggers
 
 revision = "0011"
 down_revision = "0010"
@@ -63,9 +63,9 @@ def upgrade() -> None:
     )
     sqlite = connection.dialect.name == "sqlite"
     entries, of_head = (
-        (guards.SQLITE_ENTRIES, guards.SQLITE_HEAD)
+        (audit_triggers.SQLITE_ENTRIES, audit_triggers.SQLITE_HEAD)
         if sqlite
-        else (guards.POSTGRESQL_ENTRIES, guards.POSTGRESQL_HEAD)
+        else (audit_triggers.POSTGRESQL_ENTRIES, audit_triggers.POSTGRESQL_HEAD)
     )
     for statement in (*entries, *of_head):
         op.execute(statement)

@@ -13,7 +13,7 @@ put_off(
     "flex_logs_ingest.reading.read_logs",
 )
 put_off(
-    "flex_api.night.delivering",
+    "flex_api.night.deliver_haproxy_files",
     "flex_api.night.probing",
     "flex_api.night.warm_command",
     "flex_api.night.warming",

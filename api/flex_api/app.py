@@ -21,17 +21,17 @@ from flex_api import wiring
 from flex_api.jobs import Workers
 from flex_api.night.watch_process import Watched
 from flex_api.pages import PAGES
-from flex_api.pages.refused import plain_page, refuse
+from flex_api.pages.refusal_page import plain_page, refuse
 from flex_api.routes import (
     audit,
     badge,
-    changes,
-    data,
     dns,
     docs,
     freeze,
     health,
     jobs,
+    log_readings,
+    make_and_apply_plans,
     metrics,
     nodes,
     partitions,
@@ -48,19 +48,19 @@ from flex_api.routes import (
     what_if_routes,
 )
 from flex_api.settings.file import Settings
-from flex_api.web import contract
-from flex_api.web.background import Later
+from flex_api.web import openapi_document
+from flex_api.web.background_answers import Later
+from flex_api.web.cached_views import Views
 from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
+from flex_api.web.keep_views_fresh import refreshing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking, seal
-from flex_api.web.refreshing_views import refreshing
+from flex_api.web.request_context import House
 from flex_api.web.response_cache import Kept
-from flex_api.web.session import House
 from flex_api.web.slow_reads import Turns
 from flex_api.web.timing import Timing
-from flex_api.web.views import Views
 from flex_api.wiring import Clock
 
 ROUTES = (
@@ -69,10 +69,10 @@ ROUTES = (
     nodes,
     partitions,
     plans,
-    changes,
+    make_and_apply_plans,
     jobs,
     freeze,
-    data,
+    log_readings,
     dns,
     audit,
     tokens,
@@ -143,7 +143,7 @@ def create_app(
     for resource in ROUTES:
         app.include_router(resource.router)
     _answer_problems(app)
-    app.openapi = lambda: contract.describe(app)  # type: ignore[method-assign]  # as the framework asks for it
+    app.openapi = lambda: openapi_document.describe(app)  # type: ignore[method-assign]  # as the framework asks for it
     # The last one added is the first one asked.
     app.add_middleware(Kept, store=store)
     app.add_middleware(OnceOnly, store=store, problem=problems.of_error)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
-from flex_api.client_asking import Asking, Filter, error_of, part, plain
-from flex_api.schemas.desk import AuditRow, TokenRow
+from flex_api.client_http import Asking, Filter, error_of, part, plain
 from flex_api.schemas.night import DeadRow, NodeRow, NodeTurn
 from flex_api.schemas.paged import (
     DifferencePage,
@@ -22,7 +21,7 @@ from flex_api.schemas.paged import (
     DnsDiffPage,
     RoutingPage,
 )
-from flex_api.schemas.plans import MoveRow
+from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.rest import (
     ApplyGiven,
     ApprovalGiven,
@@ -66,6 +65,7 @@ from flex_api.schemas.rest import (
 from flex_api.schemas.routing import NodeFiles, RoutedRow
 from flex_api.schemas.sim import SimulateOutput
 from flex_api.schemas.sites import PinGiven, PinShown, PinTried
+from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 

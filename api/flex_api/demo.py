@@ -14,19 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadInput
-from flex.sim import logs, twin
+from flex.sim import logs, made_up_cluster
 from flex.sim.logs import LogSource
-from flex.sim.twin import Hosting
+from flex.sim.made_up_cluster import Hosting
 from flex.store import migrate
-from flex_api.known import present
+from flex_api.facts import core_to_output_models
+from flex_api.in_words import amounts, terminal_text
 from flex_api.night import nightly
-from flex_api.report import reporting
+from flex_api.report import write_reports
 from flex_api.schemas.verbs import DemoOutput, NightRow, PlanOutput
 from flex_api.settings import file as settings
 from flex_api.settings.file import Settings
-from flex_api.told import text, words
 from flex_api.wiring import World, world
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key, make_key
@@ -70,8 +70,8 @@ def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
     folder = folder.resolve()
     _claim(folder)
     say(f"FLEX demo in {folder}")
-    if engine.NATIVE is None:
-        say(f"On the Python loops, which are slower: {engine.WHY_NOT}.")
+    if native_or_python.NATIVE is None:
+        say(f"On the Python loops, which are slower: {native_or_python.WHY_NOT}.")
     rng = np.random.default_rng(seed)
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
@@ -81,11 +81,11 @@ def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
             "key made for it"
         )
         stage = Stage(folder, server, key, rng, say)
-        hosting = twin.hosting(rng, ZONE)
+        hosting = made_up_cluster.hosting(rng, ZONE)
         last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
         first, here = _night(stage, hosting, last - timedelta(days=1), None)
-        second, here = _night(stage, twin.drift(hosting, rng), last, here)
-        path = reporting.write(here, here.store.plans(1)[0])
+        second, here = _night(stage, made_up_cluster.drift(hosting, rng), last, here)
+        path = write_reports.write(here, here.store.plans(1)[0])
     seconds = time.monotonic() - started
     say(_ending(second, seconds))
     return DemoOutput(
@@ -127,8 +127,8 @@ def _night(
     )
     stage.say("\nThe night after it")
     night = nightly.run(here)
-    lines = reporting.lines(night.files)
-    output = present.plan_output(night.plan)
+    lines = write_reports.lines(night.files)
+    output = core_to_output_models.plan_output(night.plan)
     _tell(stage.say, output, lines, len(night.files))
     return NightRow(plan=output, lines=lines, seconds=time.monotonic() - started), here
 
@@ -136,7 +136,7 @@ def _night(
 def _traffic(
     stage: Stage, hosting: Hosting, day: date, before: World | None
 ) -> tuple[LogSource, ...]:
-    accesses = twin.night(hosting, day, REQUESTS, stage.rng)
+    accesses = made_up_cluster.night(hosting, day, REQUESTS, stage.rng)
     placement = before.store.placement()[1] if before else None
     sources = logs.write(
         stage.folder / "logs", hosting, accesses, NODES, stage.rng, placement=placement
@@ -215,17 +215,17 @@ dir = "reports"
 
 def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> None:
     say(
-        f"  read      {text.lines(lines).rstrip('.')} from {words.count(files, 'file')}"
+        f"  read      {terminal_text.lines(lines).rstrip('.')} from {amounts.count(files, 'file')}"
     )
-    say(f"  plan      {text.moves_text(output)}")
+    say(f"  plan      {terminal_text.moves_text(output)}")
     say(
-        f"  balance   worst node {words.share(output.after.worst_ratio)} off its fair "
+        f"  balance   worst node {amounts.share(output.after.worst_ratio)} off its fair "
         f"share{_before(output)}"
     )
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:
         placement = PLACEMENTS.get(forecast.policy, forecast.policy)
-        miss = words.share(forecast.miss_ratio)
+        miss = amounts.share(forecast.miss_ratio)
         rate = f"{forecast.operations_per_second:,.0f}"
         say(
             f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a "
@@ -233,7 +233,7 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
         )
     moves = [move for move in output.moves if move.source]
     for move in moves[:12]:
-        cold = words.size(move.cold_bytes)
+        cold = amounts.size(move.cold_bytes)
         say(
             f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  "
             f"{move.reason}"
@@ -241,7 +241,7 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
 
 
 def _before(output: PlanOutput) -> str:
-    return f", was {words.share(output.before.worst_ratio)}" if output.before else ""
+    return f", was {amounts.share(output.before.worst_ratio)}" if output.before else ""
 
 
 def _dns(output: PlanOutput) -> str:
@@ -261,6 +261,6 @@ def _dns(output: PlanOutput) -> str:
 def _ending(second: NightRow, seconds: float) -> str:
     sites = len({move.site for move in second.plan.moves if move.target})
     return (
-        f"\nDone in {seconds:.0f} s: the second night moved {words.count(sites, 'site')}; "
+        f"\nDone in {seconds:.0f} s: the second night moved {amounts.count(sites, 'site')}; "
         f"a partition from scratch would have moved {second.plan.moves_from_scratch}."
     )

@@ -14,19 +14,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadSetting, FlexError
-from flex.loop import remarks
 from flex.model.period import Period
+from flex.planning import remarks
 from flex.store import migrate, open_store
 from flex.zones import records
-from flex_api import hosted, wiring
-from flex_api.known import other_names, trust
-from flex_api.night.misnamed import misnamed_sites
+from flex_api import which_names_are_sites, wiring
+from flex_api.facts import logs_good_enough, other_names
+from flex_api.in_words import amounts
+from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.verbs import CheckRow
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_api.told import words
 from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.wire.session import Session
@@ -55,11 +55,11 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
 
 
 def _engine() -> CheckRow:
-    if engine.NATIVE:
+    if native_or_python.NATIVE:
         return _ok("engine", "native loops")
     return _warn(
         "engine",
-        f"Python loops: {engine.WHY_NOT}",
+        f"Python loops: {native_or_python.WHY_NOT}",
         "install flex-native for large logs",
     )
 
@@ -104,7 +104,7 @@ def _nodes(settings: Settings) -> CheckRow:
         )
     return _ok(
         "nodes",
-        f"{words.count(len(settings.node), 'node')}, {len(addresses)} addresses",
+        f"{amounts.count(len(settings.node), 'node')}, {len(addresses)} addresses",
     )
 
 
@@ -167,7 +167,9 @@ def _logs_of(
             name, "its globs match no file", "correct the globs, or let the logs arrive"
         )
     written = datetime.fromtimestamp(max(times), UTC)
-    said = f"{words.count(len(times), 'file')}, last written {words.ago(written, now)}"
+    said = (
+        f"{amounts.count(len(times), 'file')}, last written {amounts.ago(written, now)}"
+    )
     if now - written > settings.profile.max_age:
         return _warn(
             name,
@@ -190,8 +192,8 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     period = Period.days_before(now, settings.profile.window.days)
     try:
         with open_store(settings.database.url) as store:
-            found = trust.judge(settings, store, period, now)
-            gone = trust.gone_sources(settings, store, period)
+            found = logs_good_enough.judge(settings, store, period, now)
+            gone = logs_good_enough.gone_sources(settings, store, period)
             unread = {
                 node.name
                 for node in found.nodes
@@ -220,7 +222,7 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         else:
             yield _ok(
                 name,
-                f"answers in {words.count(node.heard, 'hour')} of {period}, none missing",
+                f"answers in {amounts.count(node.heard, 'hour')} of {period}, none missing",
             )
     for source, node_name in gone:
         yield _warn(
@@ -251,12 +253,12 @@ def _sites(settings: Settings) -> CheckRow:
             "list your sites in ingest.sites_file if your logs hold names visitors sent",
         )
     try:
-        listed = hosted.read_site_list(settings.ingest.sites_file)
+        listed = which_names_are_sites.read_site_list(settings.ingest.sites_file)
     except FlexError as error:
         return _fail("hosted sites", error)
     return _ok(
         "hosted sites",
-        f"{words.count(len(listed), 'site')} in {settings.ingest.sites_file}",
+        f"{amounts.count(len(listed), 'site')} in {settings.ingest.sites_file}",
     )
 
 
@@ -268,10 +270,10 @@ def _room(directory: Path) -> CheckRow:
     if free < ROOM:
         return _warn(
             "disk",
-            f"{words.size(free)} free at {there}",
+            f"{amounts.size(free)} free at {there}",
             "make room: a full disk stops the night",
         )
-    return _ok("disk", f"{words.size(free)} free at {there}")
+    return _ok("disk", f"{amounts.size(free)} free at {there}")
 
 
 def _routing(settings: Settings) -> Iterator[CheckRow]:
@@ -347,7 +349,7 @@ def _other_zones(settings: Settings) -> Iterator[CheckRow]:
         if zones:
             named = ", ".join(f'"{zone}"' for zone in sorted(set(zones.values())))
             said = (
-                f"{words.count(len(zones), 'site')} in zones that {found} serves "
+                f"{amounts.count(len(zones), 'site')} in zones that {found} serves "
                 "and dns.zones does not name"
             )
             advice = (
@@ -361,7 +363,9 @@ def known_sites(settings: Settings) -> list[str]:
     """Those listed, else those that are placed or have been seen."""
     try:
         if settings.ingest.sites_file is not None:
-            return sorted(hosted.read_site_list(settings.ingest.sites_file))
+            return sorted(
+                which_names_are_sites.read_site_list(settings.ingest.sites_file)
+            )
         with open_store(settings.database.url) as store:
             kept, (_, placement) = store.profiles(), store.placement()
     except FlexError:

@@ -17,7 +17,7 @@ from flex_logs_ingest.counts import partials
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.parcels.parcel_files import ENDING, Outbox
 from flex_logs_ingest.reading import read_logs
-from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport, Progress
 
 # Of each reading, what a prediction replays: more would be most of what is shipped.

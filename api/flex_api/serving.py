@@ -16,7 +16,7 @@ import uvicorn
 from flex.errors import BadInput
 from flex.store import open_store
 from flex_api.app import create_app
-from flex_api.night.watching import Beside, watching
+from flex_api.night.health_watch import Beside, watching
 from flex_api.settings.file import Settings
 
 

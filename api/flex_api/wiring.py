@@ -11,22 +11,22 @@ from urllib.parse import urlsplit
 
 import flex_solver
 from flex.errors import BadSetting
-from flex.loop.facts import Rules
 from flex.machine import machine
 from flex.model.audit_chain import Author
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Budget
+from flex.planning.facts_to_plan_from import Rules
 from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
 from flex.wishes import campaigns
-from flex_api import hosted
+from flex_api import which_names_are_sites
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
 from flex_dns.preflight import primary_check
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.several import SeveralPublishers
+from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.wire.key import Key, read_keys
 from flex_dns.wire.server import Server
 from flex_logs_ingest.files.sources import Source
@@ -256,7 +256,7 @@ def site_names(settings: Settings) -> SiteRule:
     """What all sources have in common in how their sites are named."""
     ingest = settings.ingest
     listed = (
-        frozenset(hosted.read_site_list(ingest.sites_file))
+        frozenset(which_names_are_sites.read_site_list(ingest.sites_file))
         if ingest.sites_file
         else None
     )

@@ -30,8 +30,8 @@ from urllib.parse import urlsplit
 from bench.api import apart, given
 from bench.figures import Figures
 from flex.store import open_store
-from flex_api import access
-from flex_api.access import Caller
+from flex_api import manage_tokens
+from flex_api.manage_tokens import Caller
 from flex_api.settings import file as config
 
 LISTS = (
@@ -71,7 +71,7 @@ def measure(
 def _token(folder: Path) -> str:
     settings = config.load(folder / "flex.toml")
     with open_store(settings.database.url) as store:
-        return access.create(
+        return manage_tokens.create(
             store, Caller("bench", "admin"), "bench", "admin", datetime.now(UTC)
         )[1]
 

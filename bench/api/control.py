@@ -19,13 +19,13 @@ from typing import TypeVar
 
 from bench.api import given
 from flex.model.period import Period
-from flex.tables import SPREADS
+from flex.table_schemas import SPREADS
 from flex.zones import records, zone_changes
 from flex_api import wiring
-from flex_api.known import recent
+from flex_api.facts import recent_nights
 from flex_api.night import carrying_out, nightly
 from flex_api.night.leases import lease
-from flex_api.report import reporting
+from flex_api.report import write_reports
 from flex_dns.memory import MemoryPublisher
 
 T = TypeVar("T")
@@ -54,11 +54,11 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
             "profile",
             lambda: world.store.put_profiles(period, profiles, SPREADS.empty()),
         )
-        timed("gates", lambda: recent.guard(world, period))
+        timed("gates", lambda: recent_nights.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
         applied = timed("apply", lambda: carrying_out.carry_out(world, made.plan))
-    timed("report", lambda: reporting.write(world, applied))
+    timed("report", lambda: write_reports.write(world, applied))
     timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
     status = Path("/proc/self/status").read_text()
     said = re.search(r"VmHWM:\s+(\d+)", status)

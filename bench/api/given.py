@@ -19,7 +19,7 @@ import pandas as pd
 from sqlalchemy import Connection, insert, text
 
 from flex.model.balance import Balance, NodeLoad
-from flex.model.consent import Stop
+from flex.model.limits_and_approvals import Stop
 from flex.model.nightly_run import Run, Stage
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
@@ -27,7 +27,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import SqlStore, migrate, open_store, schema
 from flex.store.database import Database
 from flex.store.plans import row_of
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings

@@ -26,7 +26,7 @@ from bench.dns.rig import OWNER, ZONE, Rig, plan, rig
 from flex.model.period import Period
 from flex.model.zone_plan import ZonePlan
 from flex.store import migrate, open_store
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
 
 NODES = {f"n{number}": f"192.0.2.{number}" for number in range(1, 5)}

@@ -24,8 +24,8 @@ from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
-from flex.store.journals import SqlJournal
-from flex.tables import PLACEMENT, RECORDS
+from flex.store.dns_journal_store import SqlJournal
+from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones.marker import marker_text
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed

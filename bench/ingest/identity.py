@@ -38,11 +38,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.ingest.rounds import ROOT
-from flex import engine
+from flex import native_or_python
 from flex.errors import FlexError, NoData
 from flex.model.period import LAST_DAY, Period
 from flex.store import MemoryStore
-from flex.tables import FILES, HOURS
+from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import hours_and_sample, merge_expression
 from flex_logs_ingest.counts.file_table import file_table
@@ -91,8 +91,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     asked.add_argument("sets", nargs="*", help="all of them when none is named")
     given = asked.parse_args(arguments)
-    if engine.NATIVE is None:
-        sys.exit(engine.WHY_NOT)
+    if native_or_python.NATIVE is None:
+        sys.exit(native_or_python.WHY_NOT)
     folders = sorted(path for path in given.traces.iterdir() if path.is_dir())
     with nullcontext() if given.without_spark else _spark() as spark:
         found = {

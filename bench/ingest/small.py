@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 
 from bench.figures import Figures
 from bench.ingest.rounds import middle, ratio
-from flex import engine
+from flex import native_or_python
 from flex.store import migrate, open_store
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
@@ -36,7 +36,7 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 def measure() -> Figures:
     figures: Figures = {
-        "engine": engine.name(),
+        "engine": native_or_python.name(),
         "rounds": ROUNDS,
         "lines_per_file": LINES,
         "load_average": os.getloadavg()[0],

@@ -29,7 +29,7 @@ from bench.ingest import copytruncate, merge, real, synthetic
 from bench.ingest.real import RealLog
 from bench.ingest.rivals import GoAccess, goaccess, unpacked_wc, wc
 from bench.ingest.rounds import figures_of, middle, on_cores, ratio, time_command
-from flex import engine
+from flex import native_or_python
 
 # Share of the full sizes.
 SCALE = float(os.environ.get("SCALE", "1"))
@@ -53,7 +53,7 @@ Row = dict[str, float]
 def measure() -> Figures:
     rival = goaccess()
     figures: Figures = {
-        "engine": engine.name(),
+        "engine": native_or_python.name(),
         "goaccess_version": rival.version if rival else "none",
         "rounds": ROUNDS,
         "load_average": os.getloadavg()[0],

@@ -24,9 +24,9 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
-from flex.routing import force
+from flex.routing import apply_to_haproxy
+from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Limits
-from flex.routing.runtime import Socket
 
 # More than the paper's S of all members but one let in, so that a limit that did not follow them
 # would show.
@@ -165,7 +165,9 @@ def _reloads(case: Case, pace: Pace) -> Figures:
         each.begin(VISITORS)
         for _ in range(pace.reloads):
             began = time.monotonic()
-            force.reload(Socket(str(each.folder / next(iter(each.running)) / "m")))
+            apply_to_haproxy.reload(
+                Socket(str(each.folder / next(iter(each.running)) / "m"))
+            )
             time.sleep(max(0.0, 1.0 - (time.monotonic() - began)))
         answers = each.end()
     return {

@@ -24,10 +24,10 @@ import numpy as np
 from bench.routing import origins, relays, visitors
 from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
-from flex.routing import force, haproxy, program
-from flex.routing.layout import Layout
+from flex.routing import apply_to_haproxy, haproxy, haproxy_program
+from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Limits, Pool, members
-from flex.routing.runtime import Socket
+from flex.routing.ports_and_paths import Layout
 from flex.sim.traces import Trace
 
 # Policies that no site needs, to compare with: what they have instead of another's way to balance.
@@ -48,7 +48,7 @@ class Rig:
     ports: dict[str, int]
     web: Connection
     crowd: Connection
-    found: program.Program
+    found: haproxy_program.Program
     stack: ExitStack
     running: dict[str, int] = field(default_factory=dict)
     links: Connection | None = None
@@ -85,14 +85,16 @@ class Rig:
         for node in nodes:
             folder = self.folder / node
             folder.mkdir(exist_ok=True)
-            program.write(self.files(node, policy, limits, threads, nodes), folder)
+            haproxy_program.write(
+                self.files(node, policy, limits, threads, nodes), folder
+            )
             port, address = self.ports["visit"], self.addresses[node]
             ours = (
-                program.start_with_master(
+                haproxy_program.start_with_master(
                     self.found, folder, port, folder / "m", address
                 )
                 if mastered
-                else program.running(self.found, folder, port, address)
+                else haproxy_program.running(self.found, folder, port, address)
             )
             self.running[node] = self.stack.enter_context(ours)
 
@@ -105,10 +107,10 @@ class Rig:
             made = self.files(
                 node, "lardr", Limits(), 1, list(self.running), without, leaving
             )
-            sockets = force.Sockets(
+            sockets = apply_to_haproxy.Sockets(
                 Socket(str(folder / "s")), Socket(str(folder / "m"))
             )
-            force.enforce(made, folder, None, sockets)
+            apply_to_haproxy.enforce(made, folder, None, sockets)
 
     def files(
         self,
@@ -258,7 +260,9 @@ def rig(nodes: int, machine: Machine, trace: Trace) -> Iterator[Rig]:
         web = stack.enter_context(_process(origins.serve, listening, machine))
         crowd = stack.enter_context(_process(visitors.visit, trace.target, trace.size))
         _answer(web)
-        yield Rig(folder, addresses, ports, web, crowd, program.program(), stack)
+        yield Rig(
+            folder, addresses, ports, web, crowd, haproxy_program.program(), stack
+        )
 
 
 @contextmanager

@@ -16,10 +16,10 @@ import numpy as np
 from bench.ingest import real
 from flex.errors import FlexError
 from flex.placing.problem import Floats, Ints
-from flex.sim.fitted import twin
-from flex.sim.published import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace, first
-from flex_api.trials.simulating import of_logs
+from flex.sim.twins_of_published_traces import twin
+from flex_api.simulation.real_traces_and_placements import of_logs
 
 TARGETS, ACCESSES = 3_000, 400_000
 SKEW, MEAN, SPREAD = 0.9, 16_384, 1.0

@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.figures import Figures, keep
 from bench.solver.family import cluster
-from flex.loop.decide import decide
 from flex.placing import score
 from flex.placing.problem import Budget, Floats, Ints, Problem
+from flex.planning.decide import decide
 from flex_solver import SOLVERS
 
 # Sites of the cluster.

@@ -22,7 +22,7 @@ import numpy as np
 
 from bench.figures import Figures, keep, kept_figures
 from bench.solver.family import SIZES, cluster
-from flex import engine
+from flex import native_or_python
 from flex.placing import score
 from flex.placing.problem import Budget, Problem
 from flex_solver import SOLVERS
@@ -77,7 +77,7 @@ class Found:
 def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
     asked = _seeds_by_size(seeds)
     figures = _of_other_sizes(name, asked) | {
-        "note": engine.WHY_NOT or "native loops installed"
+        "note": native_or_python.WHY_NOT or "native loops installed"
     }
     for size, count in asked.items():
         found, beaten = list[Found](), 0

@@ -30,7 +30,7 @@ from bench.figures import Figures, keep
 from bench.solver.roadef import Balance, Instance, Rules, cost, instances
 from flex.placing.problem import Bools, Ints
 from flex_solver.search.anneal import chances
-from flex_solver.search.improve import Items, Schedule, improve
+from flex_solver.search.local_search_loop import Items, Schedule, improve
 
 # The best costs of the challenge's qualification, in which these instances were set.
 BEST = {

@@ -12,13 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from flex.model.journal import Journal
-from flex.model.verdict import Verdict
+from flex.model.dns_update_journal import Journal
+from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records import Answer, ZoneState, zone_of
 from flex_dns.checks.verify import Wanted, differences
-from flex_dns.wire.contents import Asked, Contents, Question, at_or_below, canonical
-from flex_dns.wire.trouble import not_authoritative
+from flex_dns.wire.explain_dns_errors import not_authoritative
+from flex_dns.wire.zone_contents import (
+    Asked,
+    Contents,
+    Question,
+    at_or_below,
+    canonical,
+)
 from flex_dns.zone.change_states import Standing, overtaken, questions, standing
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
 from flex_dns.zone.zone_state import state

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.errors import Refused
-from flex.model.journal import Journal, JournalRow
-from flex.model.verdict import Verdict
+from flex.model.dns_update_journal import Journal, JournalRow
+from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.checks import nameservers, settling
@@ -25,11 +25,11 @@ from flex_dns.preflight import key_rights
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_ledger import Tally
 from flex_dns.update.change_messages import Claim
-from flex_dns.update.outcome import judge
+from flex_dns.update.outcome_as_error import judge
 from flex_dns.update.sending import carry
-from flex_dns.wire.contents import Asked
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
+from flex_dns.wire.zone_contents import Asked
 from flex_dns.zone import reading, where_names_lead
 from flex_dns.zone.change_states import Standing, overtaken, questions, standing
 from flex_dns.zone.zone_state import state

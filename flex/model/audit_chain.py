@@ -4,7 +4,7 @@ it.
 In go what was before and after a change and who made it, out come entries; whoever has them can
 check that none was altered, taken out or put in between. That none is missing at the end shows by
 the head, which is kept apart from them; what was changed without an entry, by what the entries say
-there is (flex/recorded.py).
+there is (flex/audit_log_vs_database.py).
 """
 
 from __future__ import annotations

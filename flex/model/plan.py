@@ -11,12 +11,12 @@ from typing import Literal
 
 from flex.model.accuracy import Measured, Outlook
 from flex.model.balance import Balance
-from flex.model.best_effort import Shortfall
-from flex.model.consent import Approval, Breach, Stop
-from flex.model.dns_edits import Said
+from flex.model.best_effort_shortfalls import Shortfall
+from flex.model.dns_edits_by_others import Said
 from flex.model.forecast import Forecast
+from flex.model.limits_and_approvals import Approval, Breach, Stop
+from flex.model.name_server_verdict import Verdict
 from flex.model.period import Period
-from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
 
 PlanState = Literal["proposed", "applying", "applied", "discarded", "failed"]

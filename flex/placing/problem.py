@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from flex.errors import BadInput, Infeasible
-from flex.model.best_effort import Shortfall
+from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.nodes import Node
 from flex.model.pin import Pin
-from flex.tables import PLACEMENT, PROFILES, SPREADS, texts
-from flex.traffic.demand import Counts, Demand, Marks
-from flex.wishes.pins import Wished, fit_replicas, read_wishes
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS, texts
+from flex.traffic.replicas_and_demand import Counts, Demand, Marks
+from flex.wishes.pins_for_solvers import Wished, fit_replicas, read_wishes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.model.best_effort import Relaxation
+from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing.bundles import bundle_groups
 from flex.placing.problem import Problem
 from flex.wishes import separation

@@ -19,8 +19,8 @@ from flex.errors import BadInput
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.nodes import Node
 from flex.prediction.replay import Ints, Sample, replay
-from flex.prediction.scaling import Spread, scale_of, scale_up
-from flex.tables import PLACEMENT
+from flex.prediction.scale_up_sample import Spread, scale_of, scale_up
+from flex.table_schemas import PLACEMENT
 
 ROUND_ROBIN = "round robin"
 NOWHERE = -1

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flex import engine
+from flex import native_or_python
 from flex.caches import CACHES
-from flex.prediction.target_kinds import Kinds
+from flex.prediction.similar_targets import Kinds
 
 Ints = npt.NDArray[np.int64]
 
@@ -74,7 +74,7 @@ def reference_replay(
     return requests, misses, total, disk
 
 
-_replay = engine.pick("replay", reference_replay)
+_replay = native_or_python.pick("replay", reference_replay)
 
 
 def replay(sample: Sample, node: Ints, ram: Ints, cache: str = "lru") -> Replayed:

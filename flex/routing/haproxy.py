@@ -15,13 +15,13 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
-from flex.routing import doors, owners
-from flex.routing.doors import NEIGHBOURS, Doors
-from flex.routing.layout import Layout, endpoint
-from flex.routing.owners import MOVED, OWNERS
+from flex.routing import haproxy_frontends, host_to_node_maps
+from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
+from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.pool import Pool, unwritten
+from flex.routing.ports_and_paths import Layout, endpoint
 from flex.routing.rules import RULES, popular
-from flex.routing.rules.dynamic import send_lines, split
+from flex.routing.rules.dynamic_requests import send_lines, split
 from flex.routing.rules.popular import POPULAR
 
 CONFIGURATION = "haproxy.cfg"
@@ -93,13 +93,15 @@ def is_whole(files: Mapping[str, str]) -> bool:
     return (
         files.keys() <= NAMES
         and version(files) == _digest({**files, HOSTS: hosts})
-        and all(owners.is_whole(files[name]) for name in _TELLING & files.keys())
+        and all(
+            host_to_node_maps.is_whole(files[name]) for name in _TELLING & files.keys()
+        )
     )
 
 
 def _digest(files: Mapping[str, str]) -> str:
     content = "".join(
-        owners.digest(files[name]) if name in _TELLING else files[name]
+        host_to_node_maps.digest(files[name]) if name in _TELLING else files[name]
         for name in sorted(files)
     )
     return sha256(content.encode("ascii", "replace")).hexdigest()[:12]
@@ -179,18 +181,20 @@ def _to_replicated_sites(layout: Layout) -> list[str]:
 
 def _to_any_site(node: str, layout: Layout) -> list[str]:
     return [
-        *doors.looks_up(layout, HOSTS),
-        doors.counts_strays(node),
-        *doors.chooses(layout),
+        *haproxy_frontends.looks_up(layout, HOSTS),
+        haproxy_frontends.counts_strays(node),
+        *haproxy_frontends.chooses(layout),
     ]
 
 
 def _doors_of(
     node: str, addresses: Mapping[str, str], layout: Layout, everywhere: Doors
 ) -> Iterator[list[str]]:
-    yield doors.inner_door(layout, HOSTS)
-    yield doors.strays_table()
-    yield from doors.ways(node, addresses, _answering(layout, everywhere), layout)
+    yield haproxy_frontends.inner_door(layout, HOSTS)
+    yield haproxy_frontends.strays_table()
+    yield from haproxy_frontends.ways(
+        node, addresses, _answering(layout, everywhere), layout
+    )
 
 
 def _visitor_header(layout: Layout) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from flex.caches import CACHES
 from flex.errors import BadInput
-from flex.sim.job import NOBODY
+from flex.sim.engine_input_and_output import NOBODY
 
 # Bytes.
 MIB = 2**20

@@ -19,8 +19,8 @@ import pandas as pd
 
 from flex.placing.problem import Ints
 from flex.prediction.predict import NOWHERE, in_turn, route
-from flex.sim.lines import FORMATS, rows, with_garbage
-from flex.sim.twin import DAY, Accesses, Hosting
+from flex.sim.log_lines import FORMATS, rows, with_garbage
+from flex.sim.made_up_cluster import DAY, Accesses, Hosting
 
 # Logs are rotated every eight hours: a night leaves a live file, a rotated one and a compressed
 # one.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from typing import Protocol
 
-from flex.sim.job import (
+from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
     FETCHED,
     FETCHING,

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadInput
 from flex.prediction.replay import Ints
 from flex.sim import cluster as clusters
 from flex.sim import traces
 from flex.sim.cluster import MILLISECOND, SECOND, T_LOW, Cluster
-from flex.sim.job import HIT, READ, Job, Run
+from flex.sim.engine_input_and_output import HIT, READ, Job, Run
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.reference import reference_simulate
-from flex.sim.routing import Place, Routing
+from flex.sim.policy_as_rules import Place, Routing
+from flex.sim.python_engine import reference_simulate
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace
 
@@ -28,7 +28,7 @@ from flex.sim.traces import Trace
 # accesses.
 MOST_BLOCKS = 200_000_000
 
-_engine = engine.pick("simulate", reference_simulate)
+_engine = native_or_python.pick("simulate", reference_simulate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Where FLEX keeps what it must remember."""
 
-from flex.store.holders import holder
+from flex.store.lease_holders import holder
 from flex.store.memory import MemoryStore
-from flex.store.sql import SqlStore, open_store
+from flex.store.sql_store import SqlStore, open_store
 
 __all__ = ["MemoryStore", "SqlStore", "holder", "open_store"]

@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
-from flex.model.access import Token
 from flex.model.audit_chain import Entry, Head, entry
+from flex.model.dead_node_retries import Attempt
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import Run, Stage
@@ -26,16 +26,16 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
-from flex.model.retries import Attempt
+from flex.model.roles_and_tokens import Token
 from flex.store import refusals
-from flex.store.all_or_nothing import AllOrNothing
-from flex.store.journals import MemoryJournal
+from flex.store.dns_journal_store import MemoryJournal
 from flex.store.lease import Lease, interrupted_run
-from flex.store.noting import noting
+from flex.store.memory_transactions import AllOrNothing
 from flex.store.profiles import column, earlier, side_by_side
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.store.write_audit_entries import noting
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.traffic import continued_logs
-from flex.zones.last_look import Check
+from flex.zones.last_dns_check import Check
 
 
 @noting

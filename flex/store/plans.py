@@ -10,12 +10,12 @@ from sqlalchemy import Connection, func, insert, select, true, update
 from flex.errors import FlexError
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
-from flex.store import bulk, refusals
-from flex.store.codec import plan_from_text, plan_to_text
+from flex.store import frames_to_tables, refusals
 from flex.store.database import Part
+from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.store.runs import lease_of
 from flex.store.schema import in_force, lease, placements, plans
-from flex.tables import PLACEMENT
+from flex.table_schemas import PLACEMENT
 
 FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
 
@@ -26,7 +26,9 @@ class SqlPlans(Part):
             plan_id = connection.scalar(select(in_force.c.cycle))
             if plan_id is None:
                 return "", PLACEMENT.empty()
-            return plan_id, bulk.load(connection, placements, plan_id, PLACEMENT)
+            return plan_id, frames_to_tables.load(
+                connection, placements, plan_id, PLACEMENT
+            )
 
     def in_force(self) -> str:
         with self._database.reading() as connection:
@@ -37,7 +39,7 @@ class SqlPlans(Part):
         with self._database.reading() as connection:
             if _state(connection, plan_id) is None:
                 raise refusals.unknown_plan(plan_id)
-            return bulk.load(connection, placements, plan_id, PLACEMENT)
+            return frames_to_tables.load(connection, placements, plan_id, PLACEMENT)
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None:
         """Proposing the same again is harmless; raises BadInput once something has become of that
@@ -52,7 +54,7 @@ class SqlPlans(Part):
                 _update(connection, plan)
             else:
                 raise refusals.proposed_before(plan, state)
-            bulk.store(connection, placements, plan.id, placement)
+            frames_to_tables.store(connection, placements, plan.id, placement)
 
     def update(self, plan: Plan) -> None:
         with self._database.writing() as connection:
@@ -69,10 +71,10 @@ class SqlPlans(Part):
             _update(connection, plan)
             # Nearly always the placement is the one that was proposed, and reading is cheaper than
             # writing.
-            if not bulk.load(connection, placements, plan.id, PLACEMENT).equals(
-                placement
-            ):
-                bulk.store(connection, placements, plan.id, placement)
+            if not frames_to_tables.load(
+                connection, placements, plan.id, PLACEMENT
+            ).equals(placement):
+                frames_to_tables.store(connection, placements, plan.id, placement)
             run = self._database.run
             as_before = func.coalesce(in_force.c.cycle, "").in_((plan.base, plan.id))
             is_ours = func.coalesce(select(lease.c.run).scalar_subquery(), "") == run

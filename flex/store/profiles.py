@@ -10,10 +10,10 @@ import pandas as pd
 from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, true
 
 from flex.model.period import Period
-from flex.store import bulk, schema
+from flex.store import frames_to_tables, schema
 from flex.store.database import Part
 from flex.store.schema import periods
-from flex.tables import PROFILES, SPREADS
+from flex.table_schemas import PROFILES, SPREADS
 
 COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 
@@ -39,8 +39,8 @@ class SqlProfiles(Part):
                 .returning(periods.c.id)
             )
             key = connection.execute(made).scalar_one()
-            bulk.store(connection, schema.profiles, key, profiles)
-            bulk.store(connection, schema.spreads, key, spreads)
+            frames_to_tables.store(connection, schema.profiles, key, profiles)
+            frames_to_tables.store(connection, schema.spreads, key, spreads)
 
     def profiles(
         self, until: datetime | None = None
@@ -57,8 +57,8 @@ class SqlProfiles(Part):
             row = connection.execute(latest).one_or_none()
             if row is None:
                 return None
-            found = bulk.load(connection, schema.profiles, row.id, PROFILES)
-            spread = bulk.load(connection, schema.spreads, row.id, SPREADS)
+            found = frames_to_tables.load(connection, schema.profiles, row.id, PROFILES)
+            spread = frames_to_tables.load(connection, schema.spreads, row.id, SPREADS)
         return Period(row.start, row.end), found, spread
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
@@ -94,7 +94,9 @@ class SqlProfiles(Part):
                     table.c.period == key
                 )
                 columns[period.end] = column(
-                    *bulk.columns(connection, wanted.order_by(table.c.position), 2)
+                    *frames_to_tables.columns(
+                        connection, wanted.order_by(table.c.position), 2
+                    )
                 )
         return side_by_side(columns)
 

@@ -8,8 +8,8 @@ from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
 from flex.model.log_reading import Segment
 from flex.model.nightly_run import Run
 from flex.model.plan import Plan
-from flex.store.holders import name_for_people
 from flex.store.lease import Lease
+from flex.store.lease_holders import name_for_people
 
 # How many ids an error lists.
 LISTED = 10

@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 
 from flex.model.nightly_run import Run, Stage
-from flex.store import bulk, refusals, schema
+from flex.store import frames_to_tables, refusals, schema
 from flex.store.database import Part
 from flex.store.lease import Lease, interrupted_run
 from flex.store.schema import runs, stages
@@ -162,7 +162,7 @@ def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> Run:
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
     """Of all these runs."""
     found: dict[str, list[Stage]] = {}
-    for few in bulk.parts(run_ids):
+    for few in frames_to_tables.parts(run_ids):
         of_runs = (
             select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
         )

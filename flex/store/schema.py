@@ -36,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from flex.model.pin import Pin
-from flex.store import guards
+from flex.store import audit_triggers
 
 # A migration can only change a constraint that has a name, and SQLite gives none by itself.
 NAMES = {
@@ -386,7 +386,7 @@ audit_head = Table(
     CheckConstraint("id = 1", name="single"),
 )
 
-guards.watch(audit, audit_head)
+audit_triggers.watch(audit, audit_head)
 
 tokens = Table(
     "tokens",

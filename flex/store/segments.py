@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from flex.model.log_reading import BadLine, Segment, Stream
-from flex.store import bulk, refusals
+from flex.store import frames_to_tables, refusals
 from flex.store.database import Part
 from flex.store.schema import moved_counts, segments, streams
 
@@ -41,7 +41,7 @@ class SqlSegments(Part):
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         found: list[Stream] = []
         with self._database.reading() as connection:
-            for few in bulk.parts(sorted(sources)):
+            for few in frames_to_tables.parts(sorted(sources)):
                 wanted = select(streams).where(streams.c.source.in_(few))
                 found += [
                     Stream(**row) for row in connection.execute(wanted).mappings()
@@ -146,7 +146,7 @@ class SqlSegments(Part):
         with self._database.reading() as connection:
             found = (
                 connection.scalars(select(column).where(column.in_(few)))
-                for few in bulk.parts(sorted(values))
+                for few in frames_to_tables.parts(sorted(values))
             )
             return frozenset(value for values in found for value in values)
 
@@ -158,7 +158,7 @@ class SqlSegments(Part):
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         found = [
             each
-            for few in bulk.parts(sorted(places))
+            for few in frames_to_tables.parts(sorted(places))
             for each in self._all(segments.c.begins.in_(few))
         ]
         return tuple(sorted(found, key=lambda each: each.id))

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from sqlalchemy import delete, insert, or_, select, update
 
-from flex.model.access import Token
 from flex.model.jobs import Job, Once
+from flex.model.roles_and_tokens import Token
 from flex.store.database import Part
 from flex.store.schema import answers, jobs, tokens
 

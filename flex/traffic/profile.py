@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from flex.model.period import Period
-from flex.tables import FILES, HOURS, PROFILES, SPREADS
+from flex.table_schemas import FILES, HOURS, PROFILES, SPREADS
 
 
 def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.tables import PLACEMENT, RECORDS, texts, values_of
+from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.marker import marker_name, marker_text
 
 

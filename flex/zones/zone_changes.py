@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from flex.model.consent import Breach, Limits
+from flex.model.limits_and_approvals import Breach, Limits
 from flex.model.plan import Move, Plan
 from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
-from flex.tables import texts
+from flex.table_schemas import texts
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records import Sets, ZoneState, by_name
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import seeds
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -91,13 +91,13 @@ def fuzz(name: str, seconds: int) -> tuple[str, int, str]:
 
 def differing(name: str) -> str:
     """The first log of the corpus about which the two engines do not agree."""
-    if engine.NATIVE is None or name == PARTIAL:
+    if native_or_python.NATIVE is None or name == PARTIAL:
         return ""
     for path in sorted((HOME / name / "corpus").iterdir()):
         data = path.read_bytes()
-        if len(data) > 2 and counted(engine.NATIVE.Scan, name, data) != counted(
-            ReferenceScan, name, data
-        ):
+        if len(data) > 2 and counted(
+            native_or_python.NATIVE.Scan, name, data
+        ) != counted(ReferenceScan, name, data):
             return f"the engines differ on {path}"
     return ""
 

@@ -16,7 +16,7 @@ from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.formats.format_directive import from_directive
 from flex_logs_ingest.lines.layout import Layout, Op
 from flex_logs_ingest.scan.binary_records import RecordScan
-from flex_logs_ingest.scan.columns import Loop
+from flex_logs_ingest.scan.counts_as_columns import Loop
 from flex_logs_ingest.scan.segment_scan import new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 

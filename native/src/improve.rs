@@ -1,4 +1,4 @@
-//! The search around a placement: see flex_solver/search/improve.py, whose reference_improve defines what it computes.
+//! The search around a placement: see flex_solver/search/local_search_loop.py, whose reference_improve defines what it computes.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::items::{Arrays, Items, places};
 use crate::search::{CHANCES, Search};
 
-/// That of flex_solver.search.improve.Schedule.
+/// That of flex_solver.search.local_search_loop.Schedule.
 #[derive(FromPyObject)]
 pub struct Schedule<'py> {
     heat: PyReadonlyArray1<'py, i64>,

@@ -5,7 +5,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The arrays of flex_solver.search.improve.Items, as they come.
+/// The arrays of flex_solver.search.local_search_loop.Items, as they come.
 #[derive(FromPyObject)]
 pub struct Arrays<'py> {
     site: PyReadonlyArray1<'py, i64>,

@@ -42,7 +42,7 @@ mod flex_native {
     #[pymodule_export]
     use super::simulate::simulate;
 
-    /// Equal to that of flex/engine.py, or the references are used instead.
+    /// Equal to that of flex/native_or_python.py, or the references are used instead.
     #[pymodule_export]
     const INTERFACE: u32 = 18;
 }

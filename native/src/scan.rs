@@ -56,7 +56,7 @@ impl Scan {
     }
 }
 
-/// `Tables` of flex_logs_ingest/scan/columns.py.
+/// `Tables` of flex_logs_ingest/scan/counts_as_columns.py.
 #[pyclass(module = "flex_native", frozen)]
 pub struct Tables(Counts);
 
@@ -190,7 +190,7 @@ fn number(field: &str) -> PyResult<usize> {
     slot(field).ok_or_else(|| PyValueError::new_err(format!("{field} is not a field")))
 }
 
-/// `Found` of flex_logs_ingest/scan/columns.py.
+/// `Found` of flex_logs_ingest/scan/counts_as_columns.py.
 fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     let strangers: Vec<(Bound<'_, PyBytes>, u64)> =

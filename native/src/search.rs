@@ -1,4 +1,4 @@
-//! The loop of flex_solver/search/improve.py itself: see there for what each part of it computes.
+//! The loop of flex_solver/search/local_search_loop.py itself: see there for what each part of it computes.
 
 use crate::items::Items;
 use crate::lists::{Changes, Lists, NONE};

@@ -11,7 +11,7 @@ type Answer<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<
 
 macro_rules! arrays_and_numbers {
     ([$($array:ident),*], [$($number:ident),*]) => {
-        /// The fields of flex.sim.job.Job, as they come.
+        /// The fields of flex.sim.engine_input_and_output.Job, as they come.
         #[derive(FromPyObject)]
         pub struct Fields<'py> {
             cache: String,

@@ -12,24 +12,24 @@ from dataclasses import replace
 import numpy as np
 
 from flex.errors import BadInput
-from flex.model.best_effort import EITHER, PINS
+from flex.model.best_effort_shortfalls import EITHER, PINS
 from flex.placing import score
 from flex.placing.bundles import Bundles, bundle_groups
 from flex.placing.problem import Budget, Problem, Solution
 from flex.placing.score import Violation
-from flex.placing.shortfall import shortfalls, text
+from flex.placing.why_best_effort import shortfalls, text
 from flex.ports import Solver
 from flex_solver import auto, from_scratch, large
-from flex_solver.answer import BEST_EFFORT
 from flex_solver.exact import fewest_moves
 from flex_solver.rivals import (
-    closest,
+    closest_of_random,
     cpsat,
     greedy,
     hill_climbing,
     offload,
     round_robin,
 )
+from flex_solver.rows_to_solution import BEST_EFFORT
 from flex_solver.search import local
 
 
@@ -127,7 +127,7 @@ SOLVERS: dict[str, Solver] = {
     "exact": _in_bundles(fewest_moves.place),
     "large": _in_bundles(large.place),
     "local": _in_bundles(local.place),
-    "closest": _in_bundles(closest.place),
+    "closest": _in_bundles(closest_of_random.place),
     "greedy": _in_bundles(greedy.greedy),
     "hill": _in_bundles(hill_climbing.place),
     "keep": _in_bundles(greedy.keep),

@@ -21,11 +21,11 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, Solution
-from flex.placing.shortfall import LIMITS
+from flex.placing.why_best_effort import LIMITS
 from flex_solver import from_scratch, large
-from flex_solver.answer import LATE, answer, total_off, worst
 from flex_solver.exact import fewest_moves
 from flex_solver.rivals import offload
+from flex_solver.rows_to_solution import LATE, answer, total_off, worst
 
 # Sites with load times open nodes, up to which integer programs are solved within seconds. A guess.
 SMALL = 2_000

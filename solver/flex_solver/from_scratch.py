@@ -14,8 +14,8 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
-from flex_solver.answer import answer, worst
-from flex_solver.search.minimal_repair import repair
+from flex_solver.rows_to_solution import answer, worst
+from flex_solver.search.repair_wishes import repair
 
 
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.

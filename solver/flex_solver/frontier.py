@@ -21,7 +21,7 @@ from flex_solver import auto, from_scratch
 from flex_solver.exact import pulp_run
 from flex_solver.exact.integer_program import SHARE, Give, Program
 from flex_solver.search import local
-from flex_solver.search.minimal_repair import repair
+from flex_solver.search.repair_wishes import repair
 from flex_solver.symmetry.site_kinds import kinds
 
 # Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a

@@ -26,19 +26,19 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from flex.placing import shortfall
+from flex.placing import why_best_effort
 from flex.placing.problem import Budget, Ints, Problem, Solution
-from flex_solver.answer import LATE, answer
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import floor
 from flex_solver.bounds.rising_bound import RisingBound
-from flex_solver.search.better_blocks import improve_blocks
+from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search.fewer_cold_bytes import colder
-from flex_solver.search.integers import Placed
+from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.local import changes, make_colder, search_around
 from flex_solver.search.needless_moves import drop_small_moves
+from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import starts
-from flex_solver.search.within_limits import limit_moves
 
 # Each search that the blocks start from takes so many times the budget's steps. A guess.
 THOROUGH = 10
@@ -131,5 +131,5 @@ def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
     """The Solution with colder sites, and within the limits of moves as far as possible."""
     free = colder(problem, found)
     best = limit_moves(problem, free)
-    instead = shortfall.limits_for(problem, free.rows, least)
+    instead = why_best_effort.limits_for(problem, free.rows, least)
     return answer(problem, best.rows, "large", least=least, note=note, instead=instead)

@@ -20,8 +20,8 @@ import dns.query
 import numpy as np
 import pytest
 
-from flex.sim import logs, twin
-from flex.sim.twin import Hosting, Shape
+from flex.sim import logs, made_up_cluster
+from flex.sim.made_up_cluster import Hosting, Shape
 from flex_api import cli
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key, make_key
@@ -133,7 +133,7 @@ class Installation:
         """A further day of logs."""
         day = DAY + timedelta(days=number - 1)
         assert self.hosting is not None
-        accesses = twin.night(self.hosting, day, requests, self.rng)
+        accesses = made_up_cluster.night(self.hosting, day, requests, self.rng)
         sources = logs.write(
             self.folder / "logs", self.hosting, accesses, NODES, self.rng
         )
@@ -278,7 +278,7 @@ def new(
     capture: pytest.CaptureFixture[str] | None,
 ) -> Installation:
     made = Installation(folder, zone, named, capture)
-    made.hosting = twin.hosting(
+    made.hosting = made_up_cluster.hosting(
         made.rng, made.zone, Shape(sites=24, files_per_site=12, site_skew=0.6)
     )
     key_file = folder / "flex.key"

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flex.model.journal import RowState
+from flex.model.dns_update_journal import RowState
 from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
 from flex_api.night import failover

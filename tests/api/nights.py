@@ -17,9 +17,9 @@ from flex.model.audit_chain import fault_of_chain
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.store import MemoryStore
-from flex.tables import PROFILES, SPREADS
+from flex.table_schemas import PROFILES, SPREADS
 from flex_api import wiring
-from flex_api.known import recent, verifying
+from flex_api.facts import recent_nights, verify_dns_answers
 from flex_api.night import carrying_out, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -75,7 +75,9 @@ class Cluster:
         with pytest.raises(NoData):
             nightly.learn(self.world)
         assert self.world.store.in_force() == base
-        assert all(verdict.agrees for verdict in verifying.verify(self.world).verdicts)
+        assert all(
+            verdict.agrees for verdict in verify_dns_answers.verify(self.world).verdicts
+        )
         assert self.world.store.placement()[1].equals(before)
 
     def check(self, plan: Plan) -> None:
@@ -130,7 +132,9 @@ def wished(plan: Plan) -> bool:
 
 
 def resting(cluster: Cluster) -> Mapping[str, str]:
-    return recent.guard(cluster.world, Period.days_before(cluster.now, 1)).staying
+    return recent_nights.guard(
+        cluster.world, Period.days_before(cluster.now, 1)
+    ).staying
 
 
 def profiles(loads: Mapping[str, float]) -> pd.DataFrame:

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from flex.errors import FlexError
-from flex.model.journal import RowState
+from flex.model.dns_update_journal import RowState
 from flex.model.nightly_run import Run
 from flex.model.operator_orders import NodeOrder
 from flex.ports import Publisher
 from flex_api import wiring
-from flex_api.night import applying, failover, finishing, giving_up, undoing
+from flex_api.night import apply_or_accept_plan, failover, finishing, giving_up, undoing
 from flex_api.night.leases import lease
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -87,8 +87,8 @@ def looking(target: Publisher, moment: Moment) -> Publisher:
 
 
 VERBS: dict[str, Callable[[World, str], object]] = {
-    "apply": applying.apply,
-    "accept": applying.accept,
+    "apply": apply_or_accept_plan.apply,
+    "accept": apply_or_accept_plan.accept,
     "down": lambda world, _: failover.take_down(
         world, NodeOrder("n1", "down", given=world.time_of_day())
     ),

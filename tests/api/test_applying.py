@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import dns.rcode
 import pytest
 
-from flex.model.journal import JournalRow
+from flex.model.dns_update_journal import JournalRow
 from flex.model.plan import Plan
 from flex.store import SqlStore, open_store
 from flex_api import wiring

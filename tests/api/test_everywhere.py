@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from flex_api import cli
-from flex_api.cli import everywhere, verb_groups
+from flex_api.cli import global_options, verb_groups
 
 
 def test_every_verb_takes_the_form_of_its_output() -> None:
-    verbs = list(everywhere.below(everywhere.command(cli.application())))
+    verbs = list(global_options.below(global_options.command(cli.application())))
     assert len(verbs) > 10
     assert [
         verb.name
@@ -25,11 +25,11 @@ def test_every_verb_takes_the_form_of_its_output() -> None:
 
 def test_each_verb_is_brought_by_the_modules_that_are_named_for_it() -> None:
     for verb in cli.VERBS:
-        found = everywhere.command(cli.application([verb]))
+        found = global_options.command(cli.application([verb]))
         assert verb in getattr(found, "commands", {}), verb
-    assert set(getattr(everywhere.command(cli.application()), "commands", {})) == set(
-        cli.VERBS
-    )
+    assert set(
+        getattr(global_options.command(cli.application()), "commands", {})
+    ) == set(cli.VERBS)
 
 
 def test_every_verb_stands_in_one_group() -> None:

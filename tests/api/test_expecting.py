@@ -13,10 +13,10 @@ import pytest
 
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api import wiring
-from flex_api.known import nights
-from flex_api.known.expecting import expect
+from flex_api.facts import past_traffic
+from flex_api.facts.expected_loads import expect
 from flex_api.night import nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -103,7 +103,7 @@ def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_o
 ) -> None:
     for day in set(range(21)) - lost:
         keep(world, day)
-    past = nights.bytes_sent(
+    past = past_traffic.bytes_sent(
         world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY)
     )
     assert [day for day, whole in enumerate(past.notna().all()) if not whole] == sorted(
@@ -114,12 +114,12 @@ def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_o
 
 
 def test_what_was_before_a_long_silence_was_another_time(world: World) -> None:
-    for day in (*range(8), *range(8 + nights.LOST, 21)):
+    for day in (*range(8), *range(8 + past_traffic.LOST, 21)):
         keep(world, day)
-    past = nights.bytes_sent(
+    past = past_traffic.bytes_sent(
         world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY)
     )
-    assert past.shape[1] == 21 - 8 - nights.LOST
+    assert past.shape[1] == 21 - 8 - past_traffic.LOST
 
 
 def test_nights_without_a_run_count_by_the_logs_that_were_read(
@@ -137,7 +137,7 @@ def test_nights_without_a_run_count_by_the_logs_that_were_read(
     (tmp_path / "access.log").write_text("".join(lines), encoding="utf-8")
     nightly.ingest(world)
     period = nightly.learn(world)
-    past = nights.bytes_sent(world, period, set(WEEKLY))
+    past = past_traffic.bytes_sent(world, period, set(WEEKLY))
     assert past.shape[1] == 21, "the first day that was read may not be whole"
     wanted = pd.DataFrame(
         [asked(day) for day in range(21)], index=past.columns, dtype="float64"
@@ -163,7 +163,7 @@ def test_a_night_in_between_that_has_no_profile_is_taken_from_the_logs(
     nightly.ingest(world)
     for day in (*range(19), 20):
         keep(world, day)
-    past = nights.bytes_sent(
+    past = past_traffic.bytes_sent(
         world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY)
     )
     assert past.shape[1] == 21

@@ -15,13 +15,13 @@ import pytest
 
 from flex.errors import Held
 from flex.model.audit_chain import Author
-from flex.model.consent import Approval
+from flex.model.limits_and_approvals import Approval
 from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex_api import wiring
 from flex_api.cli.common import author
-from flex_api.night import applying, approving, nightly, permission
+from flex_api.night import apply_or_accept_plan, approving, may_plan_be_applied, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
 
@@ -164,7 +164,7 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
     one = yes(found, plan, "anna")
     assert "nobody but anna" in approving.lacks(found, one)
     with pytest.raises(Held, match="four_eyes"):
-        permission.refuse_forbidden(found, plan.id)
+        may_plan_be_applied.refuse_forbidden(found, plan.id)
     assert approving.lacks(found, yes(found, one, "bert")) == ""
     third = nightly.propose(found).plan
     assert approving.lacks(found, yes(found, third, "carla")) == ""
@@ -174,7 +174,7 @@ def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> 
     found = world(waiting)
     site = pin(found, "anna")
     first = nightly.propose(found).plan
-    applying.apply(found, yes(found, first, "bert").id)
+    apply_or_accept_plan.apply(found, yes(found, first, "bert").id)
     later = replace(found, clock=lambda: first.created + timedelta(minutes=10))
     as_one(later, "carla").store.drop_pin(site)
     back = nightly.go_back(later, first.base, author="dora").plan

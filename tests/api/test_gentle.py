@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex_api import wiring
-from flex_api.night.watching import Watch
+from flex_api.night.health_watch import Watch
 from flex_api.settings import file as config
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from flex.errors import Busy, Unwell
 from flex.model.nightly_run import Run
 from flex.model.nodes import Node
 from flex.store import MemoryStore, holder
-from flex.store.holders import PATIENCE
+from flex.store.lease_holders import PATIENCE
 from flex_api import wiring
 from flex_api.night import warm_command
+from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.night.leases import lease
-from flex_api.night.pausing import giving_way, pause
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flex_api import cli
-from flex_api.cli import everywhere
+from flex_api.cli import global_options
 from flex_api.cli.common import NOT_THERE
 
 # Nobody listens there: whoever asks ends with AWAY.
@@ -50,7 +50,7 @@ def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]
         yield from verbs(verb, (*path, name))
 
 
-VERBS = dict(verbs(everywhere.command(cli.application())))
+VERBS = dict(verbs(global_options.command(cli.application())))
 
 
 def value(verb: str, parameter: Any) -> str:

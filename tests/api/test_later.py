@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from flex import engine
+from flex import native_or_python
 
-without_native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+without_native = pytest.mark.skipif(
+    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+)
 
 pytestmark = pytest.mark.real
 

@@ -11,9 +11,9 @@ import pytest
 from flex.errors import Busy, FlexError, LostLease, StoreError
 from flex.model.nightly_run import Run
 from flex.store import MemoryStore
-from flex.store.holders import PATIENCE
+from flex.store.lease_holders import PATIENCE
 from flex_api import wiring
-from flex_api.beats import beating
+from flex_api.heartbeats import beating
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World

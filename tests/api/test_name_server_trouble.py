@@ -26,7 +26,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
-from flex.tables import PLACEMENT
+from flex.table_schemas import PLACEMENT
 from flex_api import cli
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.private.private_named import free_port as kept_port

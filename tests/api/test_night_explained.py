@@ -13,18 +13,18 @@ import pytest
 from rich.console import Console
 
 from flex.errors import Held
-from flex.loop import decide
-from flex.loop.decide import COOLDOWN
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
-from flex_api.known import present
-from flex_api.night import applying, bulletin, nightly
+from flex.planning import decide
+from flex.planning.decide import COOLDOWN
+from flex_api.facts import core_to_output_models
+from flex_api.in_words import terminal_text
+from flex_api.night import apply_or_accept_plan, bulletin, nightly
 from flex_api.report.content import ReportData
 from flex_api.report.formats import FORMATS
-from flex_api.told import text
 from flex_api.wiring import World
-from flex_api.wishes import explaining, tonight
+from flex_api.wishes import effect_of_draining, explaining
 from flex_dns.memory import MemoryPublisher
 from tests.api.nights import (
     DAY,
@@ -57,7 +57,7 @@ def adopted(cluster: Cluster) -> Cluster:
     made = nightly.propose(cluster.world).plan
     assert {move.target for move in made.moves} == {None}
     assert made.stops == ()
-    applying.apply(
+    apply_or_accept_plan.apply(
         cluster.world, made.id, force=[breach.rule for breach in made.breaches]
     )
     return cluster
@@ -83,7 +83,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
             Pin(site, tuple(shift[node] for node in cluster.nodes_of(site)))
         )
     moved = nightly.propose(cluster.world, decide.LIFTED).plan
-    moved = applying.apply(
+    moved = apply_or_accept_plan.apply(
         cluster.world, moved.id, force=[breach.rule for breach in moved.breaches]
     )
     assert moved.settled is not None
@@ -122,7 +122,7 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
     assert cluster.on("n4") == 0
     assert resting(cluster) == {}
     cluster.world.store.order_node(NodeOrder("n4", "active", given=cluster.now))
-    said = tonight.sentences(cluster.world, "n4")
+    said = effect_of_draining.sentences(cluster.world, "n4")
     back = cluster.night(loads(0))
     come = sum(move.target == "n4" for move in back.moves)
     assert said == [f"{come} sites come to n4 with the next plan"]
@@ -138,13 +138,13 @@ def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurr
     cluster.world = limited(cluster.world, 4)
     order = NodeOrder("n4", "draining", cluster.now)
     cluster.world.store.order_node(order)
-    (said,) = tonight.sentences(cluster.world, "n4")
+    (said,) = effect_of_draining.sentences(cluster.world, "n4")
     leave = f"4 sites leave n4 with the next plan, {there - 4} later (safety.max_moved_sites is 4)"
     assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
     cluster.world.store.order_node(
         dataclasses.replace(order, deadline=cluster.now + DAY / 2)
     )
-    assert tonight.sentences(cluster.world, "n4") == [
+    assert effect_of_draining.sentences(cluster.world, "n4") == [
         f"{there} sites leave n4 with the next plan"
     ]
     cluster.world.store.order_node(order)
@@ -167,7 +167,7 @@ def test_an_order_that_is_stored_is_not_said_to_have_failed_where_no_plan_can_be
         cluster.world,
         settings=cluster.world.settings.model_copy(update={"ingest": ingest}),
     )
-    (said,) = tonight.sentences(world, "n4")
+    (said,) = effect_of_draining.sentences(world, "n4")
     assert said.startswith("how many sites that is with the next plan is not known: ")
     assert "gone.txt" in said
 
@@ -224,10 +224,10 @@ def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wh
     mail = bulletin.of_night("test", done, "", 0, "", "")
     assert mail is not None
     assert f"{site}  {here} -> {wanted}  pinned to {wanted}; {limit}" in mail.text
-    output = present.plan_output(done)
+    output = core_to_output_models.plan_output(done)
     assert put_off.reason in {move.reason for move in output.put_off}
     shown = io.StringIO()
-    text.plan(Console(file=shown, width=200), output)
+    terminal_text.plan(Console(file=shown, width=200), output)
     assert f"pinned to {wanted}; {limit}" in shown.getvalue()
     data = ReportData("test", cluster.now, 0.05, output, (), None, {})
     assert all(
@@ -271,9 +271,11 @@ def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_break
         Forecast(policy, 1.0, (NodeForecast("n1", 1000, misses, 10, 10),))
         for policy, misses in (("before", 230), ("after", 54))
     )
-    output = present.plan_output(dataclasses.replace(made, forecasts=forecasts))
+    output = core_to_output_models.plan_output(
+        dataclasses.replace(made, forecasts=forecasts)
+    )
     shown = io.StringIO()
-    text.plan(Console(file=shown, width=1000), output)
+    terminal_text.plan(Console(file=shown, width=1000), output)
     does = "60 sites would be adopted and give up 180 replicas that they do not need"
     assert f"{does}, predicted misses 23 % to 5.4 %; worst node" in shown.getvalue()
     over = [line for line in shown.getvalue().splitlines() if "over limits" in line]
@@ -289,10 +291,12 @@ def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_break
         if "one node is enough" in line
     ] == [f"60 sites, such as {SITES[0]}"]
     with pytest.raises(Held):
-        applying.apply(
+        apply_or_accept_plan.apply(
             world, made.id, force=[breach.rule for breach in made.breaches[1:]]
         )
-    applying.apply(world, made.id, force=[breach.rule for breach in made.breaches])
+    apply_or_accept_plan.apply(
+        world, made.id, force=[breach.rule for breach in made.breaches]
+    )
 
 
 def adopting(cluster: Cluster) -> World:

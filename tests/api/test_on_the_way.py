@@ -13,16 +13,16 @@ import pytest
 
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
 from flex.model.balance import Balance
-from flex.model.journal import Journal, JournalRow
+from flex.model.dns_update_journal import Journal, JournalRow
+from flex.model.name_server_verdict import Verdict
 from flex.model.nightly_run import Run
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.model.verdict import Verdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
-from flex.store.holders import PATIENCE
-from flex.tables import PLACEMENT
+from flex.store.lease_holders import PATIENCE
+from flex.table_schemas import PLACEMENT
 from flex.zones.marker import marker_name, marker_text
 from flex_api import wiring
 from flex_api.night import carrying_out, finishing, undoing

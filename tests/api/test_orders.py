@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.consent import Approval
+from flex.model.limits_and_approvals import Approval
 from flex.store import open_store
 from flex_api import wiring
 from flex_api.night import approving

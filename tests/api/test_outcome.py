@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex_api.known import present
+from flex_api.facts import core_to_output_models
+from flex_api.in_words import outcome
 from flex_api.schemas.verbs import VerdictRow, ZoneRow
-from flex_api.told import outcome
 from tests.api.test_app import plan
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def row(
 
 
 def told(*verdicts: VerdictRow, **values: object) -> list[str]:
-    applied = present.plan_output(plan())
+    applied = core_to_output_models.plan_output(plan())
     return list(
         outcome.lines(applied.model_copy(update={"verdicts": list(verdicts), **values}))
     )

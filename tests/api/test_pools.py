@@ -9,8 +9,8 @@ from dataclasses import replace
 from flex.model.nodes import Node
 from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
-from flex_api.night.misnamed import misnamed_sites
-from flex_api.night.steering import Asked, Served, among, popular
+from flex_api.night.haproxy_pools_and_files import Asked, Served, among, popular
+from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.settings.file import Settings
 from flex_api.settings.routing import RoutedSite, Routing
 from flex_api.settings.sections import Ingest

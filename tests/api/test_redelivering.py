@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import LostLease
+from flex.model.dead_node_retries import MOST
 from flex.model.operator_orders import Freeze
-from flex.model.retries import MOST
 from flex_api import wiring
-from flex_api.night import delivering
+from flex_api.night import deliver_haproxy_files
 from flex_api.night.leases import lease
 from flex_api.night.redelivering import Redelivery, Work
 from flex_api.settings import file as settings
@@ -202,5 +202,5 @@ def test_who_lost_the_lease_delivers_nothing(
     with lease(world, "route deliver") as held:
         world.store.end(replace(held.run, ended=NIGHT, exit_code=1))
         with pytest.raises(LostLease):
-            delivering.deliver(world.settings, world.store)
+            deliver_haproxy_files.deliver(world.settings, world.store)
     assert (len(carrier.owed()), carrier.runs()) == (3, [])

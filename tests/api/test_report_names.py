@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from flex_api.in_words import clean_text
 from flex_api.report import page as report
 from flex_api.report.page import ReportData
 from flex_api.schemas.verbs import (
@@ -27,7 +28,6 @@ from flex_api.schemas.verbs import (
     VerdictRow,
     ZoneRow,
 )
-from flex_api.told import clean_text
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
 NIGHT: TypeAdapter[ReportData] = TypeAdapter(ReportData)

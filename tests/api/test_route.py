@@ -13,7 +13,7 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.model.nightly_run import Run
-from flex.routing.program import program, refusal
+from flex.routing.haproxy_program import program, refusal
 from flex.store import holder, open_store
 from flex_api import cli
 from flex_api.settings.file import load

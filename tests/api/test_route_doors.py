@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.routing import haproxy, owners
-from flex.routing.doors import NEIGHBOURS
-from flex.routing.owners import MOVED, OWNERS
+from flex.routing import haproxy, host_to_node_maps
+from flex.routing.haproxy_frontends import NEIGHBOURS
+from flex.routing.host_to_node_maps import MOVED, OWNERS
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -30,13 +30,13 @@ def with_doors(installation: Installation, tmp_path: Path) -> Path:
 def owner_of(folder: Path) -> dict[str, str]:
     """As the HAProxy that reads the folder finds it."""
     both = {
-        **owners.read((folder / OWNERS).read_text()),
-        **owners.read((folder / MOVED).read_text()),
+        **host_to_node_maps.read((folder / OWNERS).read_text()),
+        **host_to_node_maps.read((folder / MOVED).read_text()),
     }
     return {
         name: value.removeprefix("at_")
         for name, value in both.items()
-        if value != owners.NOBODY
+        if value != host_to_node_maps.NOBODY
     }
 
 
@@ -75,15 +75,17 @@ def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_emptie
     there = next(node for node in nodes(installation) if node != here)
     folder = with_doors / here / "haproxy"
     large = (folder / OWNERS).read_text()
-    assert owners.read((folder / MOVED).read_text()) == {}
+    assert host_to_node_maps.read((folder / MOVED).read_text()) == {}
     assert installation.flex("sites", "pin", site, "--nodes", there).code == 0
     made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
     plan = made.json["id"]
     assert installation.flex("route", "deliver", "--plan", plan).code == 0
     assert (folder / OWNERS).read_text() == large
-    assert owners.read((folder / MOVED).read_text())[site] == owners.of(there)
+    assert host_to_node_maps.read((folder / MOVED).read_text())[
+        site
+    ] == host_to_node_maps.of(there)
     assert installation.flex("route", "deliver").code == 0
-    assert owners.read((folder / MOVED).read_text()) == {}
+    assert host_to_node_maps.read((folder / MOVED).read_text()) == {}
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
     assert owner_of(folder)[site] == there
 

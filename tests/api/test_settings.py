@@ -11,9 +11,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from flex.errors import BadSetting
-from flex_api import named_files
+from flex_api import check_files_in_settings
+from flex_api.settings import explain_bad_settings
 from flex_api.settings import file as settings
-from flex_api.settings import misset
 from flex_api.settings.file import Settings
 
 MINIMAL = """
@@ -161,7 +161,7 @@ def _settings_with_wrong_values(
         here = (*path, field.alias or name)
         for wrong in WRONG:
             yield _nested(here, wrong)
-        for section in misset._models(field.annotation):
+        for section in explain_bad_settings._models(field.annotation):
             inside = (*here, "[]") if "tuple" in str(field.annotation) else here
             yield from _settings_with_wrong_values(inside, section)
 
@@ -180,7 +180,7 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
             Settings.model_validate(values)
         except ValidationError as error:
             for problem in error.errors():
-                said = misset.explain(problem, Settings)
+                said = explain_bad_settings.explain(problem, Settings)
                 seen.add(problem["type"])
                 assert "\n" not in said
                 assert len(said) < 700, said
@@ -193,7 +193,7 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
                     assert "wanted" in said
     assert len(seen) > 20
     assert {
-        *misset._WANTED,
+        *explain_bad_settings._WANTED,
         "value_error",
         "missing",
         "extra_forbidden",
@@ -237,7 +237,7 @@ def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
     loaded, path = load(tmp_path, text), tmp_path / "flex.toml"
     hidden = settings.names_without_credentials(path)
     assert hidden == {"dns.transfer_key_file"}
-    found = "\n".join(named_files.problems(loaded, hidden))
+    found = "\n".join(check_files_in_settings.problems(loaded, hidden))
     for named in (
         "sites.txt",
         "dns.key_file",
@@ -249,8 +249,8 @@ def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
     for name in ("flex.key", "other.key", "url"):
         (tmp_path / name).touch()
     (tmp_path / "sites.txt").write_text("a.example\n")
-    assert list(named_files.problems(loaded, hidden)) == []
-    remarks = list(named_files.remarks(loaded, hidden))
+    assert list(check_files_in_settings.problems(loaded, hidden)) == []
+    remarks = list(check_files_in_settings.remarks(loaded, hidden))
     assert len(remarks) == 3
     assert any("nothing matches" in remark for remark in remarks)
     assert any("b.example" in remark for remark in remarks)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from flex.model.access import Token
-from flex_api.schemas.desk import TokensOutput, token_row
-from flex_api.told import desk_text
+from flex.model.roles_and_tokens import Token
+from flex_api.in_words import tokens_and_audit_text
+from flex_api.schemas.tokens_and_audit import TokensOutput, token_row
 
 NOW, HOUR = datetime(2026, 3, 1, 2, 30, tzinfo=UTC), timedelta(hours=1)
 
@@ -39,7 +39,7 @@ def test_a_list_of_tokens_says_why_one_opens_nothing(
         revoked=revoked,
     )
     console = Console(file=io.StringIO(), width=200)
-    desk_text.tokens(console, TokensOutput(items=[token_row(token)]), NOW)
+    tokens_and_audit_text.tokens(console, TokensOutput(items=[token_row(token)]), NOW)
     assert isinstance(console.file, io.StringIO)
     written = console.file.getvalue()
     assert [word for word in ("expired", "revoked") if word in written] == (

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.errors import Away
+from flex_api.night.health_watch import Beside
 from flex_api.night.watch_process import OVERDUE, Post, anyway, keep
-from flex_api.night.watching import Beside
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -18,7 +18,7 @@ import pytest
 from flex.model.nodes import Node
 from flex_api import wiring
 from flex_api.night import probing
-from flex_api.night.watching import Watch, watching
+from flex_api.night.health_watch import Watch, watching
 from flex_api.settings import file as settings
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from flex.model.pin import ASKS, DEFAULTS, FIELDS, Pin, option
 from flex.store import MemoryStore
 from flex.store.schema import pins
 from flex.wishes.campaigns import over
-from flex.wishes.possible import asks
+from flex.wishes.suspended_wishes import asks
+from flex_api.in_words.wish_text import phrases
 from flex_api.pages.site import INPUTS
 from flex_api.schemas.sites import (
     OF_A_SITE,
@@ -23,7 +24,6 @@ from flex_api.schemas.sites import (
     SiteRow,
     values,
 )
-from flex_api.told.wish_text import phrases
 
 # A value of each kind that is not what a wish has where nobody gives one.
 OTHERS: dict[type, object] = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api.told import words
+from flex_api.in_words import amounts
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -32,7 +32,7 @@ API = ROOT / "api" / "flex_api"
     ],
 )
 def test_sizes(count: float, said: str) -> None:
-    assert words.size(count) == said
+    assert amounts.size(count) == said
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_sizes(count: float, said: str) -> None:
     [(0.0412, "4.1 %"), (0.18, "18 %"), (0.0996, "10 %"), (0.0, "0.0 %")],
 )
 def test_shares(ratio: float, said: str) -> None:
-    assert words.share(ratio) == said
+    assert amounts.share(ratio) == said
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_shares(ratio: float, said: str) -> None:
     ],
 )
 def test_spans(seconds: float, said: str) -> None:
-    assert words.span(timedelta(seconds=seconds)) == said
+    assert amounts.span(timedelta(seconds=seconds)) == said
 
 
 def test_one_and_many() -> None:
-    assert [words.count(1, "site"), words.count(12_000, "site")] == [
+    assert [amounts.count(1, "site"), amounts.count(12_000, "site")] == [
         "1 site",
         "12,000 sites",
     ]
@@ -66,13 +66,13 @@ def test_one_and_many() -> None:
 
 def test_the_past_and_the_future() -> None:
     then = datetime(2026, 3, 1, tzinfo=UTC)
-    assert words.ago(then, then + timedelta(hours=2)) == "2 h 0 m ago"
-    assert words.ago(then, then - timedelta(hours=2)) == "in 2 h 0 m"
+    assert amounts.ago(then, then + timedelta(hours=2)) == "2 h 0 m ago"
+    assert amounts.ago(then, then - timedelta(hours=2)) == "in 2 h 0 m"
 
 
 @given(count=st.integers(min_value=0, max_value=10**15))
 def test_a_size_never_takes_more_than_four_digits(count: int) -> None:
-    number = words.size(count).split()[0]
+    number = amounts.size(count).split()[0]
     assert len(number.replace(".", "")) <= 4
 
 

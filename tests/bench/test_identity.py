@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from bench.ingest import identity, synthetic
-from flex import engine
+from flex import native_or_python
 
 pytestmark = [
-    pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT),
+    pytest.mark.skipif(
+        native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+    ),
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
 ]
 COMBINED = (

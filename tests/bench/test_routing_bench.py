@@ -14,10 +14,10 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from flex.errors import BadSetting
-from flex.routing import force
+from flex.routing import apply_to_haproxy
+from flex.routing.haproxy_program import program
+from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Limits
-from flex.routing.program import program
-from flex.routing.runtime import Socket
 from flex.sim.traces import Trace
 
 pytestmark = pytest.mark.real
@@ -58,7 +58,7 @@ def test_nobody_notices_reloads(three: Rig) -> None:
     three.begin(VISITORS)
     (node,) = three.running
     for _ in range(4):
-        force.reload(Socket(str(three.folder / node / "m")))
+        apply_to_haproxy.reload(Socket(str(three.folder / node / "m")))
     answers = three.end()
     assert (answers.failures, len(answers.at) > 0) == (0, True)
 

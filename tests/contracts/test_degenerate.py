@@ -11,20 +11,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import FlexError
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Problem, Solution
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from tests.effort import TIMES, calls, grows_with
 
 # Calls of functions: an answer or an error takes at most a quarter of them, which is less than a
 # tenth of a second. Where loops are Python's own, more of their steps are calls.
-FEW = 100_000 if engine.NATIVE else 2_000_000
+FEW = 100_000 if native_or_python.NATIVE else 2_000_000
 # Steps end it, however slow the machine is.
 BUDGET = Budget(steps=2_000, seconds=600.0)
 

@@ -18,9 +18,9 @@ from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Floats, Ints, Problem, in_order
 from flex.ports import Solver
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
-from flex_solver.answer import worst
+from flex_solver.rows_to_solution import worst
 from tests.thorough import examples
 
 # Steps end it, however slow the machine is.

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
 from tests.shrinking import shrunk_within
@@ -26,7 +26,7 @@ from tests.thorough import THOROUGH, examples
 # Steps end it, however slow the machine is.
 BRIEF = Budget(steps=2_000, seconds=600.0)
 # Trying all ways for thirty sites takes the Python loops minutes.
-SHUFFLED = 30 if engine.name() == "native" else 14
+SHUFFLED = 30 if native_or_python.name() == "native" else 14
 NODES = 4
 
 
@@ -189,7 +189,7 @@ def test_shuffles_have_one_answer(solver: str) -> None:
         SOLVERS[solver](_shuffled(Random(seed)), BRIEF).rows.tobytes()
         for seed in range(5 * THOROUGH)
     }
-    assert len(answers) == 1, engine.name()
+    assert len(answers) == 1, native_or_python.name()
 
 
 def _shuffled(random: Random) -> Problem:

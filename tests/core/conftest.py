@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.loop.facts import Facts
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Problem, build
+from flex.planning.facts_to_plan_from import Facts
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, ZONE, Cluster
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from flex.model.access import Token, one_person
+from flex.model.roles_and_tokens import Token, one_person
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flex.loop import obstacles
-from flex.loop.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
-from flex.model.consent import Limits, Stop
+from flex.model.limits_and_approvals import Limits, Stop
 from flex.model.pin import Pin
 from flex.model.plan import Proven
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
+from flex.planning import rules_that_stop_moves
+from flex.planning.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
 from flex_solver import SOLVERS
 
 LOADS = {"a": (50, 50), "b": (30, 30), "c": (10, 10), "d": (10, 10)}
@@ -43,7 +43,7 @@ def decided(
     asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01
 ) -> Found:
     reins = Reins(trigger, margin, guard)
-    _, done, stops = obstacles.decide_with_stops(
+    _, done, stops = rules_that_stop_moves.decide_with_stops(
         lambda _: asked, SOLVERS["exact"], Budget(), reins
     )
     return Found(done.rows, done.quality, done.later, stops)

@@ -11,8 +11,8 @@ from flex.errors import BadInput, Infeasible
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.placing.problem import Lately, MoveLimits, Problem, Terms, build
-from flex.tables import SPREADS
-from flex.traffic.demand import RESOURCES
+from flex.table_schemas import SPREADS
+from flex.traffic.replicas_and_demand import RESOURCES
 
 Make = Callable[..., Problem]
 

@@ -8,8 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.loop import obstacles
-from flex.loop.decide import (
+from flex.model.limits_and_approvals import Limits, Stop
+from flex.model.nodes import Node
+from flex.model.pin import Pin
+from flex.placing import score
+from flex.placing.problem import Budget, Ints, Lately, Problem, build
+from flex.planning import rules_that_stop_moves
+from flex.planning.decide import (
     COOLDOWN,
     HOLD,
     LIFTED,
@@ -23,12 +28,7 @@ from flex.loop.decide import (
     Resting,
     decide,
 )
-from flex.model.consent import Limits, Stop
-from flex.model.nodes import Node
-from flex.model.pin import Pin
-from flex.placing import score
-from flex.placing.problem import Budget, Ints, Lately, Problem, build
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 
 SITES = tuple("abcdefgh")
@@ -80,7 +80,7 @@ class Cluster:
         )
 
     def decided(self, reins: Reins) -> tuple[Problem, Decision, tuple[Stop, ...]]:
-        return obstacles.decide_with_stops(
+        return rules_that_stop_moves.decide_with_stops(
             self.problem, SOLVERS["exact"], BUDGET, reins
         )
 

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flex.loop import other_traffic, planning
-from flex.loop.facts import Facts
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.placing.problem import Budget
+from flex.planning import propose_and_carry_out, traffic_by_other_names
+from flex.planning.facts_to_plan_from import Facts
 from flex.prediction.replay import Sample
-from flex.prediction.target_kinds import each
+from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.other_names import OtherName, Share
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
@@ -96,7 +96,7 @@ def planned(
     here: Cluster,
     answers: Mapping[str, tuple[str, ...]],
     name: str = f"www.{SITES[0]}.",
-) -> planning.Proposal:
+) -> propose_and_carry_out.Proposal:
     for kind, values in answers.items():
         here.target.edit(ZONE, name, kind, 60, values)  # type: ignore[attr-defined]  # it is the double in memory
     return here.propose()
@@ -217,7 +217,9 @@ def test_a_node_that_dies_leaves_the_names_that_lead_to_it_named() -> None:
         replace(node, state="down") if node.name == "n1" else node for node in NODES
     )
     given = replace(here.facts, base=base, placement=placement, nodes=dead)
-    made = planning.fail_over(given, here.rules, "n1", publisher=here.target, now=NOW)
+    made = propose_and_carry_out.fail_over(
+        given, here.rules, "n1", publisher=here.target, now=NOW
+    )
     assert list(made.left) == [f"www.{SITES[0]}."]
 
 
@@ -304,16 +306,20 @@ def test_parts_of_a_site_are_as_much_as_it_was(
     shares: list[float], sampled: bool
 ) -> None:
     parts = [
-        other_traffic.Part(SITES[0], f"{number}.example", ("n1",), Share(share, share))
+        traffic_by_other_names.Part(
+            SITES[0], f"{number}.example", ("n1",), Share(share, share)
+        )
         for number, share in enumerate(shares)
     ]
-    found, _ = other_traffic.profiles_with(parts, profiles(SITES), SPREADS.empty())
+    found, _ = traffic_by_other_names.profiles_with(
+        parts, profiles(SITES), SPREADS.empty()
+    )
     for name in ("access_bytes", "requests"):
         assert found[name].sum() == pytest.approx(
             profiles(SITES)[name].sum(), abs=len(parts) + 1
         )
     sample = accesses(SITES, 0.5 if sampled else 1.0)
-    split = other_traffic.sample_with(parts, sample)
+    split = traffic_by_other_names.sample_with(parts, sample)
     assert np.array_equal(split.time, sample.time)
     assert np.array_equal(split.size[split.target], sample.size[sample.target])
     sites = np.array(split.sites)[split.site[split.target]]
@@ -335,8 +341,12 @@ def test_of_a_large_site_each_part_holds_as_much_as_was_measured_for_as_many_vis
             [(SITES[0], 2, 800), (SITES[0], 3, 700)], columns=list(SPREADS.columns)
         )
     )
-    half = other_traffic.Part(SITES[0], "www.example", ("n1", "n2"), Share(0.5, 0.5))
-    found, wider = other_traffic.profiles_with([half], profiles(SITES), spreads)
+    half = traffic_by_other_names.Part(
+        SITES[0], "www.example", ("n1", "n2"), Share(0.5, 0.5)
+    )
+    found, wider = traffic_by_other_names.profiles_with(
+        [half], profiles(SITES), spreads
+    )
     held = dict(zip(found["site"], found["working_set"], strict=True))
     assert (held[SITES[0]], held["www.example"]) == (800, 800)
     on_two = wider[(wider["site"] == "www.example") & (wider["replicas"] == 2)]

@@ -17,7 +17,7 @@ from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import Problem
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 
 Make = Callable[..., Problem]
 

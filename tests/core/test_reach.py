@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Infeasible
-from flex.loop import planning, verify
-from flex.loop.facts import Facts
-from flex.model.consent import Limits
+from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.placing.problem import Budget
+from flex.planning import propose_and_carry_out, verify_dns
+from flex.planning.facts_to_plan_from import Facts
 from flex.prediction.replay import Sample
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT, SPREADS
+from flex.table_schemas import PLACEMENT, SPREADS
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
@@ -57,10 +57,10 @@ class Cluster:
         )
         self.hour = 0
 
-    def propose(self) -> planning.Proposal:
+    def propose(self) -> propose_and_carry_out.Proposal:
         base, placement = self.store.placement()
         self.hour += 1
-        made = planning.propose(
+        made = propose_and_carry_out.propose(
             replace(self.facts, base=base, placement=placement),
             self.rules,
             solver=SOLVERS["local"],
@@ -74,7 +74,7 @@ class Cluster:
     def night(self) -> Plan:
         made = self.propose()
         facts, rules = self.facts, self.rules
-        return planning.carry_out(
+        return propose_and_carry_out.carry_out(
             made.plan,
             made.placement,
             nodes=facts.nodes,
@@ -238,9 +238,11 @@ def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(
     facts = replace(
         cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",)))
     )
-    planning.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
+    propose_and_carry_out.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
     with pytest.raises(Infeasible, match="5 replicas"):
-        planning.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
+        propose_and_carry_out.refuse_impossible(
+            facts, RULES, Pin(second, min_replicas=5)
+        )
 
 
 def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_count(
@@ -298,7 +300,7 @@ def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(
     done = cluster.night()
     _, placement = cluster.store.placement()
     known = sum("n1" not in cluster.is_on(site) for site in cluster.sites)
-    (verdict,) = verify.check(
+    (verdict,) = verify_dns.check(
         done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target
     )
     # Of each name A and AAAA.
@@ -322,7 +324,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
     cluster.night()
     base, placement = cluster.store.placement()
     with pytest.raises(Infeasible, match="it uses n1"):
-        planning.go_back(
+        propose_and_carry_out.go_back(
             replace(cluster.facts, base=base, placement=placement),
             RULES,
             cluster.store.placement_of(first.id),

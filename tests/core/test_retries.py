@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.retries import (
+from flex.model.dead_node_retries import (
     FIRST,
     MOST,
     Attempt,

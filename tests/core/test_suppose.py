@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Unknown
-from flex.loop.facts import Facts, Rules
-from flex.loop.what_if import Supposed, Supposition, suppose
-from flex.model.consent import Limits
+from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget
+from flex.planning.facts_to_plan_from import Facts, Rules
+from flex.planning.what_if import Supposed, Supposition, suppose
 from flex.prediction.replay import Sample
-from flex.tables import SPREADS
+from flex.table_schemas import SPREADS
 from flex_solver import SOLVERS
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)

@@ -12,9 +12,9 @@ from flex.model.nodes import Node, NodeState
 from flex.model.pin import Pin
 from flex.placing import bundles
 from flex.placing import problem as problems
-from flex.tables import PLACEMENT, PROFILES, SPREADS
-from flex.wishes.possible import against, possible
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.separation import Guest, seat
+from flex.wishes.suspended_wishes import against, possible
 
 NODES = (
     Node("n1", ("192.0.2.1",), 1),

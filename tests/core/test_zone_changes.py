@@ -8,10 +8,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.consent import Limits
+from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Move
 from flex.model.zone_plan import ZonePlan
-from flex.tables import PLACEMENT, RECORDS
+from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.records import ZoneState, by_name, split
 

@@ -19,7 +19,7 @@ import pytest
 
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, Wanted, wanted_zone
 from flex_dns.private.private_named import PrivateNamed

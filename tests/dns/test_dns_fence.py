@@ -12,7 +12,7 @@ import dns.rcode
 import pytest
 
 from flex.errors import Refused
-from flex.model.journal import JournalRow
+from flex.model.dns_update_journal import JournalRow
 from flex.model.zone_plan import ZonePlan
 from flex_dns.preflight import PreflightResult
 from flex_dns.preflight.primary_check import Wanted, preflight

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
+from flex_dns.wire.explain_dns_errors import MEANINGS, translate
 from flex_dns.wire.rrsets import MOST_SHARED, reference_shelve
-from flex_dns.wire.trouble import MEANINGS, translate
-from flex_dns.zone import wanted_records as harvests
-from flex_dns.zone.wanted_records import Harvest
+from flex_dns.zone import filter_transfer_records as harvests
+from flex_dns.zone.filter_transfer_records import Harvest
 
 ZONE = "hosting.example."
 NAMES = [f"www.{ZONE}", f"shop.{ZONE}", f"www._flex.{ZONE}"]
@@ -25,7 +25,9 @@ SOA = "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30"
 
 
 LOOPS = {"python": reference_shelve} | (
-    {} if engine.NATIVE is None else {"native": engine.NATIVE.shelve}
+    {}
+    if native_or_python.NATIVE is None
+    else {"native": native_or_python.NATIVE.shelve}
 )
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from flex.errors import PartlyApplied, Stale, Unwell
-from flex.model.journal import JournalRow
+from flex.model.dns_update_journal import JournalRow
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
-from flex.store.journals import MemoryJournal
+from flex.store.dns_journal_store import MemoryJournal
 from flex.zones import waves as rollout
 from flex.zones import zone_changes
-from flex_dns.gentle import Coming, GentlePublisher, Hooks
+from flex_dns.make_before_break import Coming, GentlePublisher, Hooks
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 

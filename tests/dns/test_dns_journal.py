@@ -12,9 +12,9 @@ from itertools import islice
 import pytest
 
 from flex.errors import PartlyApplied, Refused, Stale
-from flex.model.journal import JournalRow, RowState
+from flex.model.dns_update_journal import JournalRow, RowState
 from flex.model.zone_plan import Change, ZonePlan
-from flex.store.journals import MemoryJournal
+from flex.store.dns_journal_store import MemoryJournal
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from tests.dns.given import adopted, many, owned

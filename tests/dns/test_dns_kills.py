@@ -32,7 +32,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import ZonePlan
 from flex.store import SqlStore, migrate, open_store
-from flex.tables import PLACEMENT, RECORDS
+from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records import ZoneState, by_name

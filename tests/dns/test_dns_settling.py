@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.loop.verify import is_since
 from flex.model.zone_plan import ZonePlan
-from flex.tables import RECORDS
+from flex.planning.verify_dns import is_since
+from flex.table_schemas import RECORDS
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD
 from flex_dns.private.primary_and_secondary import pair

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
-from flex.model.journal import RowState
+from flex.model.dns_update_journal import RowState
 from flex.model.zone_plan import ZonePlan
-from flex.store.journals import MemoryJournal
+from flex.store.dns_journal_store import MemoryJournal
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.several import SeveralPublishers
+from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.wire.key import make_key
 from tests.dns.given import placed
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from flex.model.zone_plan import ZonePlan
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex_dns.wire import signing
+from flex_dns.wire.explain_dns_errors import MEANINGS
 from flex_dns.wire.key import make_key
 from flex_dns.wire.server import Server
 from flex_dns.wire.signing import rcode_of, sign, verify_answer
-from flex_dns.wire.trouble import MEANINGS
 
 ZONE = "hosting.example."
 KEY = make_key("flex-eu1")

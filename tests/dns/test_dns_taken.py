@@ -23,15 +23,15 @@ import pytest
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, wanted_zone
-from flex_dns.gentle import GentlePublisher
+from flex_dns.make_before_break import GentlePublisher
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.several import SeveralPublishers
+from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session

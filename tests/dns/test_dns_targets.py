@@ -10,7 +10,7 @@ import pytest
 from flex.errors import DnsError, PartlyApplied, Stale
 from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
 from flex.ports import Publisher
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.memory import MemoryPublisher
 

@@ -17,7 +17,7 @@ from dns.rdtypes.ANY.TXT import TXT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex_dns.update import change_messages
@@ -165,12 +165,14 @@ def spelled(
         return type(error), str(error)
 
 
-@pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+@pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 @settings(max_examples=300)
 @given(st.lists(st.one_of(changes, odd_changes), max_size=5))
 def test_both_loops_spell_the_same(wanted: list[Change]) -> None:
-    assert engine.NATIVE is not None
-    assert spelled(engine.NATIVE.parts, wanted) == spelled(wire.reference_parts, wanted)
+    assert native_or_python.NATIVE is not None
+    assert spelled(native_or_python.NATIVE.parts, wanted) == spelled(
+        wire.reference_parts, wanted
+    )
 
 
 @given(changes)

@@ -18,9 +18,9 @@ import dns.rrset
 import pandas as pd
 import pytest
 
-from flex.model.verdict import Verdict
+from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import Change, Rrset
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex_dns.checks.verify import Wanted, verdict
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

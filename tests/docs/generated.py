@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from flex_api.cli import application, everywhere
+from flex_api.cli import application, global_options
 from flex_api.cli.common import Context
 from flex_api.cli.verb_groups import GROUPS
 from flex_api.schemas.verbs import OUTPUTS
@@ -215,7 +215,7 @@ def schemas() -> str:
 
 def verbs() -> str:
     """docs/reference/verbs.md."""
-    here = everywhere.command(application())
+    here = global_options.command(application())
     lines = [
         "# Verbs",
         "",

@@ -18,9 +18,9 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.sources import Source
-from flex_logs_ingest.reading import batch
-from flex_logs_ingest.reading.batch import Batch
+from flex_logs_ingest.reading import record_in_batches
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.reading.record_in_batches import Batch
 from tests.ingest.given import DyingStore, Killed
 
 Line = Callable[..., bytes]
@@ -206,7 +206,7 @@ def test_hours_of_readings_that_wait_take_little_memory(
     hours = tuple((hour, 1) for hour in range(4096))
 
     def wait() -> None:
-        for number in range(batch.READINGS - 1):
+        for number in range(record_in_batches.READINGS - 1):
             waiting.add(
                 replace(segment, id=f"{number:040x}", hours=hours), stream, None
             )

@@ -16,7 +16,7 @@ import pytest
 from flex.errors import BadInput, NoData, NotWritten
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.tables import FILES, HOURS
+from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table

@@ -20,7 +20,7 @@ import pytest
 from bench.ingest import synthetic
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.tables import FILES
+from flex.table_schemas import FILES
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import merge_expression
 from flex_logs_ingest.counts.file_table import file_table

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadInput
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.formats.format_directive import (
@@ -19,7 +19,7 @@ from flex_logs_ingest.lines.field_values import seconds
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 TIME = "10/Oct/2000:13:55:36 -0700"
 MOMENT = 971_211_336
 

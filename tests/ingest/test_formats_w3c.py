@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadInput, NoData
 from flex.store import MemoryStore
 from flex_logs_ingest.files.sources import Source
@@ -17,7 +17,7 @@ from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 FIELDS = b"#Fields: date time cs-method cs-uri-stem cs-host sc-status sc-bytes\n"
 LINE = b"2000-10-10 20:55:36 GET /x example.org 200 5\n"
 ROW = (11240, "example.org", "/x", 1, 5, 5, 971_211_336)
@@ -31,7 +31,9 @@ Scan = Callable[..., Counts]
         pytest.param(
             NATIVE,
             id="native",
-            marks=pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT),
+            marks=pytest.mark.skipif(
+                native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+            ),
         ),
     ]
 )

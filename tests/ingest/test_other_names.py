@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import names_visited, other_names
@@ -20,15 +20,16 @@ from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.parcels import parcel_files
 from flex_logs_ingest.parcels.arrivals import take
 from flex_logs_ingest.reading.read_logs import ingest
-from flex_logs_ingest.scan.columns import OtherCount
+from flex_logs_ingest.scan.counts_as_columns import OtherCount
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 ENGINES = [
     ReferenceScan,
     pytest.param(
-        NATIVE, marks=pytest.mark.skipif(engine.NATIVE is None, reason="no cargo")
+        NATIVE,
+        marks=pytest.mark.skipif(native_or_python.NATIVE is None, reason="no cargo"),
     ),
 ]
 LISTED = SiteRule(

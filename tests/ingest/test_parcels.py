@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.loop.missing_readings import holes
 from flex.model.period import Period
+from flex.planning.missing_readings import holes
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table

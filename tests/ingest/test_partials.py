@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from flex.errors import Busy, NoData, NotWritten
 from flex.model.period import Period
-from flex.prediction.target_kinds import Kinds, kinds
+from flex.prediction.similar_targets import Kinds, kinds
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import hours_and_sample, partials
 from flex_logs_ingest.counts.file_table import file_table

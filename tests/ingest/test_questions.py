@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from flex.errors import NoData
 from flex.model.period import Period
-from flex.tables import FILES
+from flex.table_schemas import FILES
 from flex_logs_ingest.counts import file_questions
 from flex_logs_ingest.counts.file_questions import ask, largest, locality
 from flex_logs_ingest.counts.file_table import FileTable

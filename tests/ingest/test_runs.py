@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import NoData
 from flex.model.period import Period
-from flex.tables import FILES
+from flex.table_schemas import FILES
 from flex_logs_ingest.counts import sorted_runs
 from flex_logs_ingest.counts.file_table import FileTable
 from flex_logs_ingest.counts.merge_reference import (
@@ -35,8 +35,8 @@ Merge = Callable[[Sequence[Given], str, Callable[[int], object]], int]
 Rows = dict[tuple[str, str], tuple[int, int, int, int]]
 
 ENGINES: dict[str, Merge] = {"reference": reference_merge}
-if engine.NATIVE is not None:
-    ENGINES["native"] = engine.NATIVE.merge
+if native_or_python.NATIVE is not None:
+    ENGINES["native"] = native_or_python.NATIVE.merge
 LARGEST = 2**63 - 1
 
 NAMES = st.sampled_from(["a.example", "b.example", "bücher.example", "z"])

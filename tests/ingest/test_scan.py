@@ -9,14 +9,14 @@ from zlib import crc32
 import pandas as pd
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.lines.field_values import seconds
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan, level_of
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts, Scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 NOON = 971_211_336  # 10/Oct/2000:13:55:36 -0700
 LARGEST = 2**44
 
@@ -29,7 +29,9 @@ Scan = Callable[..., Counts]
         pytest.param(
             NATIVE,
             id="native",
-            marks=pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT),
+            marks=pytest.mark.skipif(
+                native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+            ),
         ),
     ]
 )

@@ -15,21 +15,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
 from flex_logs_ingest.lines.field_values import PATH_LIMIT, method_and_path, spell_path
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.lines.which_layout import ReferenceFitting
-from flex_logs_ingest.scan.columns import Found, Loop
+from flex_logs_ingest.scan.counts_as_columns import Found, Loop
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import RULES
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
-Fitting = getattr(engine.NATIVE, "Fitting", ReferenceFitting)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
+Fitting = getattr(native_or_python.NATIVE, "Fitting", ReferenceFitting)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 RULE = RULES[0]
 LAYOUTS: dict[str, Layout] = {
@@ -55,7 +55,9 @@ LAYOUTS: dict[str, Layout] = {
     "without bytes": layout_of('%v %t "%r" %s', unsized=True),
 }
 
-needs_native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+needs_native = pytest.mark.skipif(
+    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+)
 layouts = st.sampled_from(list(LAYOUTS.values()))
 rules = st.sampled_from(RULES)
 

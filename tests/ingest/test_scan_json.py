@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 NOON = 971_211_336  # 10/Oct/2000:13:55:36 -0700
 
 Scan = Callable[..., Counts]
@@ -24,7 +24,9 @@ Scan = Callable[..., Counts]
         pytest.param(
             NATIVE,
             id="native",
-            marks=pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT),
+            marks=pytest.mark.skipif(
+                native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+            ),
         ),
     ]
 )

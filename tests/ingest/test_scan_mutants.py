@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.binary_records import RecordScan
-from flex_logs_ingest.scan.columns import Loop
+from flex_logs_ingest.scan.counts_as_columns import Loop
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from tests.ingest.given import RULES
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 NUMBERS = (
     *(

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.formats import going_on, layout_of
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 LAYOUT = layout_of("%v|%{sec}t|%r|%s|%b")
 LISTED = SiteRule(listed=frozenset(["a.example"]))
 # What every host is a site by, and rules that know names or other spellings of them.
@@ -49,7 +49,9 @@ Scan = Callable[..., Counts]
         pytest.param(
             NATIVE,
             id="native",
-            marks=pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT),
+            marks=pytest.mark.skipif(
+                native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+            ),
         ),
     ]
 )
@@ -106,7 +108,7 @@ def test_hosts_that_robots_invent_are_forgotten_and_those_asked_for_most_are_not
     assert 1000 - 21 <= counts.strangers["real.example"] <= 1000
 
 
-@pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+@pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=50)
 @given(

@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.scan.columns import Found
+from flex_logs_ingest.scan.counts_as_columns import Found
 from flex_logs_ingest.scan.malformed_lines import KEPT, NO_FIELDS
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan
 from flex_logs_ingest.scan.segment_scan import CLASSES, Scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.effort import grows_with
 
-NATIVE: type[ReferenceScan] = getattr(engine.NATIVE, "Scan", ReferenceScan)
+NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 RULE = SiteRule(aliases={"www.example.org": "example.org"})
 

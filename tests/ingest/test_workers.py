@@ -18,9 +18,9 @@ import pytest
 from flex.errors import NotWritten
 from flex.store import MemoryStore
 from flex_logs_ingest.files.sources import Source
-from flex_logs_ingest.reading import side_by_side
+from flex_logs_ingest.reading import which_in_parallel
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
-from flex_logs_ingest.reading.side_by_side import Apart, Stopped
+from flex_logs_ingest.reading.which_in_parallel import Apart, Stopped
 
 Line = Callable[..., bytes]
 NOON = 1_700_049_600
@@ -91,7 +91,7 @@ def test_a_log_is_in_the_group_of_all_that_it_may_begin_like(seed: int) -> None:
     ]
     ran: list[list[str]] = []
     doors = Apart(1)
-    groups = side_by_side._groups(logs)
+    groups = which_in_parallel._groups(logs)
     place = {path: number for number, group in enumerate(groups) for path in group}
     assert sorted(path for group in groups for path in group) == sorted(
         path for path, _ in logs

@@ -17,23 +17,23 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from flex.model.access import ROLES, Role
 from flex.model.balance import Balance, NodeLoad
-from flex.model.consent import Breach
 from flex.model.jobs import Job
+from flex.model.limits_and_approvals import Breach
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import Run, Stage
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, Proven
+from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import MemoryStore, holder, open_store
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones import records, zone_changes
-from flex_api import access
-from flex_api.access import Caller
+from flex_api import manage_tokens
 from flex_api.app import create_app
+from flex_api.manage_tokens import Caller
 from flex_api.settings import file as config
 from flex_dns.memory import MemoryPublisher
 from tests.migrated import new_database
@@ -223,7 +223,9 @@ class Door:
             self.settings, self.store, lambda: self.target, ticks=still
         )
         for role in ROLES:
-            self.secrets[role] = access.create(self.store, ROOT, role, role, NOW)[1]
+            self.secrets[role] = manage_tokens.create(
+                self.store, ROOT, role, role, NOW
+            )[1]
 
     def open(
         self,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.model.journal import Journal
-from flex.model.verdict import Verdict
+from flex.model.dns_update_journal import Journal
+from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
 from flex.zones.records import ZoneState

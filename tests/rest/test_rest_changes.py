@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.access import digest_of
 from flex.model.audit_chain import fault_of_chain
 from flex.model.jobs import Once
 from flex.model.pin import Pin
+from flex.model.roles_and_tokens import digest_of
 from flex.store import holder, migrate, open_store
-from flex_api.night import applying, nightly, rules
+from flex_api.night import apply_or_accept_plan, nightly, rules_that_stop_plans
 from flex_api.night.leases import lease
-from flex_api.web.session import world
+from flex_api.web.request_context import world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -371,8 +371,10 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     while not ended.is_set() or not number:
         with lease(here, "plan"):
             made = nightly.propose(here).plan
-            applying.apply(
-                here, made.id, force=[stop.rule for stop in rules.stops(here, made)]
+            apply_or_accept_plan.apply(
+                here,
+                made.id,
+                force=[stop.rule for stop in rules_that_stop_plans.stops(here, made)],
             )
         number += 1
     return number

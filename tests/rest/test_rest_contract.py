@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fastapi.routing import APIRoute
 
-from flex.model.access import ROLES, Role
+from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore
 from flex_api.app import ROUTES

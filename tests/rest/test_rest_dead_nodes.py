@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
+from flex.model.dead_node_retries import Attempt, after_failure
 from flex.model.operator_orders import NodeOrder
-from flex.model.retries import Attempt, after_failure
 from flex_api.night import bulletin
 from flex_api.night.watch_process import Watched
 

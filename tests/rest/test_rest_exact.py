@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, settings
 from schemathesis.config import SchemathesisConfig
 
 from flex.store import migrate, open_store
-from flex_api import access
-from flex_api.access import Caller
+from flex_api import manage_tokens
 from flex_api.app import create_app
+from flex_api.manage_tokens import Caller
 from flex_dns.memory import MemoryPublisher
 from tests.rest.conftest import still
 from tests.rest.test_rest_schema import APP, CONFIG, REFUSALS, SETTINGS
@@ -59,9 +59,9 @@ def store(
 @pytest.fixture(scope="module")
 def secret(store: Store, filling: Callable[[Store], Store]) -> str:
     now = datetime.now(UTC)
-    return access.create(filling(store), Caller("root", "admin"), "root", "admin", now)[
-        1
-    ]
+    return manage_tokens.create(
+        filling(store), Caller("root", "admin"), "root", "admin", now
+    )[1]
 
 
 @pytest.fixture(scope="module")

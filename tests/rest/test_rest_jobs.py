@@ -18,9 +18,9 @@ import pytest
 
 from flex.model.jobs import Job
 from flex.store import holder
-from flex.store.holders import PATIENCE
+from flex.store.lease_holders import PATIENCE
 from flex_api import jobs
-from flex_api.web.session import world
+from flex_api.web.request_context import world
 from tests.rest.conftest import NOW
 
 if TYPE_CHECKING:

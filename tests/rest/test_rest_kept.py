@@ -12,11 +12,11 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from flex.model.access import Role
 from flex.model.pin import Pin
+from flex.model.roles_and_tokens import Role
 from flex.store import SqlStore, migrate, open_store
-from flex_api.access import Caller
-from flex_api.web.answers import text_response
+from flex_api.manage_tokens import Caller
+from flex_api.web.etag_responses import text_response
 from flex_api.web.response_cache import LARGEST, MOST, TRUST, Kept
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from flex_api.routes.problems import of_error
-from flex_api.web import address
+from flex_api.web import client_address
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking
 from flex_api.web.timing import Timing
@@ -167,27 +167,29 @@ def test_an_address_is_no_word_on_who_somebody_is(doors: Callable[..., Door]) ->
 def test_the_client_is_the_last_address_that_a_trusted_proxy_names(
     peer: str, forwarded: list[str], client: str
 ) -> None:
-    assert address.of_client(peer, forwarded, AUTH["trusted_proxies"]) == client
+    assert client_address.of_client(peer, forwarded, AUTH["trusted_proxies"]) == client
 
 
 @given(st.lists(st.text(max_size=20)), st.ip_addresses())
 def test_what_a_client_sends_itself_never_changes_its_address(
     sent: list[str], client: object
 ) -> None:
-    if not address.is_trusted(str(client), AUTH["trusted_proxies"]):
-        real = address.parse(str(client))
-        found = address.of_client(PROXY, [*sent, str(client)], AUTH["trusted_proxies"])
-        assert address.parse(found) == real
+    if not client_address.is_trusted(str(client), AUTH["trusted_proxies"]):
+        real = client_address.parse(str(client))
+        found = client_address.of_client(
+            PROXY, [*sent, str(client)], AUTH["trusted_proxies"]
+        )
+        assert client_address.parse(found) == real
 
 
 def test_addresses_of_one_customer_are_one_caller() -> None:
     assert (
-        address.bucket("2001:db8::1")
-        == address.bucket("2001:db8::ffff:2")
-        != address.bucket("2001:db8:0:1::1")
+        client_address.bucket("2001:db8::1")
+        == client_address.bucket("2001:db8::ffff:2")
+        != client_address.bucket("2001:db8:0:1::1")
     )
     assert (
-        address.bucket("::ffff:192.0.2.1")
-        == address.bucket("192.0.2.1")
-        != address.bucket("192.0.2.2")
+        client_address.bucket("::ffff:192.0.2.1")
+        == client_address.bucket("192.0.2.1")
+        != client_address.bucket("192.0.2.2")
     )

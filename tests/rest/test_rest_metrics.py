@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.consent import Breach, Stop
+from flex.model.limits_and_approvals import Breach, Stop
 from flex.model.operator_orders import Freeze
 from flex_api.night import haproxy_state
 from flex_api.night.metrics import of_watch

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from flex.errors import FlexError
 from flex.store import MemoryStore
-from flex_api.access import Caller
+from flex_api.manage_tokens import Caller
 from flex_api.routes import problems
 from flex_api.web.idempotency import LARGEST, OnceOnly
 

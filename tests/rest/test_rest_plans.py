@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from flex.model.journal import Journal
+from flex.model.dns_update_journal import Journal
+from flex.model.name_server_verdict import Verdict
 from flex.model.plan import Plan, PlanState
-from flex.model.verdict import Verdict
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.zones.records import ZoneState

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex_api.report.paper import BROWSERS
+from flex_api.report.print_pdf import BROWSERS
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door

@@ -11,7 +11,7 @@ import pytest
 
 from flex.model.operator_orders import NodeOrder
 from flex.routing import haproxy
-from flex.routing.live import Distributor, Live, MemberLive, TargetLive
+from flex.routing.haproxy_live_state import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import haproxy_state
 from flex_api.night.haproxy_state import Heard
 from tests.rest.conftest import NOW, SITES, plan

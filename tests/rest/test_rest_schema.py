@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from schemathesis.config import SchemathesisConfig
 
 from flex.store import MemoryStore
-from flex_api import access
-from flex_api.access import Caller
+from flex_api import manage_tokens
 from flex_api.app import create_app
+from flex_api.manage_tokens import Caller
 from flex_api.settings.file import parse
 from flex_dns.memory import MemoryPublisher
 from tests.rest.conftest import still
@@ -86,9 +86,9 @@ schema: Any = schemathesis.openapi.from_asgi(
 @pytest.fixture(scope="module")
 def secret(filling: Callable[[Store], Store]) -> str:
     now = datetime.now(UTC)
-    return access.create(filling(STORE), Caller("root", "admin"), "root", "admin", now)[
-        1
-    ]
+    return manage_tokens.create(
+        filling(STORE), Caller("root", "admin"), "root", "admin", now
+    )[1]
 
 
 @schema.exclude(path_regex="/events$").parametrize()  # type: ignore[untyped-decorator]  # as it is

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.testclient import TestClient
 
-from flex.model.access import ROLES, digest_of
+from flex.model.roles_and_tokens import ROLES, digest_of
 from flex_api.routes.problems import of_error
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flex.model.access import Role, Token, digest_of
 from flex.model.jobs import Job
+from flex.model.roles_and_tokens import Role, Token, digest_of
 from flex.store import MemoryStore, holder
 from flex_api.settings.api import Auth
 from flex_api.web.gate import COOKIE, Asked, Gate

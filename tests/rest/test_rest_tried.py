@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex.loop.remarks import OF_OTHER_NAMES
 from flex.model.pin import Pin
+from flex.planning.remarks import OF_OTHER_NAMES
 from flex.store import MemoryStore
-from flex_api import access
+from flex_api import manage_tokens
 from tests.rest.conftest import NOW, ROOT, Door, fill
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def door(doors: Callable[[], Door]) -> Door:
 
 def fresh(door: Door) -> TestClient:
     """Somebody who has not asked yet."""
-    secret = access.create(door.store, ROOT, f"asker {next(ASKERS)}", "admin", NOW)[1]
+    secret = manage_tokens.create(
+        door.store, ROOT, f"asker {next(ASKERS)}", "admin", NOW
+    )[1]
     return door.open(headers={"Authorization": f"Bearer {secret}"})
 
 

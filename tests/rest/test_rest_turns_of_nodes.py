@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex_api.web import background
+from flex_api.web import background_answers
 from tests.rest.test_rest_client import flex
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_the_command_line_says_the_same_of_a_server(
     token = tmp_path / "token"
     token.write_text(door.secrets["admin"], encoding="utf-8")
     with ExitStack() as stack:
-        for _ in range(background.AT_ONCE if busy else 0):
+        for _ in range(background_answers.AT_ONCE if busy else 0):
             stack.enter_context(door.app.state.house.later.turn)
         drained = flex(address, token, capsys, "nodes", "drain", "n3")
         taken_back = flex(address, token, capsys, "nodes", "undrain", "n3")

@@ -9,8 +9,8 @@ import pytest
 
 import flex_api
 from flex.store import MemoryStore
-from flex_api.web.outdating import OUTDATED_BY
-from flex_api.web.views import FEW, ROWS, Views
+from flex_api.web.cache_invalidation import OUTDATED_BY
+from flex_api.web.cached_views import FEW, ROWS, Views
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from flex.prediction.predict import route
-from flex.sim import logs, twin
-from flex.tables import PLACEMENT
+from flex.sim import logs, made_up_cluster
+from flex.table_schemas import PLACEMENT
 
 NODES = ("n1", "n2", "n3", "n4")
 REQUEST = re.compile(r"(GET|HEAD|POST) (/\S*) HTTP/[\d.]+")
@@ -100,15 +100,17 @@ def _served(source: logs.LogSource) -> list[Entry]:
 
 
 def _write(
-    directory: Path, hosting: twin.Hosting, accesses: twin.Accesses
+    directory: Path,
+    hosting: made_up_cluster.Hosting,
+    accesses: made_up_cluster.Accesses,
 ) -> tuple[logs.LogSource, ...]:
     return logs.write(directory, hosting, accesses, NODES, np.random.default_rng(5))
 
 
 @pytest.fixture(scope="module")
 def night(
-    hosting: twin.Hosting,
-    accesses: twin.Accesses,
+    hosting: made_up_cluster.Hosting,
+    accesses: made_up_cluster.Accesses,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[logs.LogSource, ...]:
     """A night served by all nodes in turn."""
@@ -123,7 +125,7 @@ def _files(directory: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def test_the_same_seed_writes_the_same_bytes(
-    hosting: twin.Hosting, accesses: twin.Accesses, tmp_path: Path
+    hosting: made_up_cluster.Hosting, accesses: made_up_cluster.Accesses, tmp_path: Path
 ) -> None:
     for name in ("one", "other"):
         _write(tmp_path / name, hosting, accesses)
@@ -136,7 +138,7 @@ def test_the_same_seed_writes_the_same_bytes(
 
 
 def test_every_access_is_in_one_log_of_the_node_that_served_it(
-    night: tuple[logs.LogSource, ...], accesses: twin.Accesses
+    night: tuple[logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
     counted = {
         node: sum(len(_served(source)) for source in night if source.node == node)
@@ -146,7 +148,9 @@ def test_every_access_is_in_one_log_of_the_node_that_served_it(
 
 
 def test_a_log_says_what_was_asked_and_sent(
-    night: tuple[logs.LogSource, ...], hosting: twin.Hosting, accesses: twin.Accesses
+    night: tuple[logs.LogSource, ...],
+    hosting: made_up_cluster.Hosting,
+    accesses: made_up_cluster.Accesses,
 ) -> None:
     first = night[0]
     assert (first.node, first.format) == ("n1", "vhost_combined")
@@ -165,7 +169,7 @@ def test_a_log_says_what_was_asked_and_sent(
 
 
 def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own(
-    night: tuple[logs.LogSource, ...], hosting: twin.Hosting
+    night: tuple[logs.LogSource, ...], hosting: made_up_cluster.Hosting
 ) -> None:
     formats = {
         node: {source.format for source in night if source.node == node}
@@ -210,7 +214,7 @@ def test_logs_hold_what_public_servers_collect(
 
 
 def test_few_lines_are_broken(
-    night: tuple[logs.LogSource, ...], accesses: twin.Accesses
+    night: tuple[logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
     lines = [line for source in night for line in _lines(source)]
     cut = [
@@ -235,7 +239,7 @@ def test_clients_have_addresses_of_both_kinds_that_nobody_has(
 
 
 def test_a_second_night_rotates_the_first_and_loses_nothing(
-    hosting: twin.Hosting, accesses: twin.Accesses, tmp_path: Path
+    hosting: made_up_cluster.Hosting, accesses: made_up_cluster.Accesses, tmp_path: Path
 ) -> None:
     (first, *_) = _write(tmp_path, hosting, accesses)
     before = [_text(path) for path in _parts(first)]
@@ -246,7 +250,11 @@ def test_a_second_night_rotates_the_first_and_loses_nothing(
     ]
     rng = np.random.default_rng(6)
     logs.write(
-        tmp_path, hosting, twin.night(hosting, date(2026, 1, 6), 1000, rng), NODES, rng
+        tmp_path,
+        hosting,
+        made_up_cluster.night(hosting, date(2026, 1, 6), 1000, rng),
+        NODES,
+        rng,
     )
     assert [path.name for path in _parts(first)] == [
         *(f"access.log.{number}.gz" for number in (5, 4, 3, 2)),
@@ -259,7 +267,7 @@ def test_a_second_night_rotates_the_first_and_loses_nothing(
 
 
 def test_a_placed_site_is_logged_where_it_is_placed_and_any_other_by_all_nodes(
-    hosting: twin.Hosting, accesses: twin.Accesses, tmp_path: Path
+    hosting: made_up_cluster.Hosting, accesses: made_up_cluster.Accesses, tmp_path: Path
 ) -> None:
     nowhere, *placed = hosting.sites
     rows = {
@@ -292,10 +300,12 @@ def test_a_placed_site_is_logged_where_it_is_placed_and_any_other_by_all_nodes(
 
 
 def test_a_night_without_accesses_leaves_empty_logs(
-    hosting: twin.Hosting, tmp_path: Path
+    hosting: made_up_cluster.Hosting, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(1)
-    written = _write(tmp_path, hosting, twin.night(hosting, date(2026, 1, 5), 0, rng))
+    written = _write(
+        tmp_path, hosting, made_up_cluster.night(hosting, date(2026, 1, 5), 0, rng)
+    )
     assert all(
         _parts(source) == [source.path] and not _lines(source) for source in written
     )

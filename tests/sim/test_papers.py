@@ -12,8 +12,8 @@ import pytest
 from flex.sim.cluster import MIB, Cluster, flex
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, grows, verdict
-from flex.sim.papers.lab import Lab
-from flex.sim.published import PUBLISHED
+from flex.sim.papers.traces_for_experiments import Lab
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
 
 QUICK = {"hacc-static", "hacc-dynamic", "front-ends", "lard-disks", "cward-worldcup"}

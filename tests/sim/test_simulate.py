@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.caches import CACHES
 from flex.errors import FlexError
 from flex.prediction.replay import Ints
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, MODELS, SECOND, Cluster, FrontEnd
-from flex.sim.job import (
+from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
     FETCHED,
     FRONT_END,
@@ -28,13 +28,13 @@ from flex.sim.job import (
     Run,
 )
 from flex.sim.policies import POLICIES
-from flex.sim.reference import reference_simulate
+from flex.sim.python_engine import reference_simulate
 from flex.sim.simulate import job_of, simulate
 from flex.sim.traces import Trace
 
 ENGINES = {
     "python": reference_simulate,
-    engine.name(): engine.pick("simulate", reference_simulate),
+    native_or_python.name(): native_or_python.pick("simulate", reference_simulate),
 }
 
 
@@ -141,7 +141,7 @@ def test_every_access_is_answered_by_a_node_that_may(
     policy: str, trace: Trace, cluster: Cluster
 ) -> None:
     job = _job(trace, cluster, policy)
-    run = Run(*ENGINES[engine.name()](job))
+    run = Run(*ENGINES[native_or_python.name()](job))
     may = [
         set(job.option[job.first[k] : job.first[k + 1]].tolist())
         for k in job.key.tolist()

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from flex.model.best_effort import EITHER, PINS, RESTING, Relaxation
+from flex.model.best_effort_shortfalls import EITHER, PINS, RESTING, Relaxation
 from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, Solution
 from flex_solver import SOLVERS

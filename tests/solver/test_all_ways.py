@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.solver import family
-from flex import engine
+from flex import native_or_python
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex_solver.bounds.priced import price_bound
@@ -35,7 +35,7 @@ from tests.solver.given import placements, wished
 Sift = Callable[[Puzzle, Wanted], tuple[Ints | None, bool]]
 
 native = pytest.mark.skipif(
-    sift is reference_sift, reason=engine.WHY_NOT or "it does not sift"
+    sift is reference_sift, reason=native_or_python.WHY_NOT or "it does not sift"
 )
 
 WITHOUT_NATIVE = """

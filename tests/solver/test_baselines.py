@@ -14,7 +14,13 @@ from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex.ports import Solver
 from flex_solver import from_scratch
-from flex_solver.rivals import closest, greedy, hill_climbing, offload, round_robin
+from flex_solver.rivals import (
+    closest_of_random,
+    greedy,
+    hill_climbing,
+    offload,
+    round_robin,
+)
 from flex_solver.rivals.site_ledger import Ledger
 
 Cluster = Callable[..., Problem]
@@ -163,7 +169,8 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
 ) -> None:
     problem = drifted(60, 4, 3)
     found, alone = (
-        solver(problem, Budget()).rows for solver in (closest.place, from_scratch.place)
+        solver(problem, Budget()).rows
+        for solver in (closest_of_random.place, from_scratch.place)
     )
     assert not score.violations(problem, found)
     assert (
@@ -173,7 +180,13 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
 
 @pytest.mark.parametrize(
     "solver",
-    [closest.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place],
+    [
+        closest_of_random.place,
+        greedy.greedy,
+        greedy.keep,
+        hill_climbing.place,
+        offload.place,
+    ],
 )
 @pytest.mark.parametrize(
     "limits",

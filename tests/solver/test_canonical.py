@@ -21,10 +21,10 @@ from flex.model.pin import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
+from flex_solver.symmetry.canonical_placement import told_apart
 from flex_solver.symmetry.site_kinds import counts_of, kinds
-from flex_solver.symmetry.twins import told_apart
 from tests.thorough import THOROUGH
 
 SITES = 120

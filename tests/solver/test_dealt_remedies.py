@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from bench.solver import family
 from flex.placing import score
 from flex.placing.problem import Problem, in_order
-from flex.placing.shortfall import BAND
+from flex.placing.why_best_effort import BAND
 from flex_solver.bounds.priced import floor
-from flex_solver.programs.prices import Trade
-from flex_solver.search.dealt_remedies import deal_remedies
-from flex_solver.search.integers import Placed, with_all_movable
-from flex_solver.search.minimal_repair import repair_all
+from flex_solver.programs.site_prices import Trade
+from flex_solver.search.exchange_remedies import deal_remedies
+from flex_solver.search.placement_in_integers import Placed, with_all_movable
+from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
 
 

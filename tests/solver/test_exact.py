@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.model.best_effort import PINS, RESTING, Relaxation, Shortfall, less_of
+from flex.model.best_effort_shortfalls import (
+    PINS,
+    RESTING,
+    Relaxation,
+    Shortfall,
+    less_of,
+)
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, MoveLimits, Problem
-from flex.placing.shortfall import text
+from flex.placing.why_best_effort import text
 from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
 from flex_solver.symmetry.site_kinds import kinds

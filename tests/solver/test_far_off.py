@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from bench.solver.family import cluster
 from flex.placing import score
 from flex.placing.problem import Budget, Floats, Problem, Solution, in_order
-from flex.placing.shortfall import BAND
+from flex.placing.why_best_effort import BAND
 from flex_solver import SOLVERS
-from flex_solver.answer import total_off, worst
+from flex_solver.rows_to_solution import total_off, worst
 from flex_solver.search import bands, local
-from flex_solver.search.bring_near import FAR, bring_nodes_near
+from flex_solver.search.bring_nodes_near_band import FAR, bring_nodes_near
 from flex_solver.search.fewer_cold_bytes import colder
-from flex_solver.search.integers import Placed, with_all_movable
-from flex_solver.search.minimal_repair import repair_all
 from flex_solver.search.needless_moves import drop_small_moves
+from flex_solver.search.placement_in_integers import Placed, with_all_movable
+from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
 
 BUDGET = Budget(steps=10_000, seconds=200)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex import engine
-from flex_solver.search.improve import (
+from flex import native_or_python
+from flex_solver.search.local_search_loop import (
     CHANCES,
     MOVE,
     SHARE,
@@ -35,7 +35,7 @@ native = pytest.param(
     id="native",
     marks=pytest.mark.skipif(
         improve is reference_improve,
-        reason=engine.WHY_NOT or "it does not improve placements",
+        reason=native_or_python.WHY_NOT or "it does not improve placements",
     ),
 )
 every_engine = pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_no_item_goes_where_its_site_is_barred_or_a_rival_is(
 
 @pytest.mark.skipif(
     improve is reference_improve,
-    reason=engine.WHY_NOT or "it does not improve placements",
+    reason=native_or_python.WHY_NOT or "it does not improve placements",
 )
 @settings(max_examples=100)
 @given(start=starts(), seed=st.integers(0, 2**64 - 1), steps=st.integers(0, 2_000))
@@ -212,7 +212,7 @@ def test_how_arrays_lie_in_memory_makes_no_difference(run: Improve) -> None:
 
 @pytest.mark.skipif(
     improve is reference_improve,
-    reason=engine.WHY_NOT or "it does not improve placements",
+    reason=native_or_python.WHY_NOT or "it does not improve placements",
 )
 def test_the_native_loop_refuses_arrays_that_do_not_fit() -> None:
     nothing, bands = np.zeros(0, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)

@@ -21,8 +21,8 @@ from flex.ports import Solver
 from flex_solver import large
 from flex_solver.exact import fewest_moves
 from flex_solver.search import local, starts
-from flex_solver.search.dealt_remedies import deal_remedies
-from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.exchange_remedies import deal_remedies
+from flex_solver.search.repair_wishes import repair_all
 
 Drifted = Callable[[int, int, int], Problem]
 

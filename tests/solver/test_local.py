@@ -10,8 +10,8 @@ import pytest
 
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order
-from flex_solver.answer import total_off
 from flex_solver.exact import fewest_moves
+from flex_solver.rows_to_solution import total_off
 from flex_solver.search import local
 
 Drifted = Callable[[int, int, int], Problem]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flex.placing.problem import Problem
-from flex_solver.search.minimal_repair import repair
+from flex_solver.search.repair_wishes import repair
 
 Cluster = Callable[..., Problem]
 

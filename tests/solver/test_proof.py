@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flex.placing import score
 from flex.placing.problem import Budget, Problem
 from flex_solver import large
-from flex_solver.bounds import proof
+from flex_solver.bounds import proof_by_integer_program
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves as exact
 from tests.solver.given import fewest, wished
@@ -27,7 +27,7 @@ def test_what_is_called_impossible_is(
 ) -> None:
     problem = data.draw(wished(tiny))
     moves = fewest(problem)
-    verdict = proof.with_so_few(problem, few, seconds=60)
+    verdict = proof_by_integer_program.with_so_few(problem, few, seconds=60)
     if moves is not None and moves <= few:
         assert not verdict.impossible
     if verdict.rows is not None:
@@ -43,7 +43,7 @@ def test_without_wishes_one_or_the_other_is_said(
     problem = replace(data.draw(tiny), pinned={})
     assume(problem.load.any() and (problem.replicas < problem.open.sum()).any())
     moves = fewest(problem)
-    verdict = proof.with_so_few(problem, few, seconds=60)
+    verdict = proof_by_integer_program.with_so_few(problem, few, seconds=60)
     assert (
         (moves is None or moves > few) == verdict.impossible == (verdict.rows is None)
     )
@@ -53,8 +53,12 @@ def test_without_wishes_one_or_the_other_is_said(
 def test_it_ends_where_the_exact_search_ends(drifted: Drifted, seed: int) -> None:
     problem = drifted(60, 4, seed)
     fewest_moves = exact.place(problem, Budget()).bound
-    assert proof.with_so_few(problem, fewest_moves - 1, seconds=60).impossible
-    assert not proof.with_so_few(problem, fewest_moves, seconds=60).impossible
+    assert proof_by_integer_program.with_so_few(
+        problem, fewest_moves - 1, seconds=60
+    ).impossible
+    assert not proof_by_integer_program.with_so_few(
+        problem, fewest_moves, seconds=60
+    ).impossible
 
 
 def test_the_large_search_proves_what_the_linear_program_cannot(
@@ -67,11 +71,15 @@ def test_the_large_search_proves_what_the_linear_program_cannot(
 
 
 def test_no_time_settles_nothing(drifted: Drifted) -> None:
-    verdict = proof.with_so_few(drifted(200, 8, 1), 1, seconds=0)
+    verdict = proof_by_integer_program.with_so_few(drifted(200, 8, 1), 1, seconds=0)
     assert (verdict.impossible, verdict.rows) == (False, None)
 
 
 def test_only_clusters_that_take_no_ages_are_looked_at(drifted: Drifted) -> None:
     problem = drifted(60, 4, 1)
-    assert proof.is_small(problem, steps=60 * 4 * proof.STEPS)
-    assert not proof.is_small(problem, steps=60 * 4 * proof.STEPS - 1)
+    assert proof_by_integer_program.is_small(
+        problem, steps=60 * 4 * proof_by_integer_program.STEPS
+    )
+    assert not proof_by_integer_program.is_small(
+        problem, steps=60 * 4 * proof_by_integer_program.STEPS - 1
+    )

@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import engine
+from flex import native_or_python
 from flex.placing.problem import Floats
-from flex_solver.programs.remedies import (
+from flex_solver.programs.node_remedies import (
     Changes,
     cheapest_sets,
     reference_sets,
     remedies,
 )
 
-native = pytest.mark.skipif(engine.NATIVE is None, reason=engine.WHY_NOT)
+native = pytest.mark.skipif(
+    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
+)
 
 LOADS = st.integers(-40, 40).map(lambda hundredth: hundredth / 100)
 PRICES = st.integers(-10, 30).map(lambda tenth: tenth / 10)

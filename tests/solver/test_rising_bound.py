@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import large
-from flex_solver.bounds import proof
-from flex_solver.bounds.proof import Verdict
+from flex_solver.bounds import proof_by_integer_program
+from flex_solver.bounds.proof_by_integer_program import Verdict
 from flex_solver.bounds.rising_bound import RisingBound
-from flex_solver.search import better_blocks
+from flex_solver.search import solve_blocks_again
 from tests.solver.given import fewest, wished
 
 Drifted = Callable[[int, int, int], Problem]
@@ -30,7 +30,7 @@ BUDGET = Budget(steps=10_000, seconds=3600)
 # Seconds until a thread that another one waits for has never come.
 PATIENCE = 300
 GO_UP, BEST_OF_SOME = RisingBound.go_up, large._best_of_some
-SOLVE_AGAIN = better_blocks._solve_again
+SOLVE_AGAIN = solve_blocks_again._solve_again
 
 
 def rising(problem: Problem) -> RisingBound:
@@ -64,7 +64,7 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(
         assert unwanted.wait(PATIENCE)
         return Verdict(impossible=False)
 
-    monkeypatch.setattr(proof, "with_so_few", until_unwanted)
+    monkeypatch.setattr(proof_by_integer_program, "with_so_few", until_unwanted)
     bound = rising(drifted(60, 4, 1))
     with bound.beside() as going_up:
         bound.note_found(0)
@@ -76,7 +76,7 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(
 def test_where_next_to_nothing_is_in_force_no_program_is_made_of_it(
     drifted: Drifted, in_force: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proof, "with_so_few", None)
+    monkeypatch.setattr(proof_by_integer_program, "with_so_few", None)
     problem = drifted(2_000, 16, 1)
     bound = rising(replace(problem, old=problem.old[:in_force]))
     bound.go_up()
@@ -137,6 +137,6 @@ def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
 
         monkeypatch.setattr(RisingBound, "go_up", go_up)
         monkeypatch.setattr(large, "_best_of_some", order.search)
-        monkeypatch.setattr(better_blocks, "_solve_again", order.solve_again)
+        monkeypatch.setattr(solve_blocks_again, "_solve_again", order.solve_again)
         answers.append(large.place(problem, BUDGET).rows)
     assert len({rows.tobytes() for rows in answers}) == 1

@@ -11,10 +11,10 @@ import pytest
 from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex_solver import auto, large
-from flex_solver.answer import total_off
+from flex_solver.rows_to_solution import total_off
 from flex_solver.search import local
-from flex_solver.search.integers import to_integers
-from flex_solver.search.within_limits import limit_moves
+from flex_solver.search.keep_move_limits import limit_moves
+from flex_solver.search.placement_in_integers import to_integers
 
 Drifted = Callable[[int, int, int], Problem]
 SHORT = Budget(steps=10_000, seconds=200)

@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadSetting
-from flex.routing import haproxy, program
-from flex.routing.layout import Layout
+from flex.routing import haproxy, haproxy_program
 from flex.routing.pool import Pool
+from flex.routing.ports_and_paths import Layout
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 
 @pytest.fixture(scope="session")
-def found() -> program.Program:
+def found() -> haproxy_program.Program:
     try:
-        return program.program()
+        return haproxy_program.program()
     except BadSetting as error:
         pytest.skip(str(error))
 
@@ -160,4 +160,4 @@ def written(
     made = haproxy.files(node.node, {node.node: node.address}, [pool], layout)
     text = re.sub(r"\bdate\b", "req.hdr(x-now)", made[haproxy.CONFIGURATION])
     text = text.replace("    use_backend", f"    {more}\n    use_backend", 1)
-    program.write(made | {haproxy.CONFIGURATION: text}, folder)
+    haproxy_program.write(made | {haproxy.CONFIGURATION: text}, folder)

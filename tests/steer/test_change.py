@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput, NotWritten, Unknown
-from flex.routing import delivery, runtime
-from flex.routing.change import Change, Words, change
-from flex.routing.force import HANDS_ON, Sockets, enforce
+from flex.routing import haproxy_socket, install_files
+from flex.routing.apply_to_haproxy import HANDS_ON, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
-from flex.routing.layout import Layout
-from flex.routing.live import distributor
+from flex.routing.haproxy_change_commands import Change, Words, change
+from flex.routing.haproxy_live_state import distributor
+from flex.routing.haproxy_program import Program, start_with_master
+from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Member, Pool, members
-from flex.routing.program import Program, start_with_master
-from flex.routing.runtime import Socket
+from flex.routing.ports_and_paths import Layout
 from tests.steer.conftest import Distributor, Members, any_port, until_closed
 
 NODES = {"n0": "192.0.2.1", "n1": "192.0.2.2", "n2": "2001:db8::3"}
@@ -158,7 +158,7 @@ def node(
     found: Program, members: Members, tmp_path: Path, another_port: int
 ) -> Iterator[Node]:
     made = Node(found, tmp_path, members, another_port)
-    delivery.put(made.files(shop(members)), tmp_path, found)
+    install_files.put(made.files(shop(members)), tmp_path, found)
     with start_with_master(found, tmp_path, another_port, tmp_path / "m"):
         _await_answer(made.sockets.stats)
         yield made
@@ -241,7 +241,7 @@ def test_what_members_have_is_known_after_a_reload(
     node.asked(20)
     before = {
         each.key: each.set
-        for each in runtime.targets(stats.ask("show", "table", table))
+        for each in haproxy_socket.targets(stats.ask("show", "table", table))
     }
     assert node.enforce(Pool("shop.example", (), members_of(members))) == "reload"
     after: dict[str, int] = {}
@@ -249,7 +249,7 @@ def test_what_members_have_is_known_after_a_reload(
     while after != before and time.monotonic() < deadline:
         after = {
             each.key: each.set
-            for each in runtime.targets(stats.ask("show", "table", table))
+            for each in haproxy_socket.targets(stats.ask("show", "table", table))
         }
     assert len(before) == 20
     assert after == before
@@ -291,10 +291,10 @@ def test_files_that_nobody_told_haproxy_of_are_told(
     node: Node, members: Members
 ) -> None:
     lard = shop(members, policy="lard")
-    delivery.put(node.files(lard), node.folder, node.found)
+    install_files.put(node.files(lard), node.folder, node.found)
     assert node.enforce(lard) == "reload"
     assert node.enforce(lard) == "nothing"
-    delivery.put(node.files(leaving(members, "n1")), node.folder, node.found)
+    install_files.put(node.files(leaving(members, "n1")), node.folder, node.found)
     assert node.enforce(shop(members)) == "reload"
     assert node.asked() == {"n0", "n1", "n2"}
 
@@ -303,10 +303,10 @@ def test_files_that_cannot_all_be_put_there_are_all_as_before(
     members: Members, tmp_path: Path
 ) -> None:
     before = files("n0", members.addresses, [shop(members)], Layout())
-    delivery.put(before, tmp_path, None)
+    install_files.put(before, tmp_path, None)
     (tmp_path / "popular.map.before").mkdir()
     with pytest.raises(NotWritten, match="writing"):
-        delivery.put(
+        install_files.put(
             files(
                 "n0", members.addresses, [shop(members, hosts=("a.example",))], Layout()
             ),
@@ -320,7 +320,7 @@ def test_files_that_cannot_all_be_put_there_are_all_as_before(
 def test_the_version_before_comes_back(node: Node, members: Members) -> None:
     first = node.files(shop(members))
     node.enforce(shop(members, policy="lard", popular=(("/hot", 3),)))
-    before = delivery.one_before(node.folder)
+    before = install_files.one_before(node.folder)
     assert before == first
     assert enforce(before, node.folder, node.found, node.sockets) == "reload"
     assert distributor([], node.sockets.stats, str(node.folder)).version == version(
@@ -328,7 +328,7 @@ def test_the_version_before_comes_back(node: Node, members: Members) -> None:
     )
     (node.folder / "hosts.map.before").unlink()
     with pytest.raises(Unknown, match="there is none"):
-        delivery.one_before(node.folder)
+        install_files.one_before(node.folder)
 
 
 @pytest.mark.real
@@ -345,12 +345,12 @@ def test_where_no_haproxy_runs_the_files_are_as_before(
 def test_what_a_running_haproxy_knows_is_read(node: Node, members: Members) -> None:
     node.asked(30)
     name = shop(members).name
-    sets = list(runtime.targets(node.sockets.stats.ask("show", "table", name)))
+    sets = list(haproxy_socket.targets(node.sockets.stats.ask("show", "table", name)))
     assert len(sets) == 30
     assert {each.set for each in sets} == {1, 2, 4}
     rows = [
         row
-        for row in runtime.parse_stat(node.sockets.stats.ask("show", "stat"))
+        for row in haproxy_socket.parse_stat(node.sockets.stats.ask("show", "stat"))
         if row.backend == name
     ]
     assert sum(row.served for row in rows if row.server in ("s1", "s2", "s4")) == 30

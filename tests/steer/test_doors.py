@@ -14,14 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from flex.routing import delivery, force, owners, runtime
-from flex.routing.doors import STRAYS, Doors
+from flex.routing import (
+    apply_to_haproxy,
+    haproxy_socket,
+    host_to_node_maps,
+    install_files,
+)
 from flex.routing.haproxy import files
-from flex.routing.layout import Layout
+from flex.routing.haproxy_frontends import STRAYS, Doors
+from flex.routing.haproxy_program import Program, refusal, start_with_master, write
+from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool
 from flex.routing.pool import members as members_at
-from flex.routing.program import Program, refusal, start_with_master, write
-from flex.routing.runtime import Socket
+from flex.routing.ports_and_paths import Layout
 from tests.steer.conftest import Held, Members, any_port, until_closed
 
 pytestmark = pytest.mark.real
@@ -63,13 +68,15 @@ class Cluster:
     ) -> dict[str, str]:
         # What connects from this machine to 127.0.0.3 comes from 127.0.0.1.
         every = allowed or (*self.members.addresses.values(), "127.0.0.1")
-        made = Doors(owners.layered(owner_of, self.large), every)
+        made = Doors(host_to_node_maps.layered(owner_of, self.large), every)
         self.large = self.large or made.owners.large
         return files(node, self.members.addresses, self.pools, self.layout(node), made)
 
     def start(self, stack: ExitStack, owner_of: Mapping[str, str]) -> None:
         for node, address in self.members.addresses.items():
-            delivery.put(self.files(node, owner_of), self.folder / node, self.found)
+            install_files.put(
+                self.files(node, owner_of), self.folder / node, self.found
+            )
             here = self.folder / node
             running = start_with_master(
                 self.found, here, self.port, here / "m", address
@@ -82,7 +89,7 @@ class Cluster:
         """Who began sooner found the others away, and asks again within seconds."""
         stats = Socket(str(self.folder / node / "s"))
         for _ in range(600):
-            rows = runtime.parse_stat(stats.ask("show", "stat"))
+            rows = haproxy_socket.parse_stat(stats.ask("show", "stat"))
             ways = [row.status for row in rows if row.server == "inner"]
             if ways and set(ways) == {"UP"}:
                 return
@@ -91,8 +98,12 @@ class Cluster:
 
     def flip(self, node: str, owner_of: Mapping[str, str]) -> str:
         here = self.folder / node
-        sockets = force.Sockets(Socket(str(here / "s")), Socket(str(here / "m")), 0)
-        return force.enforce(self.files(node, owner_of), here, self.found, sockets)
+        sockets = apply_to_haproxy.Sockets(
+            Socket(str(here / "s")), Socket(str(here / "m")), 0
+        )
+        return apply_to_haproxy.enforce(
+            self.files(node, owner_of), here, self.found, sockets
+        )
 
     def ask(
         self, node: str, host: str, more: str = "", keep: bool = False
@@ -193,7 +204,7 @@ def test_after_a_reload_the_maps_are_the_same(
     moved = NAMES | {"b.example": "n3", "new.example": "n2"}
     del moved["c.example"]
     assert cluster.flip("n0", moved) == "commands"
-    force.reload(Socket(str(cluster.folder / "n0" / "m")))
+    apply_to_haproxy.reload(Socket(str(cluster.folder / "n0" / "m")))
     for host, owner in moved.items():
         assert cluster.answered("n0", host).node == owner
     assert cluster.answered("n0", "c.example").node == "n0"
@@ -233,7 +244,7 @@ def test_a_stranger_is_not_listened_to_at_an_inner_door(
     cluster: Cluster, stack: ExitStack
 ) -> None:
     made = cluster.files("n0", NAMES, allowed=("127.0.0.2",))
-    delivery.put(made, cluster.folder / "n0", cluster.found)
+    install_files.put(made, cluster.folder / "n0", cluster.found)
     here, address = cluster.folder / "n0", cluster.members.addresses["n0"]
     stack.enter_context(
         start_with_master(cluster.found, here, cluster.port, here / "m", address)
@@ -290,6 +301,6 @@ def test_haproxy_takes_doors_with_everything_that_can_be_set(
                 proxy_protocol=proxy_protocol,
                 content=content,
             )
-            made = Doors(owners.layered(NAMES), nodes.values())
+            made = Doors(host_to_node_maps.layered(NAMES), nodes.values())
             write(files("n1", nodes, [], layout, made), tmp_path)
             assert refusal(cluster.found, tmp_path) == ""

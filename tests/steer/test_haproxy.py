@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
 from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, files
-from flex.routing.layout import Layout
+from flex.routing.haproxy_program import Program, find_program, program, refusal, write
 from flex.routing.pool import MOST_MEMBERS, Limits, Member, Pool, members
-from flex.routing.program import Program, find_program, program, refusal, write
+from flex.routing.ports_and_paths import Layout
 from flex.routing.rules import RULES
 from flex.routing.rules.popular import sets_by_popularity
 

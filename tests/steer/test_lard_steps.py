@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from flex.routing.haproxy_program import Program, running
 from flex.routing.pool import Limits, Pool
 from flex.routing.pool import members as members_of
-from flex.routing.program import Program, running
-from flex.sim.job import Job
+from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
 from flex.sim.rules.rule import Asked, Contents, Rule, View

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.routing import owners
-from flex.routing.owners import NOBODY, layered, of
+from flex.routing import host_to_node_maps
+from flex.routing.host_to_node_maps import NOBODY, layered, of
 
 NAMES = st.sampled_from([f"{letter}.example" for letter in "abcdefgh"])
 OWNERS = st.dictionaries(NAMES, st.sampled_from(["n1", "n2", "n3"]))
 
 
-def said(made: owners.Owners) -> dict[str, str]:
+def said(made: host_to_node_maps.Owners) -> dict[str, str]:
     """As HAProxy reads them: what the small map says goes first."""
-    both = {**owners.read(made.large), **owners.read(made.moved)}
+    both = {**host_to_node_maps.read(made.large), **host_to_node_maps.read(made.moved)}
     return {name: backend for name, backend in both.items() if backend != NOBODY}
 
 
@@ -22,11 +22,11 @@ def said(made: owners.Owners) -> dict[str, str]:
 def test_the_two_maps_say_who_owns_each_name_whatever_the_large_one_is(
     before: dict[str, str], now: dict[str, str]
 ) -> None:
-    made = layered(now, owners.written(before))
+    made = layered(now, host_to_node_maps.written(before))
     assert said(made) == {name: of(node) for name, node in now.items()}
-    assert made.large == owners.written(before)
+    assert made.large == host_to_node_maps.written(before)
     assert made.names == len(now)
-    assert made.differ == len(owners.read(made.moved))
+    assert made.differ == len(host_to_node_maps.read(made.moved))
 
 
 @given(OWNERS, OWNERS)
@@ -36,7 +36,12 @@ def test_the_small_map_has_what_differs_and_nothing_else(
     differ = {
         name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
     }
-    assert owners.read(layered(now, owners.written(before)).moved).keys() == differ
+    assert (
+        host_to_node_maps.read(
+            layered(now, host_to_node_maps.written(before)).moved
+        ).keys()
+        == differ
+    )
 
 
 @given(OWNERS, st.permutations(["a.example", "b.example", "c.example"]))
@@ -45,27 +50,27 @@ def test_the_order_of_names_changes_nothing(
 ) -> None:
     turned = dict(sorted(now.items(), key=lambda pair: pair[0][::-1]))
     assert layered(now).large == layered(turned).large
-    assert owners.written(dict.fromkeys(order, "n1")) == owners.written(
-        dict.fromkeys(sorted(order), "n1")
-    )
+    assert host_to_node_maps.written(
+        dict.fromkeys(order, "n1")
+    ) == host_to_node_maps.written(dict.fromkeys(sorted(order), "n1"))
 
 
 @given(OWNERS, st.data())
 def test_a_map_that_was_cut_or_changed_is_not_whole_and_is_written_anew(
     now: dict[str, str], data: st.DataObject
 ) -> None:
-    whole = owners.written(now)
+    whole = host_to_node_maps.written(now)
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    assert owners.is_whole(whole)
-    assert not owners.is_whole(cut)
-    assert not owners.is_whole(f"{whole}z.example at_n9\n")
+    assert host_to_node_maps.is_whole(whole)
+    assert not host_to_node_maps.is_whole(cut)
+    assert not host_to_node_maps.is_whole(f"{whole}z.example at_n9\n")
     assert said(layered(now, cut)) == {name: of(node) for name, node in now.items()}
     assert layered(now, cut).differ == 0
 
 
 def test_the_large_map_is_old_when_a_quarter_of_all_names_differ_from_it() -> None:
     names = [f"s{number}.example" for number in range(8_000)]
-    large = owners.written(dict.fromkeys(names, "n1"))
+    large = host_to_node_maps.written(dict.fromkeys(names, "n1"))
     for moved, is_old in ((1_000, False), (2_000, False), (2_001, True)):
         now = {
             name: "n2" if place < moved else "n1" for place, name in enumerate(names)

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Away, BadInput, Denied, Unauthenticated
-from flex.routing import delivery, pulling
+from flex.routing import fetch_files, install_files
+from flex.routing.fetch_files import pull
 from flex.routing.haproxy import CONFIGURATION, HOSTS, files, is_whole, version
-from flex.routing.layout import Layout
 from flex.routing.pool import Pool, members
-from flex.routing.pulling import pull
+from flex.routing.ports_and_paths import Layout
 
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2"}
 
@@ -81,16 +81,16 @@ def serving(told: Server) -> Iterator[None]:
         httpd.server_close()
 
 
-def put(taken: pulling.Pulled, folder: Path) -> None:
-    delivery.put(taken.files, folder, None)
-    pulling.note_in_force(taken, folder)
+def put(taken: fetch_files.Pulled, folder: Path) -> None:
+    install_files.put(taken.files, folder, None)
+    fetch_files.note_in_force(taken, folder)
 
 
 def test_a_folder_a_file_and_a_server_give_the_same(
     tmp_path: Path, server: Server
 ) -> None:
     made = of_node(tmp_path)
-    delivery.put(made, tmp_path / "carried", None)
+    install_files.put(made, tmp_path / "carried", None)
     (tmp_path / "answer.json").write_text(json.dumps({"node": "n1", "files": made}))
     (tmp_path / "files.json").write_text(json.dumps(made))
     server.has(made)
@@ -119,7 +119,7 @@ def test_a_server_is_heard_in_full_only_when_something_changed_here_or_there(
     assert pull(server.url, tmp_path).files == made
     assert server.asked[-1]["If-None-Match"] == f'"{len(server.answer)}"'
     # By hand, or from elsewhere: the server's tag says nothing of these.
-    delivery.put(other, tmp_path, None)
+    install_files.put(other, tmp_path, None)
     assert pull(server.url, tmp_path).files == made
     assert "If-None-Match" not in server.asked[-1]
     server.has(other)
@@ -256,10 +256,10 @@ def test_an_answer_that_trickles_has_one_time_for_all_of_it(
 
 
 def test_what_is_in_force_is_known_where_flex_wrote_it(tmp_path: Path) -> None:
-    assert pulling.in_force(tmp_path) is None
-    delivery.put(of_node(tmp_path), tmp_path, None)
-    here = pulling.in_force(tmp_path)
+    assert fetch_files.in_force(tmp_path) is None
+    install_files.put(of_node(tmp_path), tmp_path, None)
+    here = fetch_files.in_force(tmp_path)
     assert here is not None
     assert here.node == "n1"
     (tmp_path / CONFIGURATION).write_text("# von Hand: überall\n", encoding="utf-8")
-    assert pulling.in_force(tmp_path) is None
+    assert fetch_files.in_force(tmp_path) is None

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput
-from flex.routing.pool import is_host
-from flex.routing.runtime import (
+from flex.routing.haproxy_socket import (
     Master,
     Served,
     Socket,
@@ -27,6 +26,7 @@ from flex.routing.runtime import (
     parse_stat,
     targets,
 )
+from flex.routing.pool import is_host
 
 TABLE = """# table: b, type: integer, size:204800, used:1
 0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given as of
 from hypothesis import strategies as st
 
+from flex.routing.member_slots import assign_slots
 from flex.routing.pool import MOST_MEMBERS
-from flex.routing.slots import assign_slots
 
 CLUSTER = [f"n{number:02}" for number in range(24)]
 SOME = st.lists(

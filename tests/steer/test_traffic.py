@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from flex.routing.haproxy_program import Program, running
+from flex.routing.haproxy_socket import Socket, parse_stat
 from flex.routing.pool import Limits, Pool
 from flex.routing.pool import members as members_of
-from flex.routing.program import Program, running
-from flex.routing.runtime import Socket, parse_stat
 from tests.steer.conftest import Distributor, Held, Members, until_closed, written
 
 # It takes a moment; by then it never comes.

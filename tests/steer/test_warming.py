@@ -15,7 +15,7 @@ import pytest
 
 from flex.errors import BadInput
 from flex.routing.warming import Budget, Warmed, hottest, warm
-from flex.tables import FILES
+from flex.table_schemas import FILES
 
 SIZE = 1_000
 

@@ -13,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Delete, Insert, Update, delete, insert, update
 
+from flex.audit_log_vs_database import Record
 from flex.errors import StoreError
-from flex.model.access import Token, digest_of
 from flex.model.audit_chain import NOTHING, Entry, Head, as_text
 from flex.model.balance import Balance
-from flex.model.consent import Approval
+from flex.model.limits_and_approvals import Approval
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder, OrderState
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState, Proven
+from flex.model.roles_and_tokens import Token, digest_of
 from flex.ports import Store
-from flex.recorded import Record
 from flex.store import MemoryStore, open_store, schema
-from flex.store.codec import plan_to_text
 from flex.store.database import Database
-from flex.tables import PLACEMENT
-from flex_api.auditing import there, verify_record
+from flex.store.plans_as_json import plan_to_text
+from flex.table_schemas import PLACEMENT
+from flex_api.verify_audit_log import there, verify_record
 from tests.store.tampering import unguarded
 
 NOW, HOUR = datetime(2026, 3, 1, 2, 30, tzinfo=UTC), timedelta(hours=1)

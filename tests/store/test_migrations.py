@@ -23,7 +23,7 @@ from flex.model.log_reading import BadLine, Stream
 from flex.model.pin import Pin
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
-from flex_api.auditing import verify_record
+from flex_api.verify_audit_log import verify_record
 from flex_logs_ingest.reading.identity import place
 
 

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Busy
+from flex.model.dead_node_retries import Attempt
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
 from flex.model.pin import Pin
-from flex.model.retries import Attempt
 from flex.ports import Store
-from flex.tables import PROFILES, SPREADS
-from flex.zones.last_look import Answered, Check
+from flex.table_schemas import PROFILES, SPREADS
+from flex.zones.last_dns_check import Answered, Check
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
 DAY = timedelta(days=1)

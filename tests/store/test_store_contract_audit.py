@@ -15,17 +15,17 @@ from sqlalchemy import delete, text, update
 from sqlalchemy.exc import IntegrityError
 
 from flex.errors import StoreError
-from flex.model.access import Token, digest_of
 from flex.model.audit_chain import Author, Entry, Head, fault_of_chain
 from flex.model.jobs import Job, Once
 from flex.model.nightly_run import Run
 from flex.model.period import Period
 from flex.model.pin import Pin
+from flex.model.roles_and_tokens import Token, digest_of
 from flex.ports import Store
 from flex.store import SqlStore, open_store, schema
 from flex.store.database import Database
-from flex.store.noting import CHANGES
-from flex.tables import PROFILES, SPREADS
+from flex.store.write_audit_entries import CHANGES
+from flex.table_schemas import PROFILES, SPREADS
 from tests.store.tampering import unguarded
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)

@@ -13,18 +13,18 @@ import pytest
 
 from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
 from flex.model.balance import Balance, NodeLoad
-from flex.model.consent import Breach
+from flex.model.dead_node_retries import Attempt
+from flex.model.dns_update_journal import JournalRow
 from flex.model.forecast import Forecast, NodeForecast
-from flex.model.journal import JournalRow
+from flex.model.limits_and_approvals import Breach
+from flex.model.name_server_verdict import Verdict
 from flex.model.nightly_run import Run, Stage
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
-from flex.model.retries import Attempt
-from flex.model.verdict import Verdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
-from flex.tables import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)

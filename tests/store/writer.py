@@ -29,7 +29,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.store import SqlStore, holder
 from flex.store.database import Database
-from flex.tables import PLACEMENT
+from flex.table_schemas import PLACEMENT
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 

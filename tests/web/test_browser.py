@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, expect
 
 from flex.model.pin import Pin
 from flex.store import open_store
-from flex_api import access
-from flex_api.access import Caller
+from flex_api import manage_tokens
 from flex_api.app import create_app
+from flex_api.manage_tokens import Caller
 from flex_api.pages.frame import PAGES
 from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed
@@ -63,7 +63,7 @@ def open_house(installation: Installation) -> Iterator[tuple[str, str]]:
     installation.write_settings()
     found = config.load(installation.settings)
     with open_store(found.database.url) as store:
-        token = access.create(
+        token = manage_tokens.create(
             store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
         )[1]
         with served(
@@ -102,7 +102,7 @@ def lived_in(
                 campaign="launch",
             )
         )
-        token = access.create(
+        token = manage_tokens.create(
             store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
         )[1]
         with served(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import NoData
-from flex.model.consent import Stop
 from flex.model.jobs import Job
+from flex.model.limits_and_approvals import Stop
 from flex.store import holder
 from flex_api.routes.problems import describe
 from tests.rest.conftest import NOW

@@ -9,7 +9,7 @@ import pytest
 from flex.errors import BadInput
 from flex.model.operator_orders import NodeOrder
 from flex.store import MemoryStore
-from flex_api.web.background import AT_ONCE, FORGOTTEN, LASTING, Later
+from flex_api.web.background_answers import AT_ONCE, FORGOTTEN, LASTING, Later
 
 SOON, LONG = 120.0, 0.01
 

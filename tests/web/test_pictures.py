@@ -16,9 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex_api.pictures import charts
-from flex_api.pictures import cloud as charts_cloud
+from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.charts import Load
-from flex_api.pictures.lines import DAYS, Value, heat, lines, pairs, spark
+from flex_api.pictures.time_and_forecast_charts import (
+    DAYS,
+    Value,
+    heat,
+    lines,
+    pairs,
+    spark,
+)
 from flex_api.report import page as report
 
 DATA = Path(__file__).resolve().parents[1] / "data/pictures"

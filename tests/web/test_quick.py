@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from flex.placing import score
 from flex.placing.problem import Budget, Problem, Solution
 from flex.store import MemoryStore
-from flex.tables import PLACEMENT
-from flex_api.web.session import world
+from flex.table_schemas import PLACEMENT
+from flex_api.web.request_context import world
 from flex_api.wishes import what_if_answers
-from flex_api.wishes.quick import NOTE, SECONDS, STEPS, quick
+from flex_api.wishes.preview_solver import NOTE, SECONDS, STEPS, quick
 from flex_solver import SOLVERS
 from tests.rest.conftest import plan
 from tests.solver.conftest import drifted

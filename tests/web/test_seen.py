@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.dns_edits import Edit
-from flex.zones.last_look import Answered, Check
-from flex_api.known.room import room
-from flex_api.pages.trouble import said_of_check
+from flex.model.dns_edits_by_others import Edit
+from flex.zones.last_dns_check import Answered, Check
+from flex_api.facts.days_until_full import room
+from flex_api.pages.warnings_on_every_page import said_of_check
 from tests.web.scriptless import Browser
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typer._click.exceptions import ClickException
 from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
 
 from flex.errors import FlexError, Misused
-from flex_api.cli import everywhere, piped
+from flex_api.cli import global_options, piped
 from flex_api.cli.common import Context, Format, crash, fail
 from flex_api.cli.verb_groups import VerbGroups
 
@@ -56,9 +56,9 @@ VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(
         ("apply", "rollback", "verify", "run", "report", "history"), ("night",)
     ),
-    **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("orders",)),
+    **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("approve_and_freeze",)),
     "whatif": ("what_if_verbs",),
-    "files": ("files",),
+    "files": ("files_of_a_site",),
     "export": ("export",),
     "explain": ("why",),
     **dict.fromkeys(
@@ -171,7 +171,7 @@ def run(arguments: Sequence[str]) -> int:
     completion_init()
     try:
         # Without its own ways to end: a code for an end before the verb's, nothing for its end.
-        ended: object = everywhere.command(application(arguments))(
+        ended: object = global_options.command(application(arguments))(
             args=list(arguments), obj=context, prog_name="flex", standalone_mode=False
         )
         return ended if isinstance(ended, int) else 0

@@ -21,9 +21,9 @@ import typer
 from typer._click.globals import get_current_context
 
 from flex.errors import BadInput, FlexError, Misused
-from flex_api.cli import timers
-from flex_api.schemas.given import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
+from flex_api.cli import started_by_timer
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
+from flex_api.schemas.request_and_page_base import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
 
@@ -282,8 +282,8 @@ def author() -> str:
     runuser runs the command as FLEX's own user. Where the kernel does not say who signed in, it is
     the user as whom the command runs.
     """
-    user = timers.signed_in(timers.PROC, os.getpid())
-    if user == timers.NOBODY:
+    user = started_by_timer.signed_in(started_by_timer.PROC, os.getpid())
+    if user == started_by_timer.NOBODY:
         user = os.getuid()
     try:
         return pwd.getpwuid(user).pw_name

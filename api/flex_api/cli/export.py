@@ -14,7 +14,7 @@ from flex.model.plan import Plan
 from flex_api.cli.common import context, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.wiring import World
-from flex_api.wishes import exporting
+from flex_api.wishes import export_plan
 from flex_dns.exports import ENDINGS, EXPORTS, Wanted
 
 
@@ -51,9 +51,9 @@ def export(
         )
     found = context(ctx)
     with open_world(found) as here:
-        wanted = exporting.zones(here, _plan_to_export(here, plan_id), zone or ())
+        wanted = export_plan.zones(here, _plan_to_export(here, plan_id), zone or ())
         wanted = (
-            exporting.with_controller(here, wanted) if form == "nsupdate" else wanted
+            export_plan.with_controller(here, wanted) if form == "nsupdate" else wanted
         )
     if to is None:
         sys.stdout.write(_together(form, wanted))

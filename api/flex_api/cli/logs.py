@@ -10,25 +10,25 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput
-from flex.loop.missing_readings import holes
 from flex.model.period import Period
+from flex.planning.missing_readings import holes
 from flex_api import ingest_only
 from flex_api.cli.common import AsOf, Context, Reason, context, now, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import following
-from flex_api.known import trust
-from flex_api.known.selecting import Asked, choose, of_files
+from flex_api.facts import logs_good_enough
+from flex_api.facts.choose_log_sources import Asked, choose, of_files
+from flex_api.in_words import amounts, terminal_text
 from flex_api.night import nightly
 from flex_api.night.leases import lease
 from flex_api.report import readings
 from flex_api.settings.file import Settings
-from flex_api.told import text, words
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest.counts.damaged_files import set_aside
 from flex_logs_ingest.files.sources import NO_FILE, Source, path_text
 from flex_logs_ingest.parcels import arrivals
 from flex_logs_ingest.parcels.arrivals import Arrival
-from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -110,7 +110,7 @@ def ingest(
     found = context(ctx)
     asked = Asked(tuple(files or ()), source, node, site, format_)
     if found.remote:
-        from flex_api.cli.there import logs as there
+        from flex_api.cli.on_a_server import logs as there
 
         refused = {
             "FILE": asked.files,
@@ -144,7 +144,7 @@ def ingest(
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
     read = readings.ingest_output(reports, bad, partials_only)
-    found.show(read, lambda console: text.ingest(console, read, every=verbose))
+    found.show(read, lambda console: terminal_text.ingest(console, read, every=verbose))
     if unread := [
         each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE
     ]:
@@ -155,7 +155,7 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
     told = [f"{file.path}: {file.note or file.outcome}" for file in files]
     return BadInput(
         "reading the access logs",
-        f"{words.count(len(files), 'file')} could not be read: {words.first_few(told)}",
+        f"{amounts.count(len(files), 'file')} could not be read: {amounts.first_few(told)}",
         kept="all others are read, and what is in them is counted",
         advice="fix the rights on it, or its format or site in [[ingest.source]], "
         "or keep it out of the glob; "
@@ -256,7 +256,7 @@ def import_(
     if delete:
         _delete(taken)
     output = readings.import_output(taken, missing)
-    found.show(output, lambda console: text.arrivals(console, output))
+    found.show(output, lambda console: terminal_text.arrivals(console, output))
     if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
         raise _refusal(refused)
 
@@ -279,7 +279,7 @@ def _refusal(refused: Sequence[Arrival]) -> BadInput:
     told = [f"{arrival.path}: {arrival.note}" for arrival in refused]
     return BadInput(
         "taking in parcels",
-        f"{words.count(len(refused), 'parcel')} of them cannot be taken: {words.first_few(told)}",
+        f"{amounts.count(len(refused), 'parcel')} of them cannot be taken: {amounts.first_few(told)}",
         kept="none of these was used; the others were taken",
         advice="send it again from DIR/out where it was made, or look into who sends it",
     )
@@ -308,10 +308,12 @@ def data(
             found.say(f"Set aside: {path}")
         moment = here.clock()
         period = Period.days_before(moment, here.settings.profile.window.days)
-        judged = trust.judge(here.settings, here.store, period, moment)
-        output = trust.data_output(
-            judged, period, trust.unused_files(here.settings, here.store, period)
+        judged = logs_good_enough.judge(here.settings, here.store, period, moment)
+        output = logs_good_enough.data_output(
+            judged,
+            period,
+            logs_good_enough.unused_files(here.settings, here.store, period),
         )
-    found.show(output, lambda console: text.data(console, output))
+    found.show(output, lambda console: terminal_text.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
         raise typer.Exit(20)

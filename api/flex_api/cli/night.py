@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput, Unreachable, Unverified
-from flex_api.cli import doers
+from flex_api.cli import local_or_server
 from flex_api.cli.common import (
     NOT_THERE,
     AsOf,
@@ -27,10 +27,10 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
-from flex_api.cli.timers import is_started_by_timer
+from flex_api.cli.started_by_timer import is_started_by_timer
+from flex_api.in_words import terminal_text
 from flex_api.report.page import put
 from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, VerifyOutput
-from flex_api.told import text
 
 Forced = Annotated[
     list[str] | None,
@@ -82,7 +82,9 @@ def plan(
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    made = doers.plans(found, as_of).make(force or (), take_back or (), reason)
+    made = local_or_server.plans(found, as_of).make(
+        force or (), take_back or (), reason
+    )
     if made is None:
         return
     show(found, made, diff=diff)
@@ -94,15 +96,15 @@ def plan(
 def plan_list(ctx: typer.Context, limit: Limit = 20) -> None:
     """The latest plans, newest first."""
     found = context(ctx)
-    output = doers.plans(found).every(limit)
-    found.show(output, lambda console: text.plans(console, output))
+    output = local_or_server.plans(found).every(limit)
+    found.show(output, lambda console: terminal_text.plans(console, output))
 
 
 @plan_app.command("show")
 def plan_show(ctx: typer.Context, plan_id: PlanId) -> None:
     """Show one plan with its changes in DNS."""
     found = context(ctx)
-    show(found, doers.plans(found).one(plan_id), diff=True)
+    show(found, local_or_server.plans(found).one(plan_id), diff=True)
 
 
 @plan_app.command("discard")
@@ -117,7 +119,7 @@ def plan_discard(
 ) -> None:
     """Put a plan aside. It cannot be applied any more."""
     found = context(ctx)
-    show(found, doers.plans(found).discard(plan_id, reason, dry_run=dry_run))
+    show(found, local_or_server.plans(found).discard(plan_id, reason, dry_run=dry_run))
 
 
 def apply(
@@ -188,7 +190,7 @@ def apply(
         {**{f"--{way}": given for way, given in ways.items()}, "--by-hand": by_hand},
         plan_id,
     )
-    by = doers.plans(found, as_of)
+    by = local_or_server.plans(found, as_of)
     if dry_run:
         show(found, by.to_apply(plan_id), diff=True)
         return
@@ -252,7 +254,9 @@ def rollback(
     With --server the plan is made and not applied: `flex apply` does that.
     """
     found = context(ctx)
-    made = doers.plans(found, as_of).go_back(to, force or (), reason, dry_run=dry_run)
+    made = local_or_server.plans(found, as_of).go_back(
+        to, force or (), reason, dry_run=dry_run
+    )
     if made:
         show(found, made, diff=dry_run)
 
@@ -265,8 +269,8 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     30 when a server does not answer and the others agree.
     """
     found = context(ctx)
-    output = doers.look(found).verification()
-    found.show(output, lambda console: text.show_verification(console, output))
+    output = local_or_server.look(found).verification()
+    found.show(output, lambda console: terminal_text.show_verification(console, output))
     exit_as(output, detailed=detailed_exitcode)
 
 
@@ -286,7 +290,7 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
 
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
     """
-    from flex_api.known import present
+    from flex_api.facts import core_to_output_models
     from flex_api.night import nightly
 
     found = context(ctx)
@@ -296,12 +300,15 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
         )
         stored = next(run for run in here.store.runs() if run.id == night.run.id)
     output = RunOutput(
-        run=present.run_row(stored),
-        plan=present.plan_output(night.plan),
+        run=core_to_output_models.run_row(stored),
+        plan=core_to_output_models.plan_output(night.plan),
         report=str(night.report),
     )
     found.show(
-        output, lambda console: text.plan(console, present.plan_output(night.plan))
+        output,
+        lambda console: terminal_text.plan(
+            console, core_to_output_models.plan_output(night.plan)
+        ),
     )
     found.say(f"\nReport: {night.report}")
     if night.exit_code:
@@ -330,7 +337,7 @@ def report(
     standard output, and with --server HTML does.
     """
     found = context(ctx)
-    made = doers.look(found).report(plan_id, form.value, to, pdf=pdf)
+    made = local_or_server.look(found).report(plan_id, form.value, to, pdf=pdf)
     if isinstance(made, Path):
         _show_path(found, made)
     else:
@@ -366,11 +373,11 @@ def _text(told: str | bytes) -> str:
 def history(ctx: typer.Context, limit: Limit = 20) -> None:
     """List the latest runs. Each says how it ended, what moved, how good the predictions were."""
     found = context(ctx)
-    output = doers.look(found).runs(limit)
-    found.show(output, lambda console: text.runs(console, output))
+    output = local_or_server.look(found).runs(limit)
+    found.show(output, lambda console: terminal_text.runs(console, output))
 
 
 def show(found: Context, plan: PlanOutput, *, diff: bool = False) -> None:
-    found.show(plan, lambda console: text.plan(console, plan, diff=diff))
+    found.show(plan, lambda console: terminal_text.plan(console, plan, diff=diff))
     if plan.old_answers_until and plan.old_answers_until > now():
-        found.say(text.countdown(plan.old_answers_until, now()))
+        found.say(terminal_text.countdown(plan.old_answers_until, now()))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from flex.errors import BadInput
 from flex.model.nodes import Node
 from flex_api.cli.common import split_names
-from flex_api.night import nodes
+from flex_api.night import change_nodes
 
 Addresses = Annotated[
     str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")
@@ -24,7 +24,7 @@ Capacity = Annotated[
 def check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
     """As it was written on the command line. Raises BadInput."""
     try:
-        return nodes.check_node(name, split_names(addresses), ram, capacity)
+        return change_nodes.check_node(name, split_names(addresses), ram, capacity)
     except ValidationError as error:
         first = error.errors()[0]
         raise BadInput(

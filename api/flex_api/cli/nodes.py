@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput
-from flex_api.cli import doers
+from flex_api.cli import local_or_server
 from flex_api.cli.common import (
     Context,
     DryRun,
@@ -17,8 +17,8 @@ from flex_api.cli.common import (
     moment,
 )
 from flex_api.cli.node_options import Addresses, Capacity, Ram
+from flex_api.in_words import preview_text
 from flex_api.schemas.night import NodesOutput
-from flex_api.told import preview_text
 
 nodes_app = typer.Typer(
     help="List nodes; add, drain and remove them.",
@@ -39,7 +39,7 @@ def _show(found: Context, output: NodesOutput) -> None:
 def nodes_list(ctx: typer.Context) -> None:
     """Every node, its state and its load under the partition in force."""
     found = context(ctx)
-    _show(found, doers.nodes(found).every())
+    _show(found, local_or_server.nodes(found).every())
 
 
 @nodes_app.command("add")
@@ -54,7 +54,7 @@ def nodes_add(
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
     found = context(ctx)
-    by = doers.nodes(found)
+    by = local_or_server.nodes(found)
     _show(found, by.add(node, addresses, ram, capacity, reason, dry_run=dry_run))
 
 
@@ -79,7 +79,7 @@ def nodes_set(
             advice="give --addresses, --ram or --capacity",
         )
     found = context(ctx)
-    by = doers.nodes(found)
+    by = local_or_server.nodes(found)
     _show(found, by.change(node, addresses, ram, capacity, reason, dry_run=dry_run))
 
 
@@ -102,7 +102,9 @@ def nodes_drain(
     """
     found = context(ctx)
     until = moment("--deadline", deadline)
-    _show(found, doers.nodes(found).drain(node, until, reason, dry_run=dry_run))
+    _show(
+        found, local_or_server.nodes(found).drain(node, until, reason, dry_run=dry_run)
+    )
 
 
 @nodes_app.command("undrain")
@@ -111,7 +113,7 @@ def nodes_undrain(
 ) -> None:
     """Give a node sites again, from the next plan on."""
     found = context(ctx)
-    _show(found, doers.nodes(found).undrain(node, reason, dry_run=dry_run))
+    _show(found, local_or_server.nodes(found).undrain(node, reason, dry_run=dry_run))
 
 
 @nodes_app.command("up")
@@ -120,7 +122,7 @@ def nodes_up(
 ) -> None:
     """Give a node that was down sites again, from the next plan on."""
     found = context(ctx)
-    _show(found, doers.nodes(found).take_up(node, reason, dry_run=dry_run))
+    _show(found, local_or_server.nodes(found).take_up(node, reason, dry_run=dry_run))
 
 
 @nodes_app.command("remove")
@@ -129,7 +131,7 @@ def nodes_remove(
 ) -> None:
     """Remove a node that has no sites any more."""
     found = context(ctx)
-    _show(found, doers.nodes(found).remove(node, reason, dry_run=dry_run))
+    _show(found, local_or_server.nodes(found).remove(node, reason, dry_run=dry_run))
 
 
 @nodes_app.command("down")
@@ -144,6 +146,6 @@ def nodes_down(
     """
     found = context(ctx)
     if dry_run:
-        _show(found, doers.nodes(found).try_take_down(node))
+        _show(found, local_or_server.nodes(found).try_take_down(node))
     else:
-        doers.nodes(found).take_down(node, reason)
+        local_or_server.nodes(found).take_down(node, reason)

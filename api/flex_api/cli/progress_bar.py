@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from flex_api.cli.common import now
-from flex_api.told import words
+from flex_api.in_words import amounts
 from flex_logs_ingest.reading.read_logs import Progress, Step
 
 
@@ -51,7 +51,7 @@ def count_down(console: Console | None, until: datetime) -> None:
         return
     with console.status("") as status:
         while (left := until - now()) > timedelta():
-            status.update(f"old answers live on for {words.span(left)}")
+            status.update(f"old answers live on for {amounts.span(left)}")
             time.sleep(min(1.0, left.total_seconds()))
 
 

@@ -11,16 +11,17 @@ import typer
 from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
-from flex.routing import delivery, force, haproxy, pulling
-from flex.routing.layout import DIRECTORY
-from flex.routing.program import find_program, program
-from flex.routing.runtime import Socket
+from flex.routing import apply_to_haproxy, fetch_files, haproxy, install_files
+from flex.routing.haproxy_program import find_program, program
+from flex.routing.haproxy_socket import Socket
+from flex.routing.ports_and_paths import DIRECTORY
 from flex_api.cli.common import all_only_here, context
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.server_client import token_in
-from flex_api.night import delivering, haproxy_state, steering
+from flex_api.in_words.grids import grid
+from flex_api.night import deliver_haproxy_files, haproxy_pools_and_files, haproxy_state
 from flex_api.night.leases import lease
-from flex_api.night.misnamed import misnamed_sites
+from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.routing import (
     DeliveredRow,
     RouteApplyOutput,
@@ -31,7 +32,6 @@ from flex_api.schemas.routing import (
     pool_row,
 )
 from flex_api.settings.routing import MASTER
-from flex_api.told.grids import grid
 from flex_api.wiring import World
 
 route_app = typer.Typer(
@@ -109,23 +109,23 @@ def route_config(
     checker = find_program() if to else None
     with open_world(found) as here:
         files = (
-            delivery.one_before(to)
+            install_files.one_before(to)
             if to and back
-            else steering.files(here.settings, here.store, node, plan)
+            else haproxy_pools_and_files.files(here.settings, here.store, node, plan)
         )
         routing = here.settings.routing
-    told: force.Told | Literal[""] = ""
+    told: apply_to_haproxy.Told | Literal[""] = ""
     if to and tell:
-        told = force.enforce(
+        told = apply_to_haproxy.enforce(
             files,
             to,
             checker,
-            force.Sockets(Socket(routing.socket), Socket(routing.master)),
+            apply_to_haproxy.Sockets(Socket(routing.socket), Socket(routing.master)),
         )
     changed = (
         told != "nothing"
         if told
-        else bool(to) and delivery.put(files, to or Path(), checker)
+        else bool(to) and install_files.put(files, to or Path(), checker)
     )
     output = RouteConfigOutput(
         node=node,
@@ -178,15 +178,17 @@ def route_apply(
     answers nothing.
     """
     found, checker = context(ctx), program()
-    taken = pulling.pull(source, to, token_in(token_file) if token_file else "")
+    taken = fetch_files.pull(source, to, token_in(token_file) if token_file else "")
     _refuse_elsewhere(taken.directory, to)
     if not other_node:
-        _refuse_other(taken, pulling.in_force(to), to)
-    told: force.Told | Literal[""] = ""
+        _refuse_other(taken, fetch_files.in_force(to), to)
+    told: apply_to_haproxy.Told | Literal[""] = ""
     if tell:
-        told = force.enforce(taken.files, to, checker, _sockets(taken, master))
-    changed = told != "nothing" if told else delivery.put(taken.files, to, checker)
-    pulling.note_in_force(taken, to)
+        told = apply_to_haproxy.enforce(
+            taken.files, to, checker, _sockets(taken, master)
+        )
+    changed = told != "nothing" if told else install_files.put(taken.files, to, checker)
+    fetch_files.note_in_force(taken, to)
     output = RouteApplyOutput(
         node=taken.node,
         directory=str(to),
@@ -214,7 +216,7 @@ def route_deliver(
     found = context(ctx)
     with open_world(found) as here, lease(here, "route deliver"):
         _refuse_undelivered(here.settings.routing.deliver)
-        done = delivering.deliver(here.settings, here.store, plan)
+        done = deliver_haproxy_files.deliver(here.settings, here.store, plan)
     rows = [
         DeliveredRow(
             node=each.node,
@@ -240,7 +242,9 @@ def _refuse_elsewhere(directory: str, to: Path) -> None:
         )
 
 
-def _refuse_other(taken: pulling.Pulled, here: pulling.Pulled | None, to: Path) -> None:
+def _refuse_other(
+    taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to: Path
+) -> None:
     if here and here.node != taken.node:
         raise BadInput(
             f"files of {taken.node} for HAProxy in {to}",
@@ -251,8 +255,8 @@ def _refuse_other(taken: pulling.Pulled, here: pulling.Pulled | None, to: Path) 
         )
 
 
-def _sockets(taken: pulling.Pulled, master: str) -> force.Sockets:
-    return force.Sockets(
+def _sockets(taken: fetch_files.Pulled, master: str) -> apply_to_haproxy.Sockets:
+    return apply_to_haproxy.Sockets(
         Socket(taken.socket, named="its configuration"),
         Socket(master, named="--master (haproxy -W -S SOCKET)"),
     )
@@ -281,10 +285,10 @@ def _refuse_undelivered(folder: str) -> None:
 def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    which = steering.at_present(settings, store, plan)
-    of_all = steering.routing_of(settings, store, which)
+    which = haproxy_pools_and_files.at_present(settings, store, plan)
+    of_all = haproxy_pools_and_files.routing_of(settings, store, which)
     pools = of_all.pools
-    wanted = steering.versions(settings, store, pools, which)
+    wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
     found = (
         haproxy_state.ask_distributors(
             settings,

@@ -14,14 +14,15 @@ from typing import Annotated
 import typer
 
 import flex
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadInput, FlexError
 from flex.store import migrate
+from flex_api import check_files_in_settings, first_files, systemd_units
 from flex_api import doctor as checking
-from flex_api import first_files, named_files, units
 from flex_api.cli.common import Context, Format, all_only_here, context, now, only_here
+from flex_api.in_words import terminal_text
 from flex_api.name_server_config import configurations
-from flex_api.schemas.name_servers import ConfigServersOutput, ServerPart
+from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
 from flex_api.schemas.verbs import (
     ConfigCheckOutput,
     ConfigShowOutput,
@@ -32,7 +33,6 @@ from flex_api.schemas.verbs import (
 )
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
-from flex_api.told import text
 from flex_dns.private.private_named import find_named
 
 config_app = typer.Typer(
@@ -110,8 +110,10 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
         found.say(f"wrote {path}")
     for path in output.kept:
         found.say(f"kept  {path}, which was there")
-    if why := units.trouble(
-        units.program(), folder.absolute() / first_files.SETTINGS, units.python()
+    if why := systemd_units.trouble(
+        systemd_units.program(),
+        folder.absolute() / first_files.SETTINGS,
+        systemd_units.python(),
     ):
         found.say(f"look at this: {why}")
     found.say(
@@ -127,7 +129,7 @@ def doctor(ctx: typer.Context) -> None:
     """Check everything a night needs; nothing is changed."""
     found = context(ctx)
     output = DoctorOutput(checks=list(checking.checks(found.settings, now())))
-    found.show(output, lambda console: text.checks(console, output.checks))
+    found.show(output, lambda console: terminal_text.checks(console, output.checks))
     if any(check.state == "fail" for check in output.checks):
         raise typer.Exit(3)
 
@@ -149,12 +151,12 @@ def _looked_over(found: Context) -> ConfigCheckOutput:
     return ConfigCheckOutput(
         file=str(found.path),
         problems=list(
-            named_files.problems(
+            check_files_in_settings.problems(
                 found.settings, config.names_without_credentials(found.path)
             )
         ),
         remarks=list(
-            named_files.remarks(
+            check_files_in_settings.remarks(
                 found.settings, config.names_without_credentials(found.path)
             )
         ),
@@ -331,8 +333,8 @@ def version(
     found.output = Format.JSON if json else found.output
     output = VersionOutput(
         version=flex.__version__,
-        engine="native" if engine.NATIVE else "python",
-        engine_note=engine.WHY_NOT,
+        engine="native" if native_or_python.NATIVE else "python",
+        engine_note=native_or_python.WHY_NOT,
         python=platform.python_version(),
         solver=f"HiGHS {metadata.version('highspy')}",
         database_revision=migrate.head(),

@@ -17,16 +17,16 @@ from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
 from flex.sim.cluster import MIB, MODELS, Cluster
 from flex.sim.papers import EXPERIMENTS
-from flex.sim.papers.lab import Point
+from flex.sim.papers.traces_for_experiments import Point
 from flex.sim.policies import POLICIES
-from flex.sim.published import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
 from flex_api.cli.common import all_only_here, context
+from flex_api.in_words import amounts
+from flex_api.in_words.grids import grid
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.told import words
-from flex_api.told.grids import grid
-from flex_api.trials import comparing, papers, simulating
+from flex_api.simulation import comparing, papers, real_traces_and_placements
 
 simulate_app = typer.Typer(
     help="Simulate routing policies on a model of a cluster. It shows requests a "
@@ -132,7 +132,9 @@ def paper(
     """
     found = context(ctx)
     real = (
-        simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
+        real_traces_and_placements.of_logs(
+            logs, format_=log_format, by_directory=by_directory
+        )
         if logs
         else None
     )
@@ -165,9 +167,11 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
             advice="name one twin with --twin, or access logs with --logs",
         )
     return (
-        simulating.of_twin(twin)
+        real_traces_and_placements.of_twin(twin)
         if twin
-        else simulating.of_logs(logs, format_=log_format, by_directory=by_directory)
+        else real_traces_and_placements.of_logs(
+            logs, format_=log_format, by_directory=by_directory
+        )
     )
 
 
@@ -242,9 +246,9 @@ def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
         table.add_row(
             row.policy,
             str(row.nodes),
-            words.memory(row.ram_bytes),
-            words.rate(row.requests_per_second),
-            words.rate(row.requests_per_second_of_a_node),
+            amounts.memory(row.ram_bytes),
+            amounts.rate(row.requests_per_second),
+            amounts.rate(row.requests_per_second_of_a_node),
             f"{row.miss_ratio:.2%}",
             _share(row.idle),
             *took,
@@ -253,7 +257,7 @@ def _show(console: Console, output: SimulateOutput, *, per_node: bool) -> None:
     if per_node:
         _show_nodes(console, output)
     console.print(
-        f"\n{output.trace}: {words.count(output.items[0].requests, 'access', 'accesses')}."
+        f"\n{output.trace}: {amounts.count(output.items[0].requests, 'access', 'accesses')}."
     )
     for note in output.notes:
         console.print(f"{note}.")
@@ -281,11 +285,11 @@ def _show_nodes(console: Console, output: SimulateOutput) -> None:
             table.add_row(
                 row.policy,
                 str(row.nodes),
-                words.memory(row.ram_bytes),
+                amounts.memory(row.ram_bytes),
                 str(number),
                 f"{node.requests:,}",
                 f"{node.misses:,}",
-                words.size(node.disk_bytes),
+                amounts.size(node.disk_bytes),
                 f"{node.busy:.1%}",
                 f"{node.reading:.1%}",
                 _share(node.idle),

@@ -8,8 +8,8 @@ import typer
 
 from flex.model.period import LAST_DAY, Period
 from flex.model.pin import Pin
-from flex_api import hosted
-from flex_api.cli import doers
+from flex_api import which_names_are_sites
+from flex_api.cli import local_or_server
 from flex_api.cli.common import (
     Campaign,
     Reason,
@@ -21,8 +21,8 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.wish_options import Asked, with_wish_options
+from flex_api.in_words import terminal_text, tokens_and_audit_text
 from flex_api.schemas.verbs import UnknownName, UnknownOutput
-from flex_api.told import desk_text, text
 from flex_logs_ingest.counts.unknown_hosts import unknown
 
 DryRun = Annotated[
@@ -51,16 +51,16 @@ def add_to(app: typer.Typer) -> None:
 def sites_list(ctx: typer.Context) -> None:
     """Every site, busiest first."""
     found = context(ctx)
-    output = doers.sites(found).every()
-    found.show(output, lambda console: text.sites(console, output))
+    output = local_or_server.sites(found).every()
+    found.show(output, lambda console: terminal_text.sites(console, output))
 
 
 @sites_app.command("show")
 def sites_show(ctx: typer.Context, site: SiteName) -> None:
     """One site: what it asks of its nodes, and where it is."""
     found = context(ctx)
-    output = doers.sites(found).one(hosted.site_name(site))
-    found.show(output, lambda console: text.sites(console, output))
+    output = local_or_server.sites(found).one(which_names_are_sites.site_name(site))
+    found.show(output, lambda console: terminal_text.sites(console, output))
 
 
 @sites_app.command("unknown")
@@ -88,7 +88,7 @@ def sites_unknown(
     output = UnknownOutput(
         since=since, requests=told.requests, bytes=told.bytes, items=items
     )
-    found.show(output, lambda console: text.unknown(console, output))
+    found.show(output, lambda console: terminal_text.unknown(console, output))
 
 
 @sites_app.command("pin")
@@ -111,7 +111,7 @@ def sites_pin(
     apart, together, at least so many, at most so many, not on nodes, on nodes.
     """
     wanted = Pin(
-        hosted.site_name(site),
+        which_names_are_sites.site_name(site),
         **asked,
         since=moment("--since", since),
         until=moment("--until", until),
@@ -132,10 +132,10 @@ def sites_unpin(
 ) -> None:
     """Take a wish back."""
     found = context(ctx)
-    output = doers.sites(found).unpin(
-        hosted.site_name(site), campaign, reason, dry_run=dry_run
+    output = local_or_server.sites(found).unpin(
+        which_names_are_sites.site_name(site), campaign, reason, dry_run=dry_run
     )
-    found.show(output, lambda console: desk_text.pin(console, output))
+    found.show(output, lambda console: tokens_and_audit_text.pin(console, output))
 
 
 @sites_app.command("exclude")
@@ -153,7 +153,7 @@ def sites_exclude(
     `flex sites unpin` takes it in again.
     """
     wanted = Pin(
-        hosted.site_name(site),
+        which_names_are_sites.site_name(site),
         since=moment("--since", since),
         until=moment("--until", until),
         reason=reason,
@@ -165,5 +165,5 @@ def sites_exclude(
 
 def _pin(ctx: typer.Context, wanted: Pin, *, dry_run: bool) -> None:
     found = context(ctx)
-    output = doers.sites(found).pin(wanted, dry_run=dry_run)
-    found.show(output, lambda console: desk_text.pin(console, output))
+    output = local_or_server.sites(found).pin(wanted, dry_run=dry_run)
+    found.show(output, lambda console: tokens_and_audit_text.pin(console, output))

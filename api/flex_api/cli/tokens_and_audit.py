@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from flex_api import access
-from flex_api.cli import doers
+from flex_api import manage_tokens
+from flex_api.cli import local_or_server
 from flex_api.cli.common import Reason, context, moment, now
-from flex_api.told import desk_text
+from flex_api.in_words import tokens_and_audit_text
 
 token_app = typer.Typer(
     help="Create, list and revoke tokens for the API and the pages.",
@@ -65,8 +65,8 @@ def token_create(
     """Make a token and print it, this once. FLEX keeps only its hash."""
     found = context(ctx)
     ends = moment("--expires", expires)
-    by = doers.desk(found)
-    output = by.make_token(name, access.role_of(role), ends, reason)
+    by = local_or_server.desk(found)
+    output = by.make_token(name, manage_tokens.role_of(role), ends, reason)
     found.show(output, lambda console: console.print(output.secret))
 
 
@@ -74,8 +74,10 @@ def token_create(
 def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
     found = context(ctx)
-    output = doers.desk(found).tokens()
-    found.show(output, lambda console: desk_text.tokens(console, output, now()))
+    output = local_or_server.desk(found).tokens()
+    found.show(
+        output, lambda console: tokens_and_audit_text.tokens(console, output, now())
+    )
 
 
 @token_app.command("revoke")
@@ -88,8 +90,10 @@ def token_revoke(
 ) -> None:
     """End a token, and the sessions that were opened with it."""
     found = context(ctx)
-    output = doers.desk(found).revoke(token_id, reason)
-    found.show(output, lambda console: desk_text.show_revoked(console, output))
+    output = local_or_server.desk(found).revoke(token_id, reason)
+    found.show(
+        output, lambda console: tokens_and_audit_text.show_revoked(console, output)
+    )
 
 
 @audit_app.callback()
@@ -105,8 +109,8 @@ def audit(
         return
     found = context(ctx)
     after = moment("--since", since)
-    output = doers.desk(found).audit(limit, actor, action, after)
-    found.show(output, lambda console: desk_text.audit(console, output))
+    output = local_or_server.desk(found).audit(limit, actor, action, after)
+    found.show(output, lambda console: tokens_and_audit_text.audit(console, output))
 
 
 @audit_app.command("verify")
@@ -116,5 +120,5 @@ def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     Prints the last hash, to be noted elsewhere.
     """
     found = context(ctx)
-    output = doers.desk(found).check_audit(last)
-    found.show(output, lambda console: desk_text.holds(console, output))
+    output = local_or_server.desk(found).check_audit(last)
+    found.show(output, lambda console: tokens_and_audit_text.holds(console, output))

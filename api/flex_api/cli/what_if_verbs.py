@@ -10,19 +10,19 @@ from rich.console import Console
 from rich.table import Table
 
 from flex.errors import BadInput
-from flex.loop.what_if import Supposition
-from flex_api import hosted
-from flex_api.cli import doers
+from flex.planning.what_if import Supposition
+from flex_api import which_names_are_sites
+from flex_api.cli import local_or_server
 from flex_api.cli.common import PlanId, context, split_names
 from flex_api.cli.night import plan_app
+from flex_api.in_words import amounts, forecast_text, nodes_given_up, terminal_text
+from flex_api.in_words.grids import grid
 from flex_api.schemas.what_if_output import (
     DiffOutput,
     FrontierOutput,
     PointRow,
     WhatIfOutput,
 )
-from flex_api.told import forecast_text, nodes_given_up, text, words
-from flex_api.told.grids import grid
 
 BAR = 40
 MOST = 20
@@ -79,7 +79,7 @@ def whatif(
     wanted = Supposition(
         more, lost, ram, growth, _times(times or ()), tolerance, max_moves
     )
-    output = doers.questions(found).what_if(wanted, frontier=frontier)
+    output = local_or_server.questions(found).what_if(wanted, frontier=frontier)
     found.show(output, lambda console: _show_what_if(console, output))
 
 
@@ -88,7 +88,7 @@ def plan_frontier(ctx: typer.Context) -> None:
     partition.
     """
     found = context(ctx)
-    output = doers.questions(found).frontier()
+    output = local_or_server.questions(found).frontier()
     found.show(output, lambda console: _show_frontier(console, output))
 
 
@@ -99,7 +99,7 @@ def plan_diff(
 ) -> None:
     """What differs between the partitions of two plans, site by site."""
     found = context(ctx)
-    output = doers.questions(found).difference(one, other)
+    output = local_or_server.questions(found).difference(one, other)
     found.show(output, lambda console: _show_diff(console, output))
 
 
@@ -108,7 +108,7 @@ def _times(given: Sequence[str]) -> dict[str, float]:
     for each in given:
         site, _, number = each.rpartition("=")
         try:
-            found[hosted.site_name(site)] = float(number)
+            found[which_names_are_sites.site_name(site)] = float(number)
         except ValueError as error:
             raise BadInput(
                 f"--times {each}",
@@ -127,7 +127,7 @@ def _show_what_if(console: Console, output: WhatIfOutput) -> None:
         console.print()
         console.print(nodes_given_up.table(output.moves))
     console.print()
-    console.print(text.loads(output.before, output.after))
+    console.print(terminal_text.loads(output.before, output.after))
     console.print()
     forecast_text.show_comparison(console, output.forecasts)
     if output.frontier:
@@ -143,10 +143,10 @@ def _headline(output: WhatIfOutput) -> str:
         f"{served:,.0f} that could be served"
     )
     return (
-        f"{words.count(moved, 'site')} would move, {words.size(output.cold_bytes)} "
+        f"{amounts.count(moved, 'site')} would move, {amounts.size(output.cold_bytes)} "
         "cold; worst node "
-        f"{words.share(output.after.worst_ratio)} off (without moves "
-        f"{words.share(output.before.worst_ratio)})"
+        f"{amounts.share(output.after.worst_ratio)} off (without moves "
+        f"{amounts.share(output.before.worst_ratio)})"
         f"{room if served else ''}."
     )
 
@@ -155,15 +155,15 @@ def _show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
     broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
     console.print(
-        f"In force: worst node {words.share(output.in_force_worst_ratio)} off{broken}."
+        f"In force: worst node {amounts.share(output.in_force_worst_ratio)} off{broken}."
     )
     if output.plan:
-        worst = words.share(output.plan_worst_ratio or 0.0)
-        moves = words.count(output.plan_moves or 0, "move")
+        worst = amounts.share(output.plan_worst_ratio or 0.0)
+        moves = amounts.count(output.plan_moves or 0, "move")
         console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.")
     aim, trigger = (
-        words.share(output.tolerance_ratio),
-        words.share(output.trigger_ratio),
+        amounts.share(output.tolerance_ratio),
+        amounts.share(output.trigger_ratio),
     )
     console.print(f"The aim is {aim}; nothing moves within {trigger}.")
     for note in output.notes:
@@ -181,7 +181,7 @@ def _points(points: Sequence[PointRow]) -> Table:
     for point in shown:
         table.add_row(
             f"{point.moves:,}",
-            words.share(point.worst_ratio),
+            amounts.share(point.worst_ratio),
             "#" * round(BAR * point.worst_ratio / most),
         )
     return table
@@ -189,10 +189,10 @@ def _points(points: Sequence[PointRow]) -> Table:
 
 def _show_diff(console: Console, output: DiffOutput) -> None:
     worst = (
-        f"worst node {words.share(output.one_worst_ratio)} off and "
-        f"{words.share(output.other_worst_ratio)}"
+        f"worst node {amounts.share(output.one_worst_ratio)} off and "
+        f"{amounts.share(output.other_worst_ratio)}"
     )
-    differ = f"{len(output.items):,} of {words.count(output.sites, 'site')} differ"
+    differ = f"{len(output.items):,} of {amounts.count(output.sites, 'site')} differ"
     console.print(f"{output.one} and {output.other}: {differ}; {worst}.")
     table = grid("site", output.one, output.other)
     for row in output.items:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 from rich.console import Console
 
-from flex_api.cli import doers
+from flex_api.cli import local_or_server
 from flex_api.cli.common import SiteName, context
+from flex_api.in_words import amounts
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
-from flex_api.told import words
 
 
 def add_to(app: typer.Typer) -> None:
@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 def explain(ctx: typer.Context, site: SiteName) -> None:
     """Explain why a site moves or stays, and where else it could be."""
     found = context(ctx)
-    output = doers.questions(found).explanation(site)
+    output = local_or_server.questions(found).explanation(site)
     found.show(output, lambda console: _show(console, output))
 
 
@@ -40,5 +40,5 @@ def _other(other: OtherRow) -> str:
     off = f"{100 * abs(other.off_ratio):.1f} % {side} its {other.dimension}{outside}"
     return (
         f"{other.target} for {other.source}: {other.node} {off}; "
-        f"{words.size(other.cold_bytes)} to read"
+        f"{amounts.size(other.cold_bytes)} to read"
     )

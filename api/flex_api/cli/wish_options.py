@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from flex.model.pin import ASKS, DEFAULTS, option
-from flex_api import hosted
+from flex_api import which_names_are_sites
 from flex_api.cli.common import split_names
 
 # How several names are written, by what they are names of.
@@ -68,4 +68,8 @@ def _value(name: str, given: Any) -> Any:
     if not isinstance(DEFAULTS[name], tuple):
         return given
     names = split_names(given)
-    return tuple(map(hosted.site_name, names)) if ASKS[name].of == "site" else names
+    return (
+        tuple(map(which_names_are_sites.site_name, names))
+        if ASKS[name].of == "site"
+        else names
+    )

@@ -11,13 +11,13 @@ from collections.abc import Collection, Set
 from dataclasses import replace
 
 from flex.errors import Ended, Expired, Held
-from flex.loop import pending
-from flex.model.access import one_person
-from flex.model.consent import Approval, Stop
+from flex.model.limits_and_approvals import Approval, Stop
 from flex.model.plan import Plan
-from flex_api.known import outdated
-from flex_api.night import rules
-from flex_api.told import words
+from flex.model.roles_and_tokens import one_person
+from flex.planning import refuse_ended_or_outdated
+from flex_api.facts import changed_since_plan
+from flex_api.in_words import amounts
+from flex_api.night import rules_that_stop_plans as rules
 from flex_api.wiring import World
 
 
@@ -59,7 +59,7 @@ def refuse_own(world: World, plan: Plan, said: Approval) -> None:
 def _refuse_outdated(world: World, plan: Plan, force: Collection[str]) -> None:
     """A yes to what cannot be applied would be asked for twice."""
     if stops := tuple(
-        stop for stop in outdated.stops(world, plan) if stop.rule not in force
+        stop for stop in changed_since_plan.stops(world, plan) if stop.rule not in force
     ):
         raise Held(
             f"approving {plan.id}",
@@ -89,7 +89,7 @@ def discard(
 ) -> Plan:
     """Put a plan aside; raises Ended for one of which something has become."""
     plan = world.store.plan(plan_id)
-    if plan.state not in pending.WAITING:
+    if plan.state not in refuse_ended_or_outdated.WAITING:
         raise Ended(
             f"discarding {plan.id}",
             f"it is {plan.state}",
@@ -105,10 +105,10 @@ def waiting(world: World, plan_id: str, doing: str, *, checksum: str = "") -> Pl
     Outdated or Held.
     """
     plan = world.store.plan(plan_id)
-    pending.refuse_ended(plan, doing)
+    refuse_ended_or_outdated.refuse_ended(plan, doing)
     refuse_other(plan.id, plan.digest, checksum, doing)
     _refuse_expired(world, plan, doing)
-    pending.refuse_outdated(plan, world.store, doing)
+    refuse_ended_or_outdated.refuse_outdated(plan, world.store, doing)
     return plan
 
 
@@ -127,8 +127,8 @@ def _refuse_expired(world: World, plan: Plan, doing: str) -> None:
     if world.clock() - plan.created > world.settings.safety.plan_expiry:
         raise Expired(
             f"{doing} {plan.id}",
-            f"it was made {words.ago(plan.created, world.clock())}; "
-            f"safety.plan_expiry is {words.span(world.settings.safety.plan_expiry)}",
+            f"it was made {amounts.ago(plan.created, world.clock())}; "
+            f"safety.plan_expiry is {amounts.span(world.settings.safety.plan_expiry)}",
             kept="nothing was changed",
             advice="make a new one with `flex plan`",
             stops=[_too_old(world, plan)],
@@ -139,8 +139,8 @@ def _too_old(world: World, plan: Plan) -> Stop:
     limit, age = world.settings.safety.plan_expiry, world.clock() - plan.created
     return Stop(
         "safety.plan_expiry",
-        words.span(limit),
-        words.span(age),
+        amounts.span(limit),
+        amounts.span(age),
         "the plan is too old",
         "a new plan: flex plan",
     )

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flex.errors import FlexError
-from flex.loop import verify
 from flex.model.balance import Balance
+from flex.model.dead_node_retries import Attempt
 from flex.model.plan import Plan
-from flex.model.retries import Attempt
+from flex.planning import verify_dns
 from flex.zones.zone_changes import DRIFT
+from flex_api.in_words import amounts, nodes_given_up
 from flex_api.schemas.output import SCHEMA_VERSION
-from flex_api.told import nodes_given_up, words
 
 Event = Literal["applied", "approval", "failure", "drift"]
 
@@ -86,11 +86,11 @@ def of_attempt(
     failure = of_failure(cluster, error, address)
     subject = f"[flex {cluster}] node {tried.node} is dead and still in DNS: {error}"
     counted = (
-        f"Tried {words.count(tried.count, 'time')} since {words.when(tried.since)}"
+        f"Tried {amounts.count(tried.count, 'time')} since {amounts.when(tried.since)}"
     )
     text = (
         f"{failure.text}\n{counted}; it is tried again until the node is out, next "
-        f"at {words.when(tried.again)}."
+        f"at {amounts.when(tried.again)}."
     )
     return Bulletin(
         "failure",
@@ -101,7 +101,7 @@ def of_attempt(
 
 
 def _verdict(plan: Plan, waiting: str) -> str:
-    moved = words.count(len({move.site for move in plan.moves}), "site")
+    moved = amounts.count(len({move.site for move in plan.moves}), "site")
     if waiting:
         over = "; ".join(str(breach) for breach in plan.breaches)
         would = (
@@ -112,9 +112,9 @@ def _verdict(plan: Plan, waiting: str) -> str:
             "waiting for approval: "
             f"{would}{nodes_given_up.misses(plan.forecasts)}{f' ({over})' if over else ''}"
         )
-    before = f"{words.share(plan.before.worst)} -> " if plan.before else ""
+    before = f"{amounts.share(plan.before.worst)} -> " if plan.before else ""
     did = nodes_given_up.sentence(plan.moves, plan.base, done=True) or f"{moved} moved"
-    return f"applied: {did}, worst node {before}{words.share(plan.after.worst)} off"
+    return f"applied: {did}, worst node {before}{amounts.share(plan.after.worst)} off"
 
 
 def _lines(
@@ -127,7 +127,7 @@ def _lines(
         left = f", {plan.later:,} more in the next nights" if plan.later else ""
         scratch = f"a fresh partition would move {plan.scratch_moves:,}"
         yield (
-            f"Moves    {len(plan.moves):,}, {words.size(plan.cold_bytes)} cold; "
+            f"Moves    {len(plan.moves):,}, {amounts.size(plan.cold_bytes)} cold; "
             f"{scratch}{left}"
         )
     for edit in plan.said.edits[:MOST]:
@@ -155,9 +155,9 @@ def _lines(
 
 
 def _verification_text(plan: Plan) -> str:
-    found = verify.servers(plan.verdicts)
+    found = verify_dns.servers(plan.verdicts)
     checked = (
-        f"; {found.agreeing} of {words.count(found.asked, 'name server')} agree"
+        f"; {found.agreeing} of {amounts.count(found.asked, 'name server')} agree"
         if found.asked
         else ""
     )
@@ -176,12 +176,14 @@ def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
     for row in rows[:MOST]:
         was = then.get(row.node)
         earlier = (
-            f"{words.with_sign(was.access / was.fair - 1)} -> "
+            f"{amounts.with_sign(was.access / was.fair - 1)} -> "
             if was and was.fair
             else ""
         )
         now = (
-            words.with_sign(row.access / row.fair - 1) if row.fair else "out of service"
+            amounts.with_sign(row.access / row.fair - 1)
+            if row.fair
+            else "out of service"
         )
         bar = "#" * min(round(BAR * row.access / 100), 2 * BAR)
         yield f"Balance  {row.node:<12} {bar:<{2 * BAR}} {earlier}{now}"

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flex.errors import FlexError, OnTheWay, Unwell
-from flex.loop import planning
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex_api.night import gently, rerouting, undoing
+from flex.planning import propose_and_carry_out
+from flex_api.night import gentle_moves, rerouting, undoing
 from flex_api.wiring import World
 
 
 def carry_out(
-    world: World, plan: Plan, enters: Callable[[str], None] = planning.unheard
+    world: World,
+    plan: Plan,
+    enters: Callable[[str], None] = propose_and_carry_out.unheard,
 ) -> Plan:
     """The plan as it ended.
 
@@ -40,14 +42,14 @@ def carry_out(
 
 
 def _publish(world: World, plan: Plan, enters: Callable[[str], None]) -> Plan:
-    plan = gently.begin(world, plan)
+    plan = gentle_moves.begin(world, plan)
     try:
-        return planning.carry_out(
+        return propose_and_carry_out.carry_out(
             plan,
             world.store.placement_of(plan.id),
             nodes=world.nodes,
             ttl=world.settings.dns.ttl,
-            publisher=gently.publisher(world, plan),
+            publisher=gentle_moves.publisher(world, plan),
             store=world.store,
             now=world.clock(),
             patience=world.settings.dns.settle.total_seconds(),

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flex.errors import DnsError, Held, NoData
-from flex.loop import pending, planning
-from flex.loop.facts import Facts
-from flex.loop.planning import Proposal
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
+from flex.planning import propose_and_carry_out, refuse_ended_or_outdated
+from flex.planning.facts_to_plan_from import Facts
+from flex.planning.propose_and_carry_out import Proposal
 from flex.prediction.replay import NO_SAMPLE
-from flex.tables import texts
+from flex.table_schemas import texts
 from flex.zones import records, zone_changes
-from flex_api.known import other_names
-from flex_api.night import carrying_out, finishing, nodes, retrying
+from flex_api.facts import other_names
+from flex_api.night import carrying_out, change_nodes, finishing, retry_dead_nodes
 from flex_api.night.leases import Lease
 from flex_api.night.steps import Steps
 from flex_api.wiring import World
@@ -42,7 +42,9 @@ class Taken:
 
 
 def take_down(
-    world: World, order: NodeOrder, enters: Callable[[str], None] = planning.unheard
+    world: World,
+    order: NodeOrder,
+    enters: Callable[[str], None] = propose_and_carry_out.unheard,
 ) -> Taken:
     """The node is marked as down, whatever comes then: as long as sites are on it, the health watch
     and each night try again. Raises BadInput where no other node could take them.
@@ -55,10 +57,10 @@ def take_down(
             kept="nothing was changed",
             advice="set cluster.mode to review or auto",
         )
-    nodes.refuse_last(world, node)
+    change_nodes.refuse_last(world, node)
     world.store.order_node(order)
     try:
-        with retrying.note_failure(world, node):
+        with retry_dead_nodes.note_failure(world, node):
             taken = _taken_down(world, node, enters)
     except DnsError as error:
         raise type(error)(
@@ -68,7 +70,7 @@ def take_down(
             f"{error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
-    retrying.note_left(world, node, taken.left)
+    retry_dead_nodes.note_left(world, node, taken.left)
     return taken
 
 
@@ -104,7 +106,7 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
 
 
 def _plan_failover(world: World, node: str) -> Proposal:
-    return planning.fail_over(
+    return propose_and_carry_out.fail_over(
         facts(world), world.rules, node, publisher=world.publisher, now=world.clock()
     )
 
@@ -127,7 +129,8 @@ def _tried_before(world: World, made: Plan) -> Plan | None:
         (
             one
             for one in found
-            if one.state in pending.WAITING and one.quality.solver == SOLVER
+            if one.state in refuse_ended_or_outdated.WAITING
+            and one.quality.solver == SOLVER
         ),
         None,
     )

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable, Unwell
-from flex.loop import planning
 from flex.model.plan import Plan
+from flex.planning import propose_and_carry_out
 from flex.zones import zone_changes
 from flex.zones.records import addresses_of
-from flex_api.night import carrying_out, freezing, gently, giving_up, undoing
+from flex_api.night import carrying_out, freezing, gentle_moves, giving_up, undoing
 from flex_api.wiring import World
 
 
-def finish(world: World, enters: Callable[[str], None] = planning.unheard) -> None:
+def finish(
+    world: World, enters: Callable[[str], None] = propose_and_carry_out.unheard
+) -> None:
     """Finish every plan that a killed run began. A plan whose records somebody changed meanwhile
     is given up.
     """
@@ -38,7 +40,7 @@ def finish(world: World, enters: Callable[[str], None] = planning.unheard) -> No
 def finish_where_allowed(
     world: World,
     force: Collection[str] = (),
-    enters: Callable[[str], None] = planning.unheard,
+    enters: Callable[[str], None] = propose_and_carry_out.unheard,
 ) -> None:
     """The same, but nothing is finished while changes are frozen or outside the windows. The rules
     in `force` are gone over.
@@ -113,7 +115,7 @@ def make_way(world: World, dead: str) -> None:
     to wait for resolvers is taken back, any other plan is finished.
     """
     for plan in world.store.plans(state="applying"):
-        if gently.is_gentle(world, plan):
+        if gentle_moves.is_gentle(world, plan):
             _end_at_once(world, plan, dead)
     finish(world)
 

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 from flex.errors import BadInput, Frozen, Held
 from flex.model import change_windows
-from flex.model.consent import Stop
+from flex.model.limits_and_approvals import Stop
 from flex.model.operator_orders import Freeze
-from flex_api.told import words
+from flex_api.in_words import amounts
 from flex_api.wiring import World
 
 # Names of rules, as plans and `--force` have them.
@@ -28,7 +28,7 @@ def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:
     """
     if wanted.until and wanted.until <= world.time_of_day():
         raise BadInput(
-            f"freezing until {words.when(wanted.until)}",
+            f"freezing until {amounts.when(wanted.until)}",
             "that is in the past",
             kept="nothing was changed",
             advice="give a later moment, or none to freeze until `flex thaw`",
@@ -81,14 +81,14 @@ def _outside(world: World) -> tuple[Stop, ...]:
 
 def stop(found: Freeze) -> Stop:
     """Why nothing is applied, for people."""
-    until = f"until {words.when(found.until)}" if found.until else "until `flex thaw`"
+    until = f"until {amounts.when(found.until)}" if found.until else "until `flex thaw`"
     who = f" by {found.author}" if found.author else ""
     reason = f" ({found.reason})" if found.reason else ""
     past = f"flex thaw, or flex apply --force {RULE}"
     return Stop(
         RULE,
         until,
-        f"since {words.when(found.since)}{who}",
+        f"since {amounts.when(found.since)}{who}",
         f"changes are frozen{reason}",
         past,
     )

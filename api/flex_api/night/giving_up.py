@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from flex.errors import Refused
-from flex.loop import planning
 from flex.model.plan import Plan
+from flex.planning import propose_and_carry_out
 from flex_api.night import rerouting
 from flex_api.wiring import World
 
@@ -27,7 +27,7 @@ def give_up(world: World) -> tuple[str, ...]:
 
 def abandon(world: World, plan: Plan) -> None:
     refuse_late(world, plan)
-    planning.abandon(
+    propose_and_carry_out.abandon(
         replace(plan, taking_back=False),
         world.store.placement_of(plan.id),
         nodes=world.nodes,

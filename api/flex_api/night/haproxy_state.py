@@ -13,12 +13,18 @@ from functools import partial
 
 from flex.errors import FlexError
 from flex.ports import Store
-from flex.routing import delivery, haproxy
-from flex.routing.live import Distributor, Live, MemberLive, Paths, distributor
+from flex.routing import haproxy, install_files
+from flex.routing.haproxy_live_state import (
+    Distributor,
+    Live,
+    MemberLive,
+    Paths,
+    distributor,
+)
+from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool
-from flex.routing.runtime import Socket
 from flex.routing.warming import hottest
-from flex_api.night import delivering
+from flex_api.night import deliver_haproxy_files
 from flex_api.night.metrics import Series
 from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, TargetRow
 from flex_api.settings.file import Settings
@@ -106,10 +112,11 @@ def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str,
     if not settings.routing.deliver:
         return {}
     there = {
-        node: delivering.folder_of(settings, node) / haproxy.HOSTS for node in nodes
+        node: deliver_haproxy_files.folder_of(settings, node) / haproxy.HOSTS
+        for node in nodes
     }
     return {
-        node: haproxy.version({haproxy.HOSTS: delivery.content(path) or ""})
+        node: haproxy.version({haproxy.HOSTS: install_files.content(path) or ""})
         for node, path in there.items()
     }
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from flex.errors import FlexError
-from flex.model.journal import JournalRow, RowState
+from flex.model.dns_update_journal import JournalRow, RowState
 from flex.model.nightly_run import Run
 from flex.model.plan import Plan
-from flex.store.holders import BEATS, PATIENCE, holder
+from flex.store.lease_holders import BEATS, PATIENCE, holder
 from flex_api import wiring
-from flex_api.beats import beating
-from flex_api.told import words
+from flex_api.heartbeats import beating
+from flex_api.in_words import amounts
 from flex_api.wiring import World
 
 _MINE: ContextVar[str] = ContextVar("the run whose lease is held here", default="")
@@ -66,7 +66,7 @@ def lease(
         run, PATIENCE, world.time_of_day(), breaks_in=breaks_in
     ):
         world.say(
-            f"The run of {words.when(lost.started)} was {lost.message}. Its work is "
+            f"The run of {amounts.when(lost.started)} was {lost.message}. Its work is "
             "taken up where it ended."
         )
     held, token = Lease(run), _MINE.set(run.id)

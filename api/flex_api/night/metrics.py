@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import flex
-from flex.loop import verify
 from flex.model.jobs import Job
 from flex.model.nightly_run import Run
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
+from flex.planning import verify_dns
 from flex.store import migrate
 from flex.zones.zone_changes import DRIFT
-from flex_api.known.dead import Dead
+from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.night.watch_process import Watched
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -188,7 +188,7 @@ def _of_gates(known: Known) -> Iterator[Series]:
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
-    said = verify.servers(applied.verdicts) if applied else None
+    said = verify_dns.servers(applied.verdicts) if applied else None
     yield _one(
         "flex_dns_disagreeing_servers",
         "When the partition in force was applied; a server that disagreed in several "

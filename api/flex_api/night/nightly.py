@@ -14,45 +14,45 @@ from datetime import timedelta
 from pathlib import Path
 
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
-from flex.loop import planning, what_if
-from flex.loop.facts import Facts
-from flex.loop.planning import Proposal
-from flex.loop.what_if import Supposition
-from flex.model import consent
-from flex.model.dns_edits import Said
+from flex.model import limits_and_approvals
+from flex.model.dns_edits_by_others import Said
 from flex.model.nightly_run import Run
 from flex.model.period import Period
 from flex.model.plan import Plan
+from flex.planning import propose_and_carry_out, what_if
+from flex.planning.facts_to_plan_from import Facts
+from flex.planning.propose_and_carry_out import Proposal
+from flex.planning.what_if import Supposition
 from flex.ports import Store
 from flex.prediction.replay import NO_SAMPLE
-from flex.tables import texts
+from flex.table_schemas import texts
 from flex.zones.records import name_of
-from flex_api.known import hindsight, other_names, recent
-from flex_api.known.expecting import expect
-from flex_api.known.learning import learn_profiles
-from flex_api.known.trust import refuse_bad
+from flex_api.facts import hindsight, other_names, recent_nights
+from flex_api.facts.expected_loads import expect
+from flex_api.facts.logs_good_enough import refuse_bad
+from flex_api.facts.profiles_from_counts import learn_profiles
+from flex_api.in_words import amounts
 from flex_api.night import (
     carrying_out,
     dead_nodes_first,
     finishing,
     freezing,
-    gently,
+    gentle_moves,
     notifying,
     redelivering,
-    rules,
     warming,
     who_caused,
 )
+from flex_api.night import rules_that_stop_plans as rules
 from flex_api.night.leases import lease
 from flex_api.night.steps import Steps
-from flex_api.report import reporting
-from flex_api.told import words
+from flex_api.report import write_reports
 from flex_api.wiring import World, sources
 from flex_logs_ingest.counts import hours_and_sample, retention
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading import read_logs
-from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
 
 # Nothing else than the settings say.
@@ -135,7 +135,7 @@ def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
     found = step(
         "gate", lambda: _waits(world, plan), lambda found: found[1] or "passed"
     )
-    if found[1] or not gently.warms_first(world, plan):
+    if found[1] or not gentle_moves.warms_first(world, plan):
         return found
     step("warm", lambda: warming.ahead(world, plan), str)
     return step(
@@ -153,8 +153,8 @@ def _said_of_begun(world: World) -> str:
 def _report(world: World, plan: Plan) -> Path:
     """A night is not undone by a report that cannot be written, and must not look so."""
     try:
-        path = reporting.write(world, plan)
-        reporting.print_too(world, path)
+        path = write_reports.write(world, plan)
+        write_reports.print_too(world, path)
         return path
     except NotWritten as error:
         kept = f"plan {plan.id} is {plan.state}; only its report is missing"
@@ -168,7 +168,7 @@ def _report(world: World, plan: Plan) -> Path:
 
 def _said_of_files(files: Sequence[FileReport]) -> str:
     lines = sum(number for file in files for _, number in file.lines)
-    return f"{words.count(len(files), 'file')}, {words.count(lines, 'new line')}"
+    return f"{amounts.count(len(files), 'file')}, {amounts.count(lines, 'new line')}"
 
 
 def ingest(
@@ -230,17 +230,17 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     ]
     if failed:
         world.say(
-            f"{words.count(len(failed), 'file')} could not be read: "
-            f"{words.first_few(failed)}"
+            f"{amounts.count(len(failed), 'file')} could not be read: "
+            f"{amounts.first_few(failed)}"
         )
 
 
 def _tell_of_edits(world: World, plan: Plan) -> None:
     if edits := plan.said.edits:
         names = [edit.name.rstrip(".") for edit in edits]
-        named = words.first_few(names, NAMED, ", ")
+        named = amounts.first_few(names, NAMED, ", ")
         world.say(
-            f"Somebody else changed {words.count(len(edits), 'name')} in DNS, left "
+            f"Somebody else changed {amounts.count(len(edits), 'name')} in DNS, left "
             f"alone: {named}."
         )
 
@@ -282,9 +282,9 @@ def tidy(world: World, period: Period) -> str:
         world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
     )
     return (
-        f"{words.count(done.added, 'reading')} added up, "
-        f"{words.count(done.deleted, 'reading')} deleted, "
-        f"{words.count(forgotten, 'old period')} forgotten"
+        f"{amounts.count(done.added, 'reading')} added up, "
+        f"{amounts.count(done.deleted, 'reading')} deleted, "
+        f"{amounts.count(forgotten, 'old period')} forgotten"
     )
 
 
@@ -302,9 +302,9 @@ def propose(
     """
     plain = facts(world)
     known, outlook = expect(world, plain)
-    rules = recent.without_forced(world.rules, force)
-    made = planning.propose(
-        replace(known, guard=recent.guard(world, known.period, force)),
+    rules = recent_nights.without_forced(world.rules, force)
+    made = propose_and_carry_out.propose(
+        replace(known, guard=recent_nights.guard(world, known.period, force)),
         what_if.supposed_rules(
             replace(rules, take_back=frozenset(map(name_of, take_back))), wanted
         ),
@@ -354,7 +354,7 @@ def go_back(world: World, to: str, *, author: str = "") -> Proposal:
 
 def way_back(world: World, to: str) -> Proposal:
     """The same, which is kept nowhere."""
-    return planning.go_back(
+    return propose_and_carry_out.go_back(
         facts(world),
         world.rules,
         world.store.placement_of(to),
@@ -469,7 +469,7 @@ def _waits(world: World, plan: Plan) -> tuple[int, str]:
     if mode == "shadow":
         return 0, f"Shadow mode: plan {plan.id} was made and nothing was written."
     stops = rules.stops(world, plan)
-    told = consent.in_one_line(stops)
+    told = limits_and_approvals.in_one_line(stops)
     if freezing.RULE in {stop.rule for stop in stops}:
         return (
             Frozen.exit_code,

@@ -25,12 +25,12 @@ from pathlib import Path
 
 from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
+from flex.model.dead_node_retries import Attempt
 from flex.model.plan import Plan
-from flex.model.retries import Attempt
 from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
-from flex_api.night.exposing import metrics_text
-from flex_api.report import reporting
+from flex_api.night.metrics_text_file import metrics_text
+from flex_api.report import write_reports
 from flex_api.settings.night import Webhook
 from flex_api.wiring import World
 
@@ -47,7 +47,9 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
     address = _address(world, f"plans/{plan.id}")
     name = world.settings.cluster.name
     written = (
-        reporting.place(world, plan) if world.settings.notify.attach_report else None
+        write_reports.place(world, plan)
+        if world.settings.notify.attach_report
+        else None
     )
     return _tell(
         world, bulletin.of_night(name, plan, waiting, code, address, plan.base), written

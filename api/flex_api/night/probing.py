@@ -14,7 +14,7 @@ from contextlib import closing
 from itertools import product
 
 from flex.model.nodes import Node
-from flex_api.settings.watch import PROBE
+from flex_api.settings.health_watch_settings import PROBE
 
 # Probes on their way at a time.
 SIDE_BY_SIDE = 64

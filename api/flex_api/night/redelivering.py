@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from flex.model import retries
-from flex.model.retries import Attempt
-from flex_api.night import delivering, freezing, rerouting
+from flex.model import dead_node_retries
+from flex.model.dead_node_retries import Attempt
+from flex_api.night import deliver_haproxy_files, freezing, rerouting
 from flex_api.wiring import World
 
 Work = Callable[[], None]
@@ -71,27 +71,33 @@ class Redelivery:
         if not self._has_ended() or not is_wanted(self._world):
             return
         now = self._world.time_of_day()
-        owed = delivering.undelivered_nodes(self._world.settings, self._world.store)
+        owed = deliver_haproxy_files.undelivered_nodes(
+            self._world.settings, self._world.store
+        )
         self._tried = {
             node: tried for node, tried in self._tried.items() if node in owed
         }
-        due = [node for node in owed if retries.is_due(self._tried.get(node), now)]
+        due = [
+            node
+            for node in owed
+            if dead_node_retries.is_due(self._tried.get(node), now)
+        ]
         if due:
             self._has_ended = self._start(lambda: self._carry(due))
 
     def _carry(self, due: Sequence[str]) -> None:
-        for done in delivering.carried_again(self._world.settings, due):
+        for done in deliver_haproxy_files.carried_again(self._world.settings, due):
             self._tell(done)
 
-    def _tell(self, done: delivering.Delivered) -> None:
+    def _tell(self, done: deliver_haproxy_files.Delivered) -> None:
         before = self._tried.get(done.node)
         if not done.error:
             self._world.say(f"The routing of {done.node} has reached it.")
             return
-        tried = self._tried[done.node] = retries.after_failure(
+        tried = self._tried[done.node] = dead_node_retries.after_failure(
             before, done.node, self._world.time_of_day(), done.error
         )
-        if retries.is_told(tried):
+        if dead_node_retries.is_told(tried):
             self._world.say(
                 f"The routing of {done.node} has not reached it, and is carried "
                 f"again: {done.error}."

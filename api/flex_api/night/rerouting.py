@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flex.errors import FlexError
-from flex_api.night import delivering
-from flex_api.told import words
+from flex_api.in_words import amounts
+from flex_api.night import deliver_haproxy_files
 from flex_api.wiring import World
 
 
@@ -27,7 +27,7 @@ def reroute(
         return
     say = say or world.say
     try:
-        done = delivering.deliver(world.settings, world.store, coming)
+        done = deliver_haproxy_files.deliver(world.settings, world.store, coming)
     except FlexError as error:
         say(f"Routing is as before: {error.asked}: {error.answer}.")
         return
@@ -38,5 +38,5 @@ def reroute(
     if changed or coming:
         say(
             f"Routing was changed{' ahead of DNS' if coming else ''} on "
-            f"{words.count(changed, 'node')}."
+            f"{amounts.count(changed, 'node')}."
         )

@@ -15,8 +15,8 @@ from flex.model.zone_plan import ZonePlan
 from flex.zones import zone_changes
 from flex.zones.marker import site_name
 from flex.zones.records import ZoneState, by_name
-from flex_api.night import giving_up, leases, permission, rerouting
-from flex_api.told import words
+from flex_api.in_words import amounts
+from flex_api.night import giving_up, leases, may_plan_be_applied, rerouting
 from flex_api.wiring import World
 
 # How many names of others a sentence lists; the rest is left out. A guess.
@@ -28,7 +28,7 @@ def take_back(world: World) -> tuple[str, ...]:
     begun = world.store.plans(state="applying")
     for plan in begun:
         if world.settings.cluster.mode == "shadow":
-            raise permission.in_shadow(plan)
+            raise may_plan_be_applied.in_shadow(plan)
         undo(world, plan)
     if begun:
         rerouting.reroute(world)
@@ -84,7 +84,7 @@ def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
     named = ", ".join(name.rstrip(".") for name in others[:NAMES_LISTED])
     left = f"; of others by now, and left alone: {named}" if others else ""
     world.say(
-        f"{made.zone} {words.count(len(back.changes), 'record set')} put back{left}."
+        f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}."
     )
     return back
 

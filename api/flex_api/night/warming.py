@@ -16,9 +16,9 @@ from flex.errors import FlexError
 from flex.model.plan import Plan
 from flex.ports import Store
 from flex.routing.warming import Budget, Target, Warmed, hottest, warm
-from flex_api.night import steering
+from flex_api.in_words import amounts
+from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
-from flex_api.told import words
 from flex_api.wiring import World
 from flex_logs_ingest.counts.file_table import FileTable, file_table
 
@@ -50,7 +50,7 @@ def coming(store: Store, plan: str) -> dict[str, list[str]]:
 
 def warm_up_nodes(world: World, coming: Mapping[str, Collection[str]]) -> str:
     """Warm up the nodes side by side for these sites; what came of it, in words."""
-    at = steering.addresses(world.nodes)
+    at = haproxy_pools_and_files.addresses(world.nodes)
     busy: dict[str, list[str]] = {}
     for node, sites in coming.items():
         # A directory of another site is no host, and cannot be asked for.
@@ -110,8 +110,8 @@ def _sentence(found: Mapping[str, Warmed]) -> str:
     fetched = sum(one.fetched for one in found.values())
     size = sum(one.bytes for one in found.values())
     said = (
-        f"{words.count(fetched, 'path')} of {words.size(size)} fetched on "
-        f"{words.count(len(found), 'node')}"
+        f"{amounts.count(fetched, 'path')} of {amounts.size(size)} fetched on "
+        f"{amounts.count(len(found), 'node')}"
     )
     silent = sorted(
         node for node, one in found.items() if one.failed and not one.fetched

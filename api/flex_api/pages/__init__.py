@@ -5,17 +5,17 @@ it into its template. It does nothing else.
 from __future__ import annotations
 
 from flex_api.pages import (
-    account,
     audit,
-    data,
     dns,
     glossary,
     history,
     jobs,
+    logs,
     nodes,
     overview,
     plans,
     routing,
+    search_and_colours,
     settings,
     simulate,
     site,
@@ -25,6 +25,6 @@ from flex_api.pages import (
 
 # In this order a path is looked for.
 PAGES = (
-    overview, plans, sites, site, nodes, what_if, history, dns, data, routing, simulate, audit,
-    settings, jobs, account, glossary,
+    overview, plans, sites, site, nodes, what_if, history, dns, logs, routing, simulate, audit,
+    settings, jobs, search_and_colours, glossary,
 )  # fmt: skip

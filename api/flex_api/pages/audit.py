@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api import auditing
+from flex_api import verify_audit_log
 from flex_api.pages.forms import from_query, moment
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
 from flex_api.schemas.rest import AuditPage
-from flex_api.web.session import Viewer
+from flex_api.web.request_context import Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -38,7 +38,7 @@ def page(
     found = as_model(AuditPage, audit.audit(desk, query))
     head = (
         desk.house.later.ask(
-            "audit", lambda: auditing.verify_record(store), lasting=FRESH
+            "audit", lambda: verify_audit_log.verify_record(store), lasting=FRESH
         )
         if verify
         else None

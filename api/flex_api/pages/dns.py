@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex.loop import verify
-from flex_api.known import present, verifying
+from flex.planning import verify_dns
+from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
-from flex_api.pages.trouble import last_check
-from flex_api.web.session import Desk, Viewer
+from flex_api.pages.warnings_on_every_page import last_check
+from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -29,7 +29,7 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
     world = desk.world()
     asked = (
         desk.house.later.ask(
-            "name servers", lambda: verifying.verify(world), lasting=FRESH
+            "name servers", lambda: verify_dns_answers.verify(world), lasting=FRESH
         )
         if ask
         else None
@@ -52,7 +52,9 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         "dns.html",
         "/dns",
         plan=plan,
-        zones=[present.zone_row(zone_plan) for zone_plan in plan.zone_plans]
+        zones=[
+            core_to_output_models.zone_row(zone_plan) for zone_plan in plan.zone_plans
+        ]
         if plan
         else [],
         known={zone_plan.zone: zone_plan for zone_plan in plan.zone_plans}
@@ -61,7 +63,7 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         set=dns_set,
         every=dns_set.every_zone,
         check=check,
-        behind=list(verify.behind(answers).values()),
+        behind=list(verify_dns.behind(answers).values()),
         pending=pending,
         journal=desk.store.journal(plan.id).rows() if plan else (),
     )

@@ -17,17 +17,17 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import flex
-from flex.model.access import Role
+from flex.model.roles_and_tokens import Role
+from flex_api.in_words import amounts
 from flex_api.night import freezing
 from flex_api.pages.forms import DONE, Refusal, Sent
-from flex_api.pages.trouble import Trouble, newest, troubles
+from flex_api.pages.warnings_on_every_page import Trouble, newest, troubles
 from flex_api.pictures.charts import ROUNDING
-from flex_api.pictures.lines import Spark, spark
+from flex_api.pictures.time_and_forecast_charts import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
-from flex_api.told import words
 from flex_api.web.gate import cookie, csrf_of
-from flex_api.web.session import Desk
+from flex_api.web.request_context import Desk
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -138,7 +138,7 @@ def _frame(desk: Desk, here: str) -> Frame:
         who=desk.caller.name.removeprefix("token:"),
         role=desk.caller.role,
         newest=newest(desk),
-        worst=words.share(plan.after.worst) if plan else "",
+        worst=amounts.share(plan.after.worst) if plan else "",
         inside=plan is not None and plan.after.worst <= tolerance + ROUNDING,
         spark=spark("Worst node of the last nights", applied[::-1], tolerance)
         if len(applied) > 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from flex_api.in_words.glossary import TERMS
 from flex_api.pages.frame import show
-from flex_api.told.glossary import TERMS
-from flex_api.web.session import Viewer
+from flex_api.web.request_context import Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,19 +10,19 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
+from flex_api.in_words import amounts
 from flex_api.pages.forms import from_query
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.past import Past, past
+from flex_api.pages.past_moves_and_predictions import Past, past
 from flex_api.pages.plans import following
 from flex_api.pictures.charts import Columns, counts
-from flex_api.pictures.lines import Lines, Value, lines
-from flex_api.routes import data
-from flex_api.routes.data import RunsQuery
-from flex_api.schemas.given import CLEAN
+from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
+from flex_api.routes import log_readings
+from flex_api.routes.log_readings import RunsQuery
+from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.rest import RunsPage
 from flex_api.schemas.what_if_output import DiffOutput
-from flex_api.told import words
-from flex_api.web.session import Desk, Viewer
+from flex_api.web.request_context import Desk, Viewer
 from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
@@ -33,7 +33,7 @@ Id = Annotated[str, Query(max_length=100, pattern=CLEAN)]
 @router.get("/history", response_class=HTMLResponse)
 def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Response:
     query = from_query(RunsQuery, request, "one", "other")
-    found = as_model(RunsPage, data.runs(desk, query))
+    found = as_model(RunsPage, log_readings.runs(desk, query))
     nights = past(desk)
     compared = _compare(desk, one, other or "current") if one else None
     errors = sorted(night.error for night in nights if night.error is not None)
@@ -78,7 +78,7 @@ def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None
         Value(
             at,
             night.before,
-            f"{night.settled:%d %b}: {words.share(night.before)} before the night",
+            f"{night.settled:%d %b}: {amounts.share(night.before)} before the night",
         )
         for at, night in enumerate(nights)
         if night.before is not None
@@ -87,14 +87,14 @@ def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None
         Value(
             at + 1,
             night.after,
-            f"{words.share(night.after)} predicted on {night.settled:%d %b} for the next night",
+            f"{amounts.share(night.after)} predicted on {night.settled:%d %b} for the next night",
         )
         for at, night in enumerate(nights)
     ]
     return lines(
         "The worst node, night by night",
-        f"{len(nights)} nights; last {words.share(nights[-1].after)} predicted, the "
-        f"aim is {words.share(aim)}.",
+        f"{len(nights)} nights; last {amounts.share(nights[-1].after)} predicted, the "
+        f"aim is {amounts.share(aim)}.",
         [
             ("measured before the night", "one", measured),
             ("predicted by the night before", "dots", predicted),

@@ -9,7 +9,7 @@ from flex_api.pages.forms import DONE, TheForm, led_on, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.routes import jobs
 from flex_api.schemas.rest import JobShown
-from flex_api.web.session import Operator, Viewer
+from flex_api.web.request_context import Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -11,10 +11,11 @@ import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from flex.loop.what_if import Supposed
 from flex.model.plan import Plan
-from flex_api.known.catalogue import Catalogue, Wanted
-from flex_api.night import nodes as noding
+from flex.planning.what_if import Supposed
+from flex_api.facts.site_table import Catalogue, Wanted
+from flex_api.in_words import amounts
+from flex_api.night import change_nodes as noding
 from flex_api.pages.forms import (
     TheForm,
     address,
@@ -24,11 +25,11 @@ from flex_api.pages.forms import (
     redirect_after,
 )
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.past import past
-from flex_api.pages.trouble import latest_weeks
+from flex_api.pages.past_moves_and_predictions import past
+from flex_api.pages.warnings_on_every_page import latest_weeks
 from flex_api.pictures import charts
 from flex_api.pictures.charts import ROUNDING, Bars, Load
-from flex_api.pictures.lines import (
+from flex_api.pictures.time_and_forecast_charts import (
     HOURS,
     Heat,
     Pairs,
@@ -42,9 +43,8 @@ from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.night import NodeRow
 from flex_api.schemas.rest import DrainGiven, NodesPage
-from flex_api.told import words
-from flex_api.web.answers import Condition, etag
-from flex_api.web.session import Desk, Operator, Viewer
+from flex_api.web.etag_responses import Condition, etag
+from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
@@ -222,7 +222,7 @@ def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
     return charts.quantities(
         "What it sends, by site",
-        [(name, one, words.share(one)) for name, one in drawn],
+        [(name, one, amounts.share(one)) for name, one in drawn],
         strong="",
     )
 

@@ -11,16 +11,16 @@ from fastapi.responses import HTMLResponse
 
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
-from flex_api.known import present
-from flex_api.known.room import NO_GROWTH, room
+from flex_api.facts import core_to_output_models
+from flex_api.facts.days_until_full import NO_GROWTH, room
+from flex_api.in_words import amounts
 from flex_api.pages.forms import address
 from flex_api.pages.frame import show
-from flex_api.pages.past import sent_lately
-from flex_api.pages.trouble import last_check, said_of_check, waits
+from flex_api.pages.past_moves_and_predictions import sent_lately
+from flex_api.pages.warnings_on_every_page import last_check, said_of_check, waits
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
-from flex_api.schemas.plans import ForecastRow
-from flex_api.told import words
-from flex_api.web.session import Desk, Viewer
+from flex_api.schemas.plan_parts import ForecastRow
+from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -69,7 +69,7 @@ def _content(
     desk: Desk, plan: Plan, heads: tuple[Headline, ...]
 ) -> tuple[ReportData, Content]:
     earlier = [
-        present.plan_row(one)
+        core_to_output_models.plan_row(one)
         for one in heads
         if one.created < plan.created and one.state != "discarded"
     ]
@@ -97,14 +97,14 @@ def _cards(desk: Desk) -> Iterator[Tile]:
     if found is None:
         return
     said = (
-        f"the busiest node works {words.share(found.busy)} of its busiest hour; "
+        f"the busiest node works {amounts.share(found.busy)} of its busiest hour; "
         f"visitors {_grow(found.growth)}"
     )
     if found.days is None:
         yield Tile("Room", "for a long time at the present growth", said)
     else:
         yield Tile(
-            words.count(found.days, "day"),
+            amounts.count(found.days, "day"),
             "until a node is busy all the time, at the present growth",
             said,
         )
@@ -112,7 +112,7 @@ def _cards(desk: Desk) -> Iterator[Tile]:
 
 def _grow(growth: float) -> str:
     return (
-        f"grow by {words.share(growth)} a period"
+        f"grow by {amounts.share(growth)} a period"
         if growth > NO_GROWTH
         else "do not grow"
     )
@@ -149,5 +149,5 @@ def _ending(desk: Desk) -> Iterator[tuple[Notice, str]]:
     """Wishes that end soon, each with the page of its site."""
     for pin in desk.views.pins().values():
         if pin.until and desk.now < pin.until <= desk.now + SOON:
-            said = f"the wish for {pin.site} ends {words.ago(pin.until, desk.now)}"
+            said = f"the wish for {pin.site} ends {amounts.ago(pin.until, desk.now)}"
             yield Notice("Ends soon", said), address("/site", name=pin.site)

@@ -10,16 +10,17 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from flex.loop.pending import WAITING
 from flex.model.plan import Plan
-from flex_api.known.outdated import BASE
-from flex_api.night import approving, rules
+from flex.planning.refuse_ended_or_outdated import WAITING
+from flex_api.facts.changed_since_plan import BASE
+from flex_api.in_words import terminal_text
+from flex_api.night import approving, rules_that_stop_plans
 from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
-from flex_api.pages.planned import figures, kept_apart
-from flex_api.pictures.lines import Lines, Value, lines
-from flex_api.routes import changes, plans
+from flex_api.pages.plan_pictures_and_reasons import figures, kept_apart
+from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
+from flex_api.routes import make_and_apply_plans, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
 from flex_api.schemas.rest import (
     ApplyGiven,
@@ -31,8 +32,7 @@ from flex_api.schemas.rest import (
     RollbackGiven,
 )
 from flex_api.schemas.what_if_output import FrontierOutput, PointRow
-from flex_api.told import text
-from flex_api.web.session import Approver, Desk, Operator, Viewer
+from flex_api.web.request_context import Approver, Desk, Operator, Viewer
 from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)
@@ -89,7 +89,7 @@ def plan(
     if tab == "kept":
         values = {"kept": kept_apart(desk, chosen)}
     open_ = chosen.state in WAITING
-    stops = rules.in_the_way(desk.world(), chosen)
+    stops = rules_that_stop_plans.in_the_way(desk.world(), chosen)
     outdated = BASE in {stop.rule for stop in stops}
     return show(
         desk,
@@ -105,7 +105,7 @@ def plan(
         in_force=desk.views.base()[0] == chosen.id,
         changes=CHANGES,
         put_off_most=PUT_OFF,
-        summary=text.summary(output),
+        summary=terminal_text.summary(output),
         given_up=sum(not move.target for move in output.moves),
         page=figures(desk, output) if tab == "moves" else None,
         tolerance=desk.settings.solver.tolerance,
@@ -204,13 +204,15 @@ def following(request: Request, cursor: str | None) -> str:
 
 @router.post("/plans")
 def make(desk: Operator, form: TheForm) -> Response:
-    return follow(as_model(JobShown, changes.make(desk, from_form(PlanGiven, form))))
+    return follow(
+        as_model(JobShown, make_and_apply_plans.make(desk, from_form(PlanGiven, form)))
+    )
 
 
 @router.post("/plans/{plan}/approval")
 def approval(desk: Approver, plan: str, form: TheForm) -> Response:
     said = from_form(ApprovalGiven, form)
-    changes.approval(desk, plan, said)
+    make_and_apply_plans.approval(desk, plan, said)
     return redirect_after(
         "approved" if said.decision == "approve" else "rejected", f"/plans/{plan}"
     )
@@ -219,7 +221,7 @@ def approval(desk: Approver, plan: str, form: TheForm) -> Response:
 @router.post("/plans/{plan}/apply")
 def apply(desk: Approver, plan: str, form: TheForm) -> Response:
     """The form carries the digest of what was looked at: another plan is not applied by it."""
-    answer = changes.apply(
+    answer = make_and_apply_plans.apply(
         desk, plan, from_form(ApplyGiven, form), if_match=f'"{form.text("digest")}"'
     )
     return follow(as_model(JobShown, answer))
@@ -235,7 +237,10 @@ def discard(desk: Operator, plan: str, form: TheForm) -> Response:
 @router.post("/rollbacks")
 def rollback(desk: Operator, form: TheForm) -> Response:
     return follow(
-        as_model(JobShown, changes.rollback(desk, from_form(RollbackGiven, form)))
+        as_model(
+            JobShown,
+            make_and_apply_plans.rollback(desk, from_form(RollbackGiven, form)),
+        )
     )
 
 

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
 from flex.routing.pool import Pool
-from flex_api.known.catalogue import Catalogue
+from flex_api.facts.site_table import Catalogue
 from flex_api.night import haproxy_state
 from flex_api.pages.frame import show
-from flex_api.schemas.given import CLEAN
-from flex_api.web.distributors import GOOD, distributors
+from flex_api.schemas.request_and_page_base import CLEAN
+from flex_api.web.cached_haproxy_state import GOOD, distributors
+from flex_api.web.request_context import Viewer
 from flex_api.web.routing_view import routing_of, wrong_names
-from flex_api.web.session import Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 from pydantic import TypeAdapter
 
-from flex.model.access import ROLES
+from flex.model.roles_and_tokens import ROLES
+from flex_api.in_words import amounts
 from flex_api.pages.forms import TheForm, from_form, moment, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.routes import freeze, tokens
@@ -23,9 +24,8 @@ from flex_api.schemas.rest import (
     TokensPage,
 )
 from flex_api.settings import file as config
-from flex_api.told import words
-from flex_api.web.answers import Condition, etag
-from flex_api.web.session import Admin, Desk, Operator, Viewer
+from flex_api.web.etag_responses import Condition, etag
+from flex_api.web.request_context import Admin, Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -93,11 +93,11 @@ def _value(name: str, value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case int() if name.endswith(SIZES) and value >= MIB:
-            return words.memory(value)
+            return amounts.memory(value)
         case list():
             return ", ".join(map(str, value))
         case str() if re.fullmatch(SPAN, value):
-            return words.span(TypeAdapter(timedelta).validate_python(value))
+            return amounts.span(TypeAdapter(timedelta).validate_python(value))
         case _:
             return str(value)
 

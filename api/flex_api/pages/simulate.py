@@ -17,14 +17,14 @@ from flex.model.period import Period
 from flex.sim.cluster import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
+from flex_api.in_words import amounts
 from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
 from flex_api.routes.simulations import period_to_replay
-from flex_api.schemas.given import Given
-from flex_api.told import words
-from flex_api.trials import comparing, simulating
-from flex_api.web.session import Desk, Operator
+from flex_api.schemas.request_and_page_base import Given
+from flex_api.simulation import comparing, real_traces_and_placements
+from flex_api.web.request_context import Desk, Operator
 
 router = APIRouter(include_in_schema=False)
 
@@ -126,7 +126,7 @@ def _simulate(
 ) -> Told:
     """Raises Unknown where no access of the period was kept."""
     period = period_to_replay(desk)
-    trace, rate = simulating.of_own_logs(
+    trace, rate = real_traces_and_placements.of_own_logs(
         desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES
     )
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
@@ -134,13 +134,13 @@ def _simulate(
         result for _, result in comparing.compare_policies(trace, [cluster], policies)
     )
     misses = [
-        (one.policy, one.miss_ratio, words.share(one.miss_ratio)) for one in results
+        (one.policy, one.miss_ratio, amounts.share(one.miss_ratio)) for one in results
     ]
     served = [
         (
             one.policy,
             one.throughput,
-            words.rate(one.throughput if one.seconds else None),
+            amounts.rate(one.throughput if one.seconds else None),
         )
         for one in results
     ]

@@ -19,7 +19,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.pin import ASKS, DEFAULTS, Pin, Words
-from flex_api import files, hosted
+from flex_api import files_of_a_site, which_names_are_sites
+from flex_api.in_words import amounts as in_words
+from flex_api.in_words import wish_text
 from flex_api.pages.forms import (
     SEVERAL,
     Form,
@@ -32,9 +34,9 @@ from flex_api.pages.forms import (
     refuse,
 )
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.past import of_site, past
-from flex_api.pages.trouble import latest_weeks
-from flex_api.pictures.lines import (
+from flex_api.pages.past_moves_and_predictions import of_site, past
+from flex_api.pages.warnings_on_every_page import latest_weeks
+from flex_api.pictures.time_and_forecast_charts import (
     Heat,
     Lines,
     Value,
@@ -48,10 +50,8 @@ from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest import ProfilePage
 from flex_api.schemas.sites import PinGiven, PinShown
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
-from flex_api.told import wish_text
-from flex_api.told import words as in_words
-from flex_api.web.answers import Condition
-from flex_api.web.session import Desk, Operator, Viewer
+from flex_api.web.etag_responses import Condition
+from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import explaining, what_if_answers
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.hours_and_sample import hours_of_site
@@ -187,7 +187,7 @@ def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
     try:
-        return files.files_output(desk.world(), name, limit=FILES)
+        return files_of_a_site.files_output(desk.world(), name, limit=FILES)
     except NoData as error:
         return error.answer
 
@@ -294,7 +294,9 @@ def put(desk: Operator, form: TheForm) -> Response:
         pins.put_campaign(desk, name, campaign, wanted, condition)
     else:
         pins.put_pin(desk, name, wanted, condition)
-    return redirect_after("pinned", "/site", name=hosted.site_name(name), of=campaign)
+    return redirect_after(
+        "pinned", "/site", name=which_names_are_sites.site_name(name), of=campaign
+    )
 
 
 @router.post("/site/unpin")
@@ -307,7 +309,9 @@ def drop(desk: Operator, form: TheForm) -> Response:
         pins.delete_campaign(desk, name, campaign, condition, reason)
     else:
         pins.delete_pin(desk, name, condition, reason)
-    return redirect_after("unpinned", "/site", name=hosted.site_name(name))
+    return redirect_after(
+        "unpinned", "/site", name=which_names_are_sites.site_name(name)
+    )
 
 
 def _moments(form: Form) -> dict[str, datetime]:

@@ -14,19 +14,19 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from flex_api.known.catalogue import Catalogue
+from flex_api.facts.site_table import Catalogue
+from flex_api.in_words import amounts
 from flex_api.pages.forms import from_query
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.past import past, sent_lately
+from flex_api.pages.past_moves_and_predictions import past, sent_lately
 from flex_api.pages.plans import following
-from flex_api.pictures import cloud as charts_cloud
+from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.charts import Scatter
-from flex_api.pictures.lines import Spark, course
+from flex_api.pictures.time_and_forecast_charts import Spark, course
 from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
 from flex_api.schemas.rest import SitesPage
-from flex_api.told import words
-from flex_api.web.session import Desk, Viewer
+from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -137,8 +137,8 @@ def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
     rows = sent.reindex(list(shown), fill_value=0)
     return {
         site: course(
-            f"Sent in the last {words.count(len(values), 'period')}, "
-            f"{words.size(values[-1])} in the last",
+            f"Sent in the last {amounts.count(len(values), 'period')}, "
+            f"{amounts.size(values[-1])} in the last",
             values,
         )
         for site, values in zip(

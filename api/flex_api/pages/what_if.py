@@ -19,11 +19,11 @@ from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
 from flex_api.report.content import NodeLine
 from flex_api.routes import what_if_routes
-from flex_api.schemas.given import Given
-from flex_api.schemas.plans import BalanceOutput
+from flex_api.schemas.plan_parts import BalanceOutput
+from flex_api.schemas.request_and_page_base import Given
 from flex_api.schemas.rest import Supposed
 from flex_api.schemas.what_if_output import WhatIfOutput
-from flex_api.web.session import Desk, Operator
+from flex_api.web.request_context import Desk, Operator
 from flex_api.wishes import what_if_answers
 
 router = APIRouter(include_in_schema=False)

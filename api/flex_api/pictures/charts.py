@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from flex_api.in_words import amounts, clean_text
 from flex_api.pictures import margins
-from flex_api.told import clean_text, words
 
 MOST_BARS = 40
 WORST_BARS = 10
@@ -143,7 +143,7 @@ def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
         label=clean_text.plain(row.node, LABEL),
         value=row.after / most * 100,
         before=None if row.before is None else row.before / most * 100,
-        text="closed" if row.closed else words.with_sign(row.away),
+        text="closed" if row.closed else amounts.with_sign(row.away),
         note=("over" if row.away > 0 else "under") if outside else "",
         outside=outside,
     )
@@ -152,15 +152,15 @@ def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
 def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
     inside = sum(1 for row in rows if not row.outside(tolerance))
     said = (
-        f"{inside} of {words.count(len(rows), 'node')} within "
-        f"{words.share(tolerance)} of the fair share"
+        f"{inside} of {amounts.count(len(rows), 'node')} within "
+        f"{amounts.share(tolerance)} of the fair share"
     )
     if not rows:
         return said + "."
     farthest = max(rows, key=lambda row: abs(row.away))
     return (
         f"{said}; farthest is {clean_text.plain(farthest.node, LABEL)} at "
-        f"{words.with_sign(farthest.away)}."
+        f"{amounts.with_sign(farthest.away)}."
     )
 
 
@@ -322,7 +322,7 @@ def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Sca
     )
     return Scatter(
         title=title,
-        desc=f"{words.count(len(seen), 'site')}; working set to the right, access "
+        desc=f"{amounts.count(len(seen), 'site')}; working set to the right, access "
         "rate upwards, both logarithmic.",
         points=points,
         across=across.ticks(),
@@ -362,7 +362,7 @@ def _group(spots: Sequence[Spot], across: _Log, up: _Log) -> tuple[Point, ...]:
             (x + 0.5) * step,
             100 - (y + 0.5) * step,
             1.5 + 8 * math.sqrt(count / most),
-            words.count(count, "site"),
+            amounts.count(count, "site"),
         )
         for (x, y), count in sorted(cells.items())
     )
@@ -389,7 +389,7 @@ class _Log:
         every = 1 if self.high - self.low <= 6 else 3
         powers = range(self.low, self.high + 1, every)
         return tuple(
-            Tick(self(10.0**power), words.size(10.0**power).replace(".0 ", " "))
+            Tick(self(10.0**power), amounts.size(10.0**power).replace(".0 ", " "))
             for power in powers
         )
 
@@ -456,7 +456,7 @@ def strip(
             moves=(night.moves or 0) / most * height,
             moves_text="first" if night.moves is None else f"{night.moves:,}",
             worst=(1 - night.worst / farthest) * height,
-            worst_text=words.share(night.worst).removesuffix(" %"),
+            worst_text=amounts.share(night.worst).removesuffix(" %"),
             day=night.day if number in said_days else "",
             applied=night.applied,
             inside=night.worst <= tolerance + ROUNDING,
@@ -464,7 +464,7 @@ def strip(
         for number, night in enumerate(nights)
     )
     said = [
-        f"{night.day}: {_moves_text(night)}, {words.share(night.worst)} off"
+        f"{night.day}: {_moves_text(night)}, {amounts.share(night.worst)} off"
         for night in nights
     ]
     return Strip(
@@ -479,7 +479,7 @@ def strip(
 
 def _moves_text(night: Night) -> str:
     return (
-        "first placement" if night.moves is None else words.count(night.moves, "move")
+        "first placement" if night.moves is None else amounts.count(night.moves, "move")
     )
 
 

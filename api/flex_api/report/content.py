@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 
-from flex.loop import verify
 from flex.model.period import Period
+from flex.planning import verify_dns
+from flex_api.in_words import amounts, clean_text, held_back_moves_text, nodes_given_up
+from flex_api.in_words import terminal_text as text
 from flex_api.pictures import charts
 from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
 from flex_api.schemas.verbs import (
@@ -27,7 +29,6 @@ from flex_api.schemas.verbs import (
     StageRow,
     VerdictRow,
 )
-from flex_api.told import clean_text, nodes_given_up, stopped, text, words
 
 NIGHTS = 14
 MOST_SITES = 50
@@ -206,8 +207,8 @@ def verdict(data: ReportData) -> str:
         else "the worst node is"
     )
     away = (
-        f"{worst} {words.share(after.worst_ratio)} off its fair share (aim "
-        f"{words.share(data.tolerance)})"
+        f"{worst} {amounts.share(after.worst_ratio)} off its fair share (aim "
+        f"{amounts.share(data.tolerance)})"
     )
     inside = after.worst_ratio <= data.tolerance + charts.ROUNDING
     return (
@@ -224,8 +225,8 @@ def _movement(plan: PlanOutput) -> str:
 
 def state(plan: PlanOutput) -> str:
     """What became of the plan, in a few words."""
-    found = verify.servers(plan.verdicts)
-    asked = words.count(found.asked, "server")
+    found = verify_dns.servers(plan.verdicts)
+    asked = amounts.count(found.asked, "server")
     zones = f" in {found.zones:,} zones" if found.zones > 1 else ""
     match plan.state:
         case "proposed":
@@ -246,7 +247,7 @@ def state(plan: PlanOutput) -> str:
 
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:
     sites = len({move.site for move in plan.moves if move.target})
-    of_all = words.count(plan.sites, "site")
+    of_all = amounts.count(plan.sites, "site")
     if plan.before:
         yield Tile(
             f"{sites:,}",
@@ -258,16 +259,16 @@ def _tiles(plan: PlanOutput) -> Iterator[Tile]:
         )
     else:
         yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")
-    yield Tile(words.size(plan.cold_bytes), "to read cold on new nodes")
+    yield Tile(amounts.size(plan.cold_bytes), "to read cold on new nodes")
     misses = {row.policy: row.miss_ratio for row in plan.forecasts}
     if "after" in misses:
         note = (
-            f"round robin: {words.share(misses['round robin'])}"
+            f"round robin: {amounts.share(misses['round robin'])}"
             if "round robin" in misses
             else ""
         )
         yield Tile(
-            words.share(misses["after"]), "of requests from disk, predicted", note
+            amounts.share(misses["after"]), "of requests from disk, predicted", note
         )
     else:
         yield Tile(
@@ -290,7 +291,7 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
     for each in plan.verdicts:
         if not each.agrees:
             yield Notice("Disagrees", _said_of_verdict(each))
-    for stop in stopped.lines(plan):
+    for stop in held_back_moves_text.lines(plan):
         yield Notice("Stopped", stop, act=False)
     for note in plan.notes:
         yield Notice("Note", note, act=False)
@@ -312,11 +313,11 @@ def _said_of_breach(breach: BreachRow) -> str:
 def _quantity(rule: str, value: float) -> str:
     """The rules that count bytes and shares say so in their names; the others count sites."""
     if rule.endswith("working_set"):
-        return words.size(value)
+        return amounts.size(value)
     return (
-        words.share(value)
+        amounts.share(value)
         if rule.endswith("ratio")
-        else words.count(round(value), "site")
+        else amounts.count(round(value), "site")
     )
 
 
@@ -326,7 +327,7 @@ def _said_of_verdict(row: VerdictRow) -> str:
         if row.zone
         else clean_text.short(row.server)
     )
-    return f"{where}: {row.error or words.count(len(row.wrong), 'line') + ' differ'}"
+    return f"{where}: {row.error or amounts.count(len(row.wrong), 'line') + ' differ'}"
 
 
 def _figures(
@@ -336,7 +337,7 @@ def _figures(
     most = charts.scale(row for _, of_resource in rows for row in of_resource)
     many = any(len(of_resource) > charts.MOST_BARS for _, of_resource in rows)
     misses = [
-        (row.policy, row.miss_ratio, words.share(row.miss_ratio)) for row in forecasts
+        (row.policy, row.miss_ratio, amounts.share(row.miss_ratio)) for row in forecasts
     ]
     rates = [
         (row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}")

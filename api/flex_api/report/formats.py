@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 
+from flex_api.in_words import amounts, held_back_moves_text, nodes_given_up
 from flex_api.report import page as report
 from flex_api.report.content import ReportData, state, verdict
-from flex_api.schemas.plans import MoveRow
+from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.rest import ReportShown
-from flex_api.told import nodes_given_up, stopped, words
 
 # The busiest sites that a report names. A guess.
 BUSIEST = 100
@@ -52,7 +52,7 @@ def as_json(data: ReportData) -> str:
 
 def markdown(data: ReportData) -> str:
     plan = data.plan
-    stops = [f"stopped: {stop}" for stop in stopped.lines(plan)]
+    stops = [f"stopped: {stop}" for stop in held_back_moves_text.lines(plan)]
     parts = [
         (
             f"# {cell(data.cluster)}, plan {plan.id}\n\n{verdict(data)}\n\n{state(plan)}. "
@@ -107,7 +107,13 @@ def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
 def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
     found = nodes_given_up.group(rows)
     for row in found[:MOVES]:
-        yield row.sites, row.source, row.target, words.size(row.cold_bytes), row.reason
+        yield (
+            row.sites,
+            row.source,
+            row.target,
+            amounts.size(row.cold_bytes),
+            row.reason,
+        )
     if len(found) > MOVES:
         yield f"and {len(found) - MOVES:,} more", "", "", "", ""
 
@@ -127,14 +133,14 @@ def _logs(data: ReportData) -> Iterator[tuple[str, ...]]:
         yield (
             row.name,
             row.state,
-            words.share(row.coverage_ratio),
-            words.when(row.last_line) if row.last_line else "",
+            amounts.share(row.coverage_ratio),
+            amounts.when(row.last_line) if row.last_line else "",
         )
 
 
 def _earlier(data: ReportData) -> Iterator[tuple[str, ...]]:
     for row in data.earlier:
-        yield row.id, row.state, f"{row.moves:,}", words.share(row.worst_ratio)
+        yield row.id, row.state, f"{row.moves:,}", amounts.share(row.worst_ratio)
 
 
 FORMATS: dict[str, Callable[[ReportData], str]] = {

@@ -9,7 +9,7 @@ from datetime import datetime
 from flex.model.plan import Plan
 from flex.ports import Store
 from flex.wishes import campaigns
-from flex_api.known import present, trust
+from flex_api.facts import core_to_output_models, logs_good_enough
 from flex_api.report.content import NIGHTS, ReportData
 from flex_api.schemas.verbs import QualityRow, SitesOutput, StageRow
 from flex_api.settings.file import Settings
@@ -26,8 +26,8 @@ def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> Repo
         cluster=settings.cluster.name,
         made=made,
         tolerance=settings.solver.tolerance,
-        plan=present.plan_output(plan),
-        earlier=tuple(present.plans_output(earlier[:NIGHTS]).items),
+        plan=core_to_output_models.plan_output(plan),
+        earlier=tuple(core_to_output_models.plans_output(earlier[:NIGHTS]).items),
         first=frozenset(one.id for one in (*earlier, plan) if one.before is None),
         sites=_sites(store, plan, made),
         lines=_lines(store, plan),
@@ -42,7 +42,7 @@ def _sites(store: Store, plan: Plan, made: datetime) -> SitesOutput | None:
         return None
     period, profiles, _ = found
     pins = campaigns.in_force(store.pins(), made)
-    return present.sites_output(
+    return core_to_output_models.sites_output(
         profiles, store.placement_of(plan.id), pins, (period.start, period.end)
     )
 
@@ -60,8 +60,8 @@ def _logs(settings: Settings, store: Store, plan: Plan) -> tuple[QualityRow, ...
     """Every source, and every node that has several, as they were to be judged when the plan was
     made.
     """
-    found = trust.data_output(
-        trust.judge(settings, store, plan.period, plan.created), plan.period
+    found = logs_good_enough.data_output(
+        logs_good_enough.judge(settings, store, plan.period, plan.created), plan.period
     )
     several = {row.node for row in found.sources if row.name != row.node}
     return (*(row for row in found.nodes if row.node in several), *found.sources)
@@ -77,5 +77,7 @@ def _stages(store: Store, plan: Plan) -> tuple[StageRow, ...]:
         if plan.id == run.plan or plan.id in outcomes:
             found.append(run)
     return tuple(
-        stage for run in reversed(found) for stage in present.run_row(run).stages
+        stage
+        for run in reversed(found)
+        for stage in core_to_output_models.run_row(run).stages
     )

@@ -20,9 +20,9 @@ import jinja2
 
 import flex
 from flex.errors import NotWritten
+from flex_api.in_words import amounts, clean_text, nodes_given_up
 from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
-from flex_api.told import clean_text, nodes_given_up, words
 
 __all__ = ["ReportData", "html", "page", "write"]
 
@@ -114,16 +114,16 @@ def _environment() -> jinja2.Environment:
         "sentence": clean_text.sentence,
         "short": clean_text.short,
         "whole": clean_text.whole,
-        "size": words.size,
-        "memory": words.memory,
-        "share": words.share,
-        "signed": words.with_sign,
-        "rate": words.rate,
-        "count": words.count,
-        "span": words.span,
-        "when": words.when,
+        "size": amounts.size,
+        "memory": amounts.memory,
+        "share": amounts.share,
+        "signed": amounts.with_sign,
+        "rate": amounts.rate,
+        "count": amounts.count,
+        "span": amounts.span,
+        "when": amounts.when,
         "ago": clean_text.ago,
-        "age": words.ago,
+        "age": amounts.ago,
         "number": "{:,}".format,
         "grouped": nodes_given_up.group,
         "path": partial(quote, safe=""),

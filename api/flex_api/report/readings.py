@@ -8,8 +8,8 @@ from pathlib import Path
 
 from flex.traffic.quality import Hole
 from flex_api import ingest_only
-from flex_api.known import present
-from flex_api.report import reporting
+from flex_api.facts import core_to_output_models
+from flex_api.report import write_reports
 from flex_api.schemas.verbs import (
     ArrivalRow,
     ImportOutput,
@@ -21,7 +21,7 @@ from flex_api.schemas.verbs import (
     RateRow,
 )
 from flex_logs_ingest.parcels.arrivals import Arrival
-from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
 
 
@@ -39,7 +39,7 @@ def ingest_output(
         files=[_file(file) for file in files],
         sources=[_rate(name, theirs) for name, theirs in sorted(of_source.items())],
         new_bytes=sum(file.new_bytes for file in files),
-        lines=reporting.lines(files),
+        lines=write_reports.lines(files),
         bad_lines=dict(bad),
         invalid=InvalidRow(
             path=str(invalid.path), written=invalid.written, left_out=invalid.left_out
@@ -59,15 +59,15 @@ def _file(file: FileReport) -> LogRow:
         new_bytes=file.new_bytes,
         lines=dict(file.lines),
         bad_lines=dict(file.reasons),
-        bad_samples=[present.bad_line(sample) for sample in file.samples],
-        last_line=present.moment(file.last_time),
+        bad_samples=[core_to_output_models.bad_line(sample) for sample in file.samples],
+        last_line=core_to_output_models.moment(file.last_time),
     )
 
 
 def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
     seconds = sum(file.seconds for file in files)
     new_bytes = sum(file.new_bytes for file in files)
-    lines = sum(reporting.lines(files).values())
+    lines = sum(write_reports.lines(files).values())
     return RateRow(
         source=name,
         files=len(files),

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.errors import NotWhole
-from flex_api import auditing
-from flex_api.schemas.desk import audit_row
-from flex_api.schemas.given import CLEAN, TimedQuery
+from flex_api import verify_audit_log
+from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
 from flex_api.schemas.rest import AuditPage, AuditVerified
-from flex_api.web.answers import page_response, reply
+from flex_api.schemas.tokens_and_audit import audit_row
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode
-from flex_api.web.session import Reader, Viewer
+from flex_api.web.request_context import Reader, Viewer
 
 router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
 
@@ -74,7 +74,7 @@ def verification(
 ) -> Response:
     """Whether no entry was altered or taken out, and all is as they say. Reads all of it."""
     try:
-        head, wrong = auditing.verify_record(desk.store, last), ""
+        head, wrong = verify_audit_log.verify_record(desk.store, last), ""
     except NotWhole as error:
         head, wrong = desk.store.audit_head(), error.answer
     return reply(

@@ -8,9 +8,9 @@ from html import escape
 
 from fastapi import APIRouter, Response
 
+from flex_api.in_words import amounts
 from flex_api.night import freezing
-from flex_api.told import words
-from flex_api.web.session import Desk, Viewer
+from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -52,7 +52,7 @@ def _state(desk: Desk) -> tuple[str, str]:
         return "waits for approval", WAITS
     if in_force is None:
         return "no partition yet", WAITS
-    return f"worst node {words.share(in_force.after.worst)} off", GOOD
+    return f"worst node {amounts.share(in_force.after.worst)} off", GOOD
 
 
 def _width(text: str) -> int:

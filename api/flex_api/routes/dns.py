@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.zones import records
-from flex_api.known import present, verifying
-from flex_api.schemas.given import CLEAN, ListQuery
+from flex_api.facts import core_to_output_models, verify_dns_answers
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import DriftShown, RecordRow, RecordsPage
-from flex_api.web.answers import page_response, reply
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page
-from flex_api.web.session import Desk, Reader
+from flex_api.web.request_context import Desk, Reader
 
 router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 
@@ -23,7 +23,7 @@ def drift(desk: Reader) -> Response:
     """Ask every name server for every name of the partition in force; what differs is named, server
     by server.
     """
-    found = present.verify_output(verifying.verify(desk.world()))
+    found = core_to_output_models.verify_output(verify_dns_answers.verify(desk.world()))
     shown = DriftShown(
         partition=found.partition,
         drift=found.drift,

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Response
 
 from flex.model.operator_orders import Freeze
 from flex_api.night import freezing
-from flex_api.schemas.given import CLEAN
+from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.rest import FreezeGiven, FreezeShown
-from flex_api.web.answers import TheCondition, nothing, reply
-from flex_api.web.session import Desk, Operator, Viewer
+from flex_api.web.etag_responses import TheCondition, nothing, reply
+from flex_api.web.request_context import Desk, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from flex.errors import FlexError
 from flex.ports import Store
-from flex_api.web.query_names import refuse_unknown
-from flex_api.web.session import TheHouse
+from flex_api.web.check_query_parameters import refuse_unknown
+from flex_api.web.request_context import TheHouse
 
 
 async def as_probed(

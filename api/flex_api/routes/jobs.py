@@ -18,12 +18,12 @@ from flex.errors import Unauthenticated
 from flex.model.jobs import Job, JobState
 from flex_api import jobs as working
 from flex_api.routes.problems import describe
-from flex_api.schemas.given import CLEAN, TimedQuery
+from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
 from flex_api.schemas.rest import JobShown, JobsPage
-from flex_api.web.answers import page_response, reply
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.gate import Asked
 from flex_api.web.paging import page
-from flex_api.web.session import Desk, Operator, Viewer
+from flex_api.web.request_context import Desk, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 

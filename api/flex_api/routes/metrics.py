@@ -7,11 +7,11 @@ from fastapi import APIRouter, Response
 
 from flex_api import jobs
 from flex_api.night import freezing, haproxy_state
-from flex_api.night.exposing import JOBS, of_logs
 from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
+from flex_api.night.metrics_text_file import JOBS, of_logs
 from flex_api.routes.nodes import in_dns_still
-from flex_api.web.distributors import distributors
-from flex_api.web.session import Viewer
+from flex_api.web.cached_haproxy_state import distributors
+from flex_api.web.request_context import Viewer
 
 router = APIRouter(include_in_schema=False)
 

@@ -11,19 +11,20 @@ from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
 from flex.errors import BadInput, Unverified
-from flex.loop.remarks import some
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
+from flex.planning.remarks import some
+from flex_api.facts import core_to_output_models
+from flex_api.facts import dead_nodes_in_dns as dead
+from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.jobs import Follow
-from flex_api.known import dead, present
-from flex_api.known.dead import Dead
+from flex_api.night import change_nodes as noding
 from flex_api.night import failover
-from flex_api.night import nodes as noding
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.given import CLEAN, ListQuery
 from flex_api.schemas.night import NodeRow, NodeTurn
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import (
     DownGiven,
     DrainGiven,
@@ -34,9 +35,16 @@ from flex_api.schemas.rest import (
     NodesPage,
 )
 from flex_api.schemas.what_if_output import PreviewRow
-from flex_api.web.answers import Condition, TheCondition, nothing, page_response, reply
+from flex_api.web.cached_views import Carried
+from flex_api.web.etag_responses import (
+    Condition,
+    TheCondition,
+    nothing,
+    page_response,
+    reply,
+)
 from flex_api.web.paging import page
-from flex_api.web.session import (
+from flex_api.web.request_context import (
     DRY_IN_TURN,
     Admin,
     Approver,
@@ -45,9 +53,8 @@ from flex_api.web.session import (
     Reader,
     Viewer,
 )
-from flex_api.web.views import Carried
 from flex_api.wiring import World
-from flex_api.wishes import previewing, tonight
+from flex_api.wishes import effect_of_draining, previewing
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
 
@@ -126,7 +133,7 @@ def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
         notes = noding.add(desk.world(), node, dry_run=True)
         return _try(
             desk,
-            present.node_row(node, None, 0, None, None),
+            core_to_output_models.node_row(node, None, 0, None, None),
             notes,
             _look_at(desk, node),
         )
@@ -154,7 +161,9 @@ def turn(desk: Reader, node: str) -> Response:
     """
     here = desk.world()
     noding.find(here, node)
-    return reply(desk.request, NodeTurn(node=node, turn=tonight.sentences(here, node)))
+    return reply(
+        desk.request, NodeTurn(node=node, turn=effect_of_draining.sentences(here, node))
+    )
 
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -357,7 +366,9 @@ def turn_of(
     """None while it is being worked out: nobody waits long for what was ordered already."""
     here = desk.world()
     return desk.house.later.ask(
-        f"turn of {node}", lambda: tonight.sentences(here, node), patience=patience
+        f"turn of {node}",
+        lambda: effect_of_draining.sentences(here, node),
+        patience=patience,
     )
 
 
@@ -385,7 +396,7 @@ def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:
     orders = {order.node: order for order in desk.store.node_orders()}
     plain = {node.name: node for node in desk.settings.nodes()}
     return [
-        present.node_row(
+        core_to_output_models.node_row(
             node,
             orders.get(node.name),
             carried.sites.get(node.name, 0),

@@ -9,16 +9,16 @@ from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData
 from flex.ports import Store
-from flex_api import hosted
-from flex_api.known import present
+from flex_api import which_names_are_sites
+from flex_api.facts import core_to_output_models
 from flex_api.routes.plans import the_id
 from flex_api.routes.sites import find_row
-from flex_api.schemas.given import CLEAN, ListQuery, TimedQuery
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.rest import PlacementPage, PlacementRow, PlansPage, RoutingShown
 from flex_api.schemas.verbs import PlanOutput
-from flex_api.web.answers import page_response, reply
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page, page_in_order
-from flex_api.web.session import Desk, Viewer
+from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(prefix="/api/v1", tags=["partitions"])
 
@@ -70,7 +70,7 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [present.plan_row(one) for one in found.items]
+    items = [core_to_output_models.plan_row(one) for one in found.items]
     return page_response(
         desk.request, PlansPage(items=items, next=found.next), found.next
     )
@@ -82,7 +82,7 @@ def current(desk: Viewer) -> Response:
     _, plan = desk.views.base()
     if plan is None:
         raise _none_in_force()
-    return reply(desk.request, present.plan_output(plan))
+    return reply(desk.request, core_to_output_models.plan_output(plan))
 
 
 def _none_in_force() -> NoData:
@@ -97,7 +97,9 @@ def _none_in_force() -> NoData:
 @router.get("/partitions/{partition}", response_model=PlanOutput)
 def partition(desk: Viewer, partition: str) -> Response:
     """One partition, by the id of its plan."""
-    return reply(desk.request, present.plan_output(desk.store.plan(partition)))
+    return reply(
+        desk.request, core_to_output_models.plan_output(desk.store.plan(partition))
+    )
 
 
 class PlacementQuery(ListQuery):
@@ -151,7 +153,7 @@ def routing(desk: Viewer, site: str) -> Response:
 
 def _routing(desk: Desk, site: str) -> RoutingShown:
     found = desk.views.catalogue()
-    name = hosted.site_name(site)
+    name = which_names_are_sites.site_name(site)
     targets = found.nodes_of(find_row(found, site))
     settings = desk.settings.routing
     several = len(targets) > 1

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Path, Query, Response
 
 from flex.errors import Unknown
 from flex.model.pin import Pin
-from flex_api import hosted
+from flex_api import which_names_are_sites
 from flex_api.schemas import sites
-from flex_api.schemas.given import CLEAN, ListQuery
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import PinsPage
 from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.what_if_output import PreviewRow
-from flex_api.web.answers import (
+from flex_api.web.etag_responses import (
     Condition,
     TheCondition,
     etag,
@@ -24,7 +24,7 @@ from flex_api.web.answers import (
     reply,
 )
 from flex_api.web.paging import page
-from flex_api.web.session import DRY_IN_TURN, Desk, Operator, Viewer
+from flex_api.web.request_context import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.wiring import World
 from flex_api.wishes import pinning, previewing
 
@@ -97,14 +97,18 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
 @router.get("/sites/{site}/pin", response_model=PinShown)
 def pin(desk: Viewer, site: str) -> Response:
     """The wish that stands for one site; its ETag is what a change of it needs."""
-    return reply(desk.request, pin_model(desk, _pin_of(desk, hosted.site_name(site))))
+    return reply(
+        desk.request,
+        pin_model(desk, _pin_of(desk, which_names_are_sites.site_name(site))),
+    )
 
 
 @router.get("/sites/{site}/campaigns/{campaign}", response_model=PinShown)
 def campaign(desk: Viewer, site: str, campaign: CampaignName) -> Response:
     """A wish on top of the one that stands; its ETag is what a change of it needs."""
     return reply(
-        desk.request, pin_model(desk, _pin_of(desk, hosted.site_name(site), campaign))
+        desk.request,
+        pin_model(desk, _pin_of(desk, which_names_are_sites.site_name(site), campaign)),
     )
 
 
@@ -188,7 +192,7 @@ def _put(
     dry_run: bool,
 ) -> Response:
     desk = desk.because(given.reason)
-    name = hosted.site_name(site)
+    name = which_names_are_sites.site_name(site)
     wanted = Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(given))
     condition.refuse_unmet(_name_of(name, campaign), _current(desk, name, campaign))
     # Whether it can be kept takes a while to find out, and nobody should have to wait for that to
@@ -214,7 +218,7 @@ def _try(desk: Desk, pin: Pin, look: Callable[[World, Pin], PreviewRow]) -> Resp
 def _drop(
     desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool
 ) -> Response:
-    name = hosted.site_name(site)
+    name = which_names_are_sites.site_name(site)
     if dry_run:
         pinned = _pin_of(desk, name, campaign)
         condition.refuse_unmet(_name_of(name, campaign), pin_model(desk, pinned))

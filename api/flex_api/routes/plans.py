@@ -8,16 +8,16 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.plan import Move, Plan
-from flex_api.known import changes_by_name, present
-from flex_api.known.changes_by_name import Named
-from flex_api.night import approving, rules
+from flex_api.facts import core_to_output_models, dns_changes_by_name
+from flex_api.facts.dns_changes_by_name import Named
+from flex_api.in_words import amounts
+from flex_api.night import approving, rules_that_stop_plans
 from flex_api.report.formats import table
-from flex_api.schemas.given import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.paged import DnsDiffPage
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.rest import MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput
-from flex_api.told import words
-from flex_api.web.answers import (
+from flex_api.web.etag_responses import (
     JSON,
     NEGOTIATED,
     TheCondition,
@@ -35,7 +35,7 @@ from flex_api.web.paging import (
     page_of_ordered,
     sort_rows,
 )
-from flex_api.web.session import Desk, Operator, Viewer
+from flex_api.web.request_context import Desk, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
 
@@ -107,7 +107,7 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     in_force = desk.views.base()[0]
-    items = [present.plan_row(one, in_force) for one in found.items]
+    items = [core_to_output_models.plan_row(one, in_force) for one in found.items]
     return page_response(
         desk.request, PlansPage(items=items, next=found.next), found.next
     )
@@ -130,8 +130,13 @@ def plan(desk: Viewer, plan: str) -> Response:
 
 def _output(desk: Desk, plan: Plan) -> PlanOutput:
     """With what stands in its way now."""
-    stops = [present.stop_row(stop) for stop in rules.in_the_way(desk.world(), plan)]
-    return present.plan_output(plan).model_copy(update={"in_the_way": stops})
+    stops = [
+        core_to_output_models.stop_row(stop)
+        for stop in rules_that_stop_plans.in_the_way(desk.world(), plan)
+    ]
+    return core_to_output_models.plan_output(plan).model_copy(
+        update={"in_the_way": stops}
+    )
 
 
 def the_plan(desk: Desk, plan: str) -> Plan:
@@ -197,7 +202,7 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
         cursor=query.cursor,
         wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
-    items = [present.move_row(move) for move in found.items]
+    items = [core_to_output_models.move_row(move) for move in found.items]
     return page_response(
         desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next
     )
@@ -231,7 +236,7 @@ def dns_diff(
     found = page_in_order(
         desk.views.few(
             f"records {plan} {by}",
-            lambda: changes_by_name.list_names(desk.views.plan(plan), by),
+            lambda: dns_changes_by_name.list_names(desk.views.plan(plan), by),
             len,
         ),
         lambda one: one.key(by),
@@ -240,7 +245,7 @@ def dns_diff(
         cursor=query.cursor,
         wanted=partial(_asked_for, query),
     )
-    items = list(map(changes_by_name.row, found.items))
+    items = list(map(dns_changes_by_name.row, found.items))
     return page_response(
         desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next
     )
@@ -276,7 +281,7 @@ def _markdown(plan: PlanOutput) -> str:
             move.site,
             move.source or "",
             move.target or "",
-            words.size(move.cold_bytes),
+            amounts.size(move.cold_bytes),
             move.reason,
         )
         for move in plan.moves
@@ -284,7 +289,7 @@ def _markdown(plan: PlanOutput) -> str:
     worst = f"{plan.after.worst_node} off by {plan.after.worst_ratio:.1%}"
     return (
         f"# Plan {plan.id}\n\n{plan.state}; {len(plan.moves)} moves of {plan.sites} sites, "
-        f"{words.size(plan.cold_bytes)} to read anew; worst node {worst}. Digest "
+        f"{amounts.size(plan.cold_bytes)} to read anew; worst node {worst}. Digest "
         f"`{plan.digest}`.\n\n"
         f"{table(('site', 'from', 'to', 'cold', 'reason'), rows)}"
     )

@@ -9,16 +9,21 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData, Unknown
-from flex_api.report import paper
+from flex_api.report import print_pdf
 from flex_api.report.content import ReportData
 from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
 from flex_api.routes.plans import the_plan
-from flex_api.schemas.given import TimedQuery
+from flex_api.schemas.request_and_page_base import TimedQuery
 from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage
-from flex_api.web.answers import accepted_form, etag_of, made_response, page_response
+from flex_api.web.etag_responses import (
+    accepted_form,
+    etag_of,
+    made_response,
+    page_response,
+)
 from flex_api.web.paging import page
-from flex_api.web.session import Desk, Viewer, in_turn
+from flex_api.web.request_context import Desk, Viewer, in_turn
 
 router = APIRouter(prefix="/api/v1/reports", tags=["reports"])
 
@@ -146,4 +151,4 @@ def _text(data: ReportData, form: str) -> str:
 
 def _bytes(data: ReportData, form: str) -> bytes:
     said = _text(data, form)
-    return paper.pdf(said) if form == "pdf" else said.encode()
+    return print_pdf.pdf(said) if form == "pdf" else said.encode()

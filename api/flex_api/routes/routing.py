@@ -10,14 +10,14 @@ from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
 from flex_api.night import haproxy_state
-from flex_api.schemas.given import CLEAN, ListQuery
 from flex_api.schemas.paged import RoutingPage
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
-from flex_api.web.answers import page_response, reply
-from flex_api.web.distributors import distributors
+from flex_api.web.cached_haproxy_state import distributors
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page_in_order
+from flex_api.web.request_context import NodeOrViewer, Viewer
 from flex_api.web.routing_view import files, routing_of, wrong_names
-from flex_api.web.session import NodeOrViewer, Viewer
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 

@@ -16,14 +16,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from flex.errors import FlexError
-from flex.model.access import Token, digest_of
 from flex.model.audit_chain import Author
-from flex_api import access
-from flex_api.access import SESSION, Caller
+from flex.model.roles_and_tokens import Token, digest_of
+from flex_api import manage_tokens
+from flex_api.manage_tokens import SESSION, Caller
 from flex_api.report.page import page
 from flex_api.web.form_body import local
 from flex_api.web.gate import COOKIE, Asked, cookie, forged_error, is_foreign
-from flex_api.web.session import House, TheHouse
+from flex_api.web.request_context import House, TheHouse
 
 router = APIRouter(include_in_schema=False)
 
@@ -104,7 +104,7 @@ def _open(house: House, secret: str, request_id: str) -> tuple[Token, str]:
         if parent and parent.expires
         else now + SESSION
     )
-    return access.create(
+    return manage_tokens.create(
         store, caller, name, caller.role, now, ends, parent=caller.token
     )
 

@@ -15,12 +15,12 @@ from flex.model.period import Period
 from flex.sim import traces
 from flex.sim.cluster import MODELS
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.published import PUBLISHED
-from flex_api.schemas.given import Given
+from flex.sim.published_trace_figures import PUBLISHED
+from flex_api.schemas.request_and_page_base import Given
 from flex_api.schemas.sim import SimulateOutput
-from flex_api.trials import comparing, simulating
-from flex_api.web.answers import reply
-from flex_api.web.session import Desk, Operator
+from flex_api.simulation import comparing, real_traces_and_placements
+from flex_api.web.etag_responses import reply
+from flex_api.web.request_context import Desk, Operator
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["what-if"])
 
@@ -97,8 +97,10 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     kept.
     """
     if given.twin:
-        return traces.first(simulating.of_twin(given.twin), given.accesses), 1.0
-    return simulating.of_own_logs(
+        return traces.first(
+            real_traces_and_placements.of_twin(given.twin), given.accesses
+        ), 1.0
+    return real_traces_and_placements.of_own_logs(
         desk.store,
         desk.settings.ingest.directory,
         period_to_replay(desk),

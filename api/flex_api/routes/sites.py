@@ -10,16 +10,16 @@ from fastapi import APIRouter, Query, Response
 
 from flex.model.period import Period
 from flex.wishes import campaigns
-from flex.wishes.pins import unknown_site
-from flex_api import hosted
-from flex_api.known import present
-from flex_api.known.catalogue import Catalogue, Wanted
-from flex_api.schemas.given import CLEAN, ListQuery, Moment
+from flex.wishes.pins_for_solvers import unknown_site
+from flex_api import which_names_are_sites
+from flex_api.facts import core_to_output_models
+from flex_api.facts.site_table import Catalogue, Wanted
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
 from flex_api.schemas.rest import ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
-from flex_api.web.answers import page_response, reply
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
-from flex_api.web.session import Desk, Reader, Viewer
+from flex_api.web.request_context import Desk, Reader, Viewer
 from flex_api.wishes import explaining
 
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
@@ -106,7 +106,7 @@ def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
 def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
     pins = campaigns.in_force(desk.views.wishes().get(site, ()), desk.now)
-    return present.site_row(
+    return core_to_output_models.site_row(
         site, found.measures(row), found.nodes_of(row), pins[0] if pins else None
     )
 
@@ -120,7 +120,7 @@ def site(desk: Viewer, site: str) -> Response:
 
 def find_row(found: Catalogue, site: str) -> int:
     """Where the site stands. Raises Unknown, naming those that are nearly called so."""
-    row = found.row_of(hosted.site_name(site))
+    row = found.row_of(which_names_are_sites.site_name(site))
     if row is None:
         near = bisect_left(found.sites, site)
         raise unknown_site(
@@ -148,7 +148,7 @@ def profile(
     """What it asked in each period that profiles were made of; a period is one or more whole
     days.
     """
-    name = hosted.site_name(site)
+    name = which_names_are_sites.site_name(site)
     find_row(desk.views.catalogue(), site)
     rows = [
         _period(one, values)
@@ -187,5 +187,6 @@ def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
 def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
     return reply(
-        desk.request, explaining.explain_site(desk.world(), hosted.site_name(site))
+        desk.request,
+        explaining.explain_site(desk.world(), which_names_are_sites.site_name(site)),
     )

@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.access import Role
-from flex_api import access
-from flex_api.schemas.desk import TokenRow, token_row
-from flex_api.schemas.given import CLEAN, ListQuery
+from flex.model.roles_and_tokens import Role
+from flex_api import manage_tokens
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import TokenGiven, TokenMade, TokensPage
-from flex_api.web.answers import nothing, page_response, reply
+from flex_api.schemas.tokens_and_audit import TokenRow, token_row
+from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.idempotency import SHOWN_ONCE
 from flex_api.web.paging import page
-from flex_api.web.session import Admin
+from flex_api.web.request_context import Admin
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 
@@ -70,7 +70,7 @@ def create(desk: Admin, given: TokenGiven) -> Response:
     given.
     """
     desk = desk.because(given.reason)
-    token, secret = access.create(
+    token, secret = manage_tokens.create(
         desk.store, desk.caller, given.name, given.role, desk.now, given.expires
     )
     made = TokenMade(**token_row(token).model_dump(), secret=secret)
@@ -85,7 +85,7 @@ def create(desk: Admin, given: TokenGiven) -> Response:
 @router.get("/{token}", response_model=TokenRow)
 def token(desk: Admin, token: str) -> Response:
     """One token, without its secret."""
-    return reply(desk.request, token_row(access.find(desk.store, token)))
+    return reply(desk.request, token_row(manage_tokens.find(desk.store, token)))
 
 
 @router.delete("/{token}", status_code=204)
@@ -96,6 +96,6 @@ def revoke(
 ) -> Response:
     """It opens nothing any more, nor do sessions that were opened with it."""
     desk = desk.because(reason)
-    access.revoke(desk.store, desk.caller, token, desk.now)
+    manage_tokens.revoke(desk.store, desk.caller, token, desk.now)
     desk.house.gate.forget()
     return nothing()

@@ -8,19 +8,19 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.loop import pending
-from flex.loop.what_if import Supposition
-from flex_api import hosted
-from flex_api.known import differing
-from flex_api.known.differing import Difference
+from flex.planning import refuse_ended_or_outdated
+from flex.planning.what_if import Supposition
+from flex_api import which_names_are_sites
+from flex_api.facts import partition_differences
+from flex_api.facts.partition_differences import Difference
 from flex_api.routes.plans import the_id
-from flex_api.schemas.given import CLEAN, ListQuery
 from flex_api.schemas.paged import DifferencePage
+from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import Supposed
 from flex_api.schemas.what_if_output import FrontierOutput, WhatIfOutput
-from flex_api.web.answers import page_response, reply
+from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page_in_order
-from flex_api.web.session import Desk, Operator, Reader
+from flex_api.web.request_context import Desk, Operator, Reader
 from flex_api.wishes import what_if_answers
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
@@ -43,7 +43,10 @@ def supposition(given: Supposed) -> Supposition:
         given.without_nodes,
         given.ram_factor,
         given.growth_ratio,
-        {hosted.site_name(site): factor for site, factor in given.site_factors.items()},
+        {
+            which_names_are_sites.site_name(site): factor
+            for site, factor in given.site_factors.items()
+        },
         given.tolerance_ratio,
         given.max_moves,
     )
@@ -55,7 +58,7 @@ def frontier(desk: Reader, plan: str) -> Response:
     scratch.
     """
     chosen = desk.store.plan(plan)
-    pending.refuse_outdated(chosen, desk.store, "the frontier of")
+    refuse_ended_or_outdated.refuse_outdated(chosen, desk.store, "the frontier of")
     return reply(desk.request, what_if_answers.frontier_of(desk.world()))
 
 
@@ -124,7 +127,9 @@ def _rows(made: Difference) -> int:
 
 
 def _difference_of(desk: Desk, one: str, other: str) -> Difference:
-    first, second = (differing.head(desk.store, name) for name in (one, other))
-    return differing.difference(
+    first, second = (
+        partition_differences.head(desk.store, name) for name in (one, other)
+    )
+    return partition_differences.difference(
         first, second, (desk.views.placement(one), desk.views.placement(other))
     )

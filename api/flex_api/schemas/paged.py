@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from flex_api.schemas.given import PageOf
 from flex_api.schemas.output import Part
+from flex_api.schemas.request_and_page_base import PageOf
 from flex_api.schemas.routing import LeftOut, LiveRow, NodeVersion, RoutedRow
 from flex_api.schemas.what_if_output import DiffRow
 

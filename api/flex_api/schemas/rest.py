@@ -12,14 +12,22 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from flex.model.access import Role
 from flex.model.jobs import JobState
-from flex_api.schemas.desk import AuditRow, TokenRow
-from flex_api.schemas.given import CLEAN, Given, Moment, Name, Names, PageOf, Text
+from flex.model.roles_and_tokens import Role
 from flex_api.schemas.night import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part
-from flex_api.schemas.plans import BehindRow
+from flex_api.schemas.plan_parts import BehindRow
+from flex_api.schemas.request_and_page_base import (
+    CLEAN,
+    Given,
+    Moment,
+    Name,
+    Names,
+    PageOf,
+    Text,
+)
 from flex_api.schemas.sites import PinShown
+from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs import (
     MoveRow,
     OtherNameRow,

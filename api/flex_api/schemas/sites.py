@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from flex.model.pin import ASKS, DEFAULTS, FIELDS, Pin
-from flex_api.schemas.given import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.output import Output, Part
+from flex_api.schemas.request_and_page_base import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.what_if_output import PreviewRow
 
 ON_TOP = "it is on top of the permanent wish, which has none, for its time"

@@ -12,12 +12,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from flex_api.schemas.desk import (
-    AuditOutput,
-    AuditVerifyOutput,
-    TokenOutput,
-    TokensOutput,
-)
 from flex_api.schemas.logs import (
     ArrivalRow,
     BadLineRow,
@@ -33,7 +27,7 @@ from flex_api.schemas.logs import (
     RateRow,
     UnreadRow,
 )
-from flex_api.schemas.name_servers import ConfigServersOutput
+from flex_api.schemas.name_server_config import ConfigServersOutput
 from flex_api.schemas.night import (
     ApprovalRow,
     FreezeOutput,
@@ -43,7 +37,7 @@ from flex_api.schemas.night import (
     NodesOutput,
 )
 from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
-from flex_api.schemas.plans import (
+from flex_api.schemas.plan_parts import (
     BalanceOutput,
     BehindRow,
     EditRow,
@@ -63,6 +57,12 @@ from flex_api.schemas.routing import (
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.schemas.sites import PinOutput, SiteRow, SitesOutput
+from flex_api.schemas.tokens_and_audit import (
+    AuditOutput,
+    AuditVerifyOutput,
+    TokenOutput,
+    TokensOutput,
+)
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 __all__ = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from flex_api.schemas.output import Output, Part
-from flex_api.schemas.plans import BalanceOutput, ForecastRow, MoveRow
+from flex_api.schemas.plan_parts import BalanceOutput, ForecastRow, MoveRow
 
 
 class PointRow(Part):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pydantic import Field, field_validator
 
-from flex.model.access import Role
+from flex.model.roles_and_tokens import Role
 from flex_api.settings.quantities import Section, Size, Whole
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
-from flex_api.settings.misset import twice_in
+from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
 
 SECOND = timedelta(seconds=1)

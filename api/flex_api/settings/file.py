@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from flex.errors import BadSetting
 from flex_api.settings.dns import Primary
-from flex_api.settings.misset import explain
+from flex_api.settings.explain_bad_settings import explain
+from flex_api.settings.file_changed import Origin, origin
 from flex_api.settings.night import Metrics, Notify, Webhook
-from flex_api.settings.origin import Origin, origin
 from flex_api.settings.sections import Database, Report, Settings, SourceSection
 
 __all__ = [

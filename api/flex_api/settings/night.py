@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadSetting
 from flex.model.change_windows import window
-from flex.model.consent import Limits
+from flex.model.limits_and_approvals import Limits
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
-from flex.routing.layout import DIRECTORY, Layout
 from flex.routing.pool import Limits, is_host
+from flex.routing.ports_and_paths import DIRECTORY, Layout
 from flex.routing.rules import BY_CONTENT, RULES
-from flex_api.settings.misset import of_register
+from flex_api.settings.explain_bad_settings import of_register
 from flex_api.settings.quantities import Section, Size, Span, Whole
 
 # Where Debian's HAProxy has it.

@@ -21,15 +21,15 @@ from flex.errors import BadInput
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.placing.problem import DIMENSIONS, MoveLimits, Terms
-from flex.traffic.demand import RESOURCES
+from flex.traffic.replicas_and_demand import RESOURCES
 from flex_api.settings.api import Api, Auth
 from flex_api.settings.dns import Dns
-from flex_api.settings.misset import of_register, twice_in
+from flex_api.settings.explain_bad_settings import of_register, twice_in
+from flex_api.settings.file_changed import Origin
+from flex_api.settings.health_watch_settings import Watch
 from flex_api.settings.night import Metrics, Notify, Safety
-from flex_api.settings.origin import Origin
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
-from flex_api.settings.watch import Watch
 from flex_logs_ingest import formats
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 

@@ -16,11 +16,11 @@ from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 
 from flex.errors import Denied, Unauthenticated
-from flex.model.access import Token, caller_of, digest_of, within
+from flex.model.roles_and_tokens import Token, caller_of, digest_of, within
 from flex.ports import Store
-from flex_api.access import Caller
+from flex_api.manage_tokens import Caller
 from flex_api.settings.api import Auth
-from flex_api.web.address import is_trusted
+from flex_api.web.client_address import is_trusted
 
 COOKIE = "flex_session"
 CSRF = "X-CSRF-Token"

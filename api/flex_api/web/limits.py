@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from flex.errors import TooLarge, TooMany
-from flex.model.consent import Stop
+from flex.model.limits_and_approvals import Stop
 
 # More callers than anybody has: what is remembered of them stays small, whoever knocks.
 MOST = 10_000

@@ -20,9 +20,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.errors import BadInput, FlexError
-from flex_api.access import Caller
+from flex_api.manage_tokens import Caller
 from flex_api.report.page import STYLE_DIGEST
-from flex_api.web import address, form_body
+from flex_api.web import client_address, form_body
 from flex_api.web.gate import ANYBODY, Asked, Gate, present
 from flex_api.web.limits import Rate, too_large, too_many
 from flex_api.web.timing import Timing
@@ -150,7 +150,9 @@ class Asking:
         forwarded = (
             request.headers.getlist(auth.address_header) if auth.address_header else []
         )
-        return address.bucket(address.of_client(peer, forwarded, auth.trusted_proxies))
+        return client_address.bucket(
+            client_address.of_client(peer, forwarded, auth.trusted_proxies)
+        )
 
     def _count(self, caller: str) -> None:
         if seconds := self.rate.take(caller):

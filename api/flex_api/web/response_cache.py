@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flex.ports import Store
-from flex_api.access import Caller
-from flex_api.web.answers import matches
+from flex_api.manage_tokens import Caller
+from flex_api.web.etag_responses import matches
 
 # What is made of the store, the settings and the time, and of nothing else.
 STORED = re.compile(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.routing import owners
-from flex_api.night import steering
-from flex_api.night.misnamed import misnamed_sites
-from flex_api.night.steering import Between, Routed
-from flex_api.web.session import Desk
+from flex.routing import host_to_node_maps
+from flex_api.night import haproxy_pools_and_files
+from flex_api.night.haproxy_pools_and_files import Between, Routed
+from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.web.request_context import Desk
 
 # As much memory as a pool takes.
 ROWS_A_POOL = 10
@@ -36,8 +36,10 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
 
 def _routing_of(desk: Desk, which: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
-    found = steering.routing_of(settings, store, which)
-    return RoutingView(found, steering.versions(settings, store, found.pools, which))
+    found = haproxy_pools_and_files.routing_of(settings, store, which)
+    return RoutingView(
+        found, haproxy_pools_and_files.versions(settings, store, found.pools, which)
+    )
 
 
 def _rows(made: RoutingView) -> int:
@@ -47,11 +49,11 @@ def _rows(made: RoutingView) -> int:
 def files(desk: Desk, node: str) -> dict[str, str]:
     """Of one node. Raises Unknown."""
     settings, store = desk.settings, desk.house.store
-    steering.refuse_away(settings, store, node)
+    haproxy_pools_and_files.refuse_away(settings, store, node)
     which = _which(desk)
     make = desk.views.few(
         f"files {_state(desk, which)}",
-        lambda: steering.maker(settings, store, which),
+        lambda: haproxy_pools_and_files.maker(settings, store, which),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
     return make(node)
@@ -64,7 +66,7 @@ def wrong_names(desk: Desk) -> list[str]:
 
 
 def _which(desk: Desk, coming: str = "") -> Between:
-    return steering.between(
+    return haproxy_pools_and_files.between(
         desk.settings,
         desk.house.store.in_force(),
         desk.views.headlines(),
@@ -81,5 +83,5 @@ def _state(desk: Desk, which: Between) -> str:
         (site, *sorted(given.items()))
         for site, given in desk.house.store.slots().items()
     )
-    large = owners.digest(desk.house.store.large_map())
+    large = host_to_node_maps.digest(desk.house.store.large_map())
     return f"{which.wanted} {which.before} {written} {hash(slots)} {large}"

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from flex.errors import TooMany
-from flex.model.consent import Stop
+from flex.model.limits_and_approvals import Stop
 
 # Seconds. A read that takes less is no burden. A guess.
 SHORT = 2.0

@@ -12,11 +12,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from flex.errors import Infeasible
-from flex.loop import planning
-from flex.loop.facts import Facts
 from flex.model.pin import Pin
-from flex.wishes import campaigns, possible
-from flex_api.told import wish_text
+from flex.planning import propose_and_carry_out
+from flex.planning.facts_to_plan_from import Facts
+from flex.wishes import campaigns, suspended_wishes
+from flex_api.in_words import wish_text
 from flex_api.wiring import World
 
 FAR = datetime.max.replace(tzinfo=UTC)
@@ -34,7 +34,9 @@ def refuse(world: World, facts: Facts, wanted: Pin) -> None:
         rest = tuple(pin for pin in every if pin.site != wanted.site)
         if mine not in tried:
             planned = tuple(one for one in rest if not one.excluded)
-            planning.refuse_impossible(replace(facts, pins=planned), world.rules, mine)
+            propose_and_carry_out.refuse_impossible(
+                replace(facts, pins=planned), world.rules, mine
+            )
             tried.add(mine)
         sites = {pin.site for pin in near}
         _refuse_beside(world, facts, mine, [pin for pin in rest if pin.site in sites])
@@ -112,4 +114,4 @@ def _what_would_stop(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[s
 
 def _suspended_wishes(facts: Facts, pins: Sequence[Pin]) -> tuple[str, ...]:
     """A wish counts as that of its site, however it would be put."""
-    return possible.possible(pins, set(facts.sites), facts.nodes).suspended
+    return suspended_wishes.possible(pins, set(facts.sites), facts.nodes).suspended

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from flex.loop import decide, planning
-from flex.loop.decide import LIFTED, Guard
-from flex.loop.remarks import of_edit
-from flex.model.consent import Stop
+from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move, Plan
 from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of
-from flex.wishes import possible
-from flex.wishes.pins import unknown_site
+from flex.planning import decide, propose_and_carry_out
+from flex.planning.decide import LIFTED, Guard
+from flex.planning.remarks import of_edit
+from flex.wishes import suspended_wishes
+from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records import name_of
-from flex_api.known import present, recent
+from flex_api.facts import core_to_output_models, recent_nights
 from flex_api.night import nightly
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.wiring import World
@@ -33,9 +33,11 @@ MOST = 5
 def explain_site(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
     facts = nightly.facts(world, replayed=False)
-    kept = possible.possible(facts.pins, set(facts.sites), facts.nodes)
-    facts = replace(facts, pins=kept.pins, guard=recent.guard(world, facts.period))
-    problem = planning.build(facts, world.rules)
+    kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    facts = replace(
+        facts, pins=kept.pins, guard=recent_nights.guard(world, facts.period)
+    )
+    problem = propose_and_carry_out.build(facts, world.rules)
     if site not in problem.sites:
         raise unknown_site(site, problem.sites)
     waiting = [
@@ -89,7 +91,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         others=[]
         if edit
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
-        edited=present.edit_row(edit) if edit else None,
+        edited=core_to_output_models.edit_row(edit) if edit else None,
     )
 
 

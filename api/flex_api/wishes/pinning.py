@@ -1,7 +1,7 @@
 """Wishes for sites are made and taken back here: the command line and the REST API both call this.
 
 Takes a world and a pin. A wish that cannot be met is refused when it is made, and never later: a
-pin that is in the store is met by the plans as far as possible (flex/wishes/possible.py).
+pin that is in the store is met by the plans as far as possible (flex/wishes/suspended_wishes.py).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from datetime import datetime
 from math import inf
 
 from flex.errors import BadInput
-from flex.loop.facts import Facts
-from flex.loop.remarks import some
 from flex.model.pin import ASKS, Pin, option
+from flex.planning.facts_to_plan_from import Facts
+from flex.planning.remarks import some
 from flex.ports import Store
-from flex.wishes import possible
-from flex.wishes.pins import unknown_site
+from flex.wishes import suspended_wishes
+from flex.wishes.pins_for_solvers import unknown_site
+from flex_api.in_words import amounts
 from flex_api.night import nightly
-from flex_api.told import words
 from flex_api.wiring import World
 from flex_api.wishes import conflicts
 
@@ -118,7 +118,7 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
             f"the campaign {wanted.campaign} has no end",
             "give --until; a permanent wish needs none",
         )
-    if not possible.asks(wanted):
+    if not suspended_wishes.asks(wanted):
         *others, last = filter(None, map(option, ASKS))
         raise _bad(
             wanted,
@@ -141,7 +141,7 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
     ):
         raise _bad(
             wanted,
-            f"its end, {words.when(wanted.until)}, is in the past or before it begins",
+            f"its end, {amounts.when(wanted.until)}, is in the past or before it begins",
             "give a later end",
         )
 

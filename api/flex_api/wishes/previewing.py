@@ -12,22 +12,22 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from flex.errors import Infeasible, NoData
-from flex.loop import planning, what_if
-from flex.loop.facts import Facts
-from flex.loop.what_if import Supposed
 from flex.model.balance import Balance
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.model.plan import Move
 from flex.placing import failover, score
-from flex.wishes import campaigns, possible
+from flex.planning import propose_and_carry_out, what_if
+from flex.planning.facts_to_plan_from import Facts
+from flex.planning.what_if import Supposed
+from flex.wishes import campaigns, suspended_wishes
 from flex_api import wiring
-from flex_api.known import other_names, present
+from flex_api.facts import core_to_output_models, other_names
 from flex_api.night import failover as failing
 from flex_api.night import nightly
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.wiring import World
-from flex_api.wishes.quick import quick
+from flex_api.wishes.preview_solver import quick
 
 # The row, or notes on why there is none.
 Tried = tuple[PreviewRow | None, list[str]]
@@ -82,15 +82,17 @@ def of_failure(world: World, node: Node) -> PreviewRow:
         replace(one, state="down") if one.name == node.name else one
         for one in facts.nodes
     )
-    kept = possible.possible(facts.pins, set(facts.sites), nodes)
+    kept = suspended_wishes.possible(facts.pins, set(facts.sites), nodes)
     failed = replace(facts, nodes=nodes, pins=kept.pins)
-    problem = planning.build(failed, world.rules)
+    problem = propose_and_carry_out.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
     rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
     before = score.balance_in_force(
-        planning.build(replace(facts, pins=kept.pins), world.rules)
+        propose_and_carry_out.build(replace(facts, pins=kept.pins), world.rules)
     )
-    moves = planning.moves(problem, rows, planning.because(failed))
+    moves = propose_and_carry_out.moves(
+        problem, rows, propose_and_carry_out.because(failed)
+    )
     return _preview_row(moves, (), score.balance(problem, rows), before, {node.name})
 
 
@@ -158,6 +160,6 @@ def _preview_row(
         worst_node=after.worst_node,
         worst_resource=after.worst_resource,
         worst_ratio_without=without.worst,
-        items=[present.move_row(move) for move in new[:MOST]],
+        items=[core_to_output_models.move_row(move) for move in new[:MOST]],
         notes=[],
     )

@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flex.loop import decide, planning
-from flex.loop import what_if as suppose
-from flex.loop.facts import Facts
-from flex.loop.what_if import Supposed, Supposition
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
-from flex.wishes import possible
-from flex_api.known import differing, forecasts, other_names, present, recent
-from flex_api.known.expecting import expect
+from flex.planning import decide, propose_and_carry_out
+from flex.planning import what_if as suppose
+from flex.planning.facts_to_plan_from import Facts
+from flex.planning.what_if import Supposed, Supposition
+from flex.wishes import suspended_wishes
+from flex_api.facts import (
+    core_to_output_models,
+    forecasts,
+    other_names,
+    partition_differences,
+    recent_nights,
+)
+from flex_api.facts.expected_loads import expect
 from flex_api.night import nightly
 from flex_api.schemas.what_if_output import (
     DiffOutput,
@@ -29,8 +35,8 @@ from flex_api.schemas.what_if_output import (
 )
 from flex_api.wiring import World
 from flex_api.wishes import pinning, previewing
+from flex_api.wishes.preview_solver import quick, short
 from flex_api.wishes.previewing import Preview
-from flex_api.wishes.quick import quick, short
 from flex_solver import frontier
 
 
@@ -54,9 +60,9 @@ def what_if(
 def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfOutput:
     assert found.scratch_moves is not None, "it was asked for"
     return WhatIfOutput(
-        before=present.balance_output(found.before),
-        after=present.balance_output(found.after),
-        moves=[present.move_row(move) for move in found.moves],
+        before=core_to_output_models.balance_output(found.before),
+        after=core_to_output_models.balance_output(found.after),
+        moves=[core_to_output_models.move_row(move) for move in found.moves],
         moves_from_scratch=found.scratch_moves,
         cold_bytes=sum(move.cold_bytes for move in found.moves),
         solver=found.quality.solver,
@@ -98,8 +104,8 @@ def frontier_of(world: World) -> FrontierOutput:
     are not ours.
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
-    facts = replace(_possible(known), guard=recent.guard(world, known.period))
-    asked = decide.resting(planning.build(facts, world.rules), facts.guard)
+    facts = replace(_possible(known), guard=recent_nights.guard(world, known.period))
+    asked = decide.resting(propose_and_carry_out.build(facts, world.rules), facts.guard)
     waiting = [
         one for one in world.store.plans(1, state="proposed") if one.base == facts.base
     ]
@@ -126,7 +132,7 @@ def frontier_of(world: World) -> FrontierOutput:
 def _possible(facts: Facts) -> Facts:
     return replace(
         facts,
-        pins=possible.possible(
+        pins=suspended_wishes.possible(
             facts.pins, set(facts.sites) - facts.fixed, facts.nodes
         ).pins,
     )
@@ -138,8 +144,8 @@ def difference(world: World, one: str, other: str) -> DiffOutput:
     """
     store = world.store
     ids = [store.in_force() if name == "current" else name for name in (one, other)]
-    first, second = (differing.head(store, name) for name in ids)
-    found = differing.difference(
+    first, second = (partition_differences.head(store, name) for name in ids)
+    found = partition_differences.difference(
         first, second, (store.placement_of(first.id), store.placement_of(second.id))
     )
     return DiffOutput(**found.fields(), items=found.rows_of(found.names))

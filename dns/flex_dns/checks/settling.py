@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import DnsError
-from flex.loop.verify import is_since
-from flex.model.verdict import Verdict
+from flex.model.name_server_verdict import Verdict
+from flex.planning.verify_dns import is_since
 from flex_dns.checks import verify
 from flex_dns.checks.notify import nudged
 from flex_dns.wire.key import Key

@@ -25,14 +25,14 @@ import dns.rdatatype
 import pandas as pd
 
 from flex.errors import DnsError
-from flex.model.verdict import Verdict
+from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.records import Sets, by_name
-from flex_dns.wire.contents import Contents, Question, canonical
+from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address, Server, address_text
 from flex_dns.wire.session import Session
-from flex_dns.wire.trouble import translate_errors
+from flex_dns.wire.zone_contents import Contents, Question, canonical
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import transfer
 

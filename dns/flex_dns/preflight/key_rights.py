@@ -15,11 +15,11 @@ import dns.rcode
 import dns.update
 
 from flex.errors import Refused
-from flex.loop.remarks import some
+from flex.planning.remarks import some
 from flex_dns.preflight import PreflightResult
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
+from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no
 from flex_dns.wire.session import Session
-from flex_dns.wire.trouble import disowned, not_granted, said_no
 
 # Values that no real record has, for each type.
 NOBODYS = {

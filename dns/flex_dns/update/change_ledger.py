@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from flex.errors import DnsError
-from flex.model.journal import Journal, JournalRow
+from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.zone_plan import Change
 from flex_dns.update.change_messages import Message
 from flex_dns.zone.change_states import Conflict

@@ -19,8 +19,8 @@ import dns.message
 from flex.model.zone_plan import Change
 from flex_dns.checks import verify
 from flex_dns.update.change_messages import Message
-from flex_dns.wire.contents import canonical
 from flex_dns.wire.server import Address
+from flex_dns.wire.zone_contents import canonical
 
 # Zones that may be sent before a secondary has fetched them. A secondary on a machine such as the
 # one that this was measured on fetches so many in a tenth of a second: it is never without work,

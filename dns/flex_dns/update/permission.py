@@ -12,9 +12,9 @@ import dns.rcode
 import dns.update
 
 from flex.errors import Refused
+from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.trouble import disowned, not_granted, said_no
 
 
 def unused_name(zone: str) -> str:

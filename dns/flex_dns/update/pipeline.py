@@ -22,9 +22,13 @@ from flex.errors import DnsError
 from flex_dns.update.change_messages import Message
 from flex_dns.update.pace import AHEAD, Pace
 from flex_dns.wire import signing
+from flex_dns.wire.explain_dns_errors import (
+    translate,
+    translate_errors,
+    untrusted_error,
+)
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, connect
-from flex_dns.wire.trouble import translate, translate_errors, untrusted_error
 
 # Connections to one server. BIND reads the next update of a connection when it has answered the
 # last one. It notifies a zone's secondaries as soon as it has nothing to do for the zone, and that

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 import dns.rcode
 
 from flex.errors import DnsError, Unreachable
-from flex.model.journal import Journal, JournalRow
+from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.zone_plan import Change
 from flex_dns.update import change_messages, fence, permission, pipeline
 from flex_dns.update.change_ledger import Ledger, Tally
 from flex_dns.update.change_messages import NOBODY, Claim, Message
-from flex_dns.wire.contents import Contents, Question
+from flex_dns.wire.explain_dns_errors import not_granted, said_no
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.trouble import not_granted, said_no
+from flex_dns.wire.zone_contents import Contents, Question
 from flex_dns.zone import reading
 from flex_dns.zone.change_states import questions, standing
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import dns.name
 
-from flex import engine
+from flex import native_or_python
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import LABEL, marker_name
 from flex_dns.wire.names import HEADER
@@ -112,7 +112,7 @@ def reference_parts(zone: str, changes: Sequence[Change]) -> Part:
     )
 
 
-_parts = engine.pick("parts", reference_parts)
+_parts = native_or_python.pick("parts", reference_parts)
 
 
 def parts(zone: str, changes: Sequence[Change]) -> Part:

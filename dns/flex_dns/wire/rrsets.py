@@ -11,9 +11,9 @@ import socket
 from collections.abc import Iterable
 from struct import Struct, unpack_from
 
-from flex import engine
-from flex_dns.wire.contents import Question
+from flex import native_or_python
 from flex_dns.wire.names import name_at
+from flex_dns.wire.zone_contents import Question
 
 # Numbers of record types (RFC 1035, RFC 3596, RFC 6672).
 A = 1
@@ -92,7 +92,7 @@ def reference_shelve(
     return at, left
 
 
-shelve = engine.pick("shelve", reference_shelve)
+shelve = native_or_python.pick("shelve", reference_shelve)
 
 
 def _text(kind: int, rdata: bytes) -> str:

@@ -18,10 +18,10 @@ import dns.rrset
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
-from flex_dns.wire.contents import Contents, Question, canonical, owners
+from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.trouble import not_authoritative, said_no
+from flex_dns.wire.zone_contents import Contents, Question, canonical, owners
 from flex_dns.zone.transfer import transfer
 from flex_dns.zone.where_names_lead import wildcards
 

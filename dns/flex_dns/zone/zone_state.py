@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from flex.tables import RECORDS
+from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name
 from flex.zones.records import Answer, ZoneState
-from flex_dns.wire.contents import Contents, unfit, why_not_ours
+from flex_dns.wire.zone_contents import Contents, unfit, why_not_ours
 
 ADDRESSES = ("A", "AAAA")
 

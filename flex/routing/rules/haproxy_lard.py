@@ -8,7 +8,7 @@ not weigh the members: that is in sets.py.
 from __future__ import annotations
 
 from flex.routing.pool import Pool
-from flex.routing.rules.sets import choose_lines, keep_lines, looked_up
+from flex.routing.rules.lard_member_sets import choose_lines, keep_lines, looked_up
 
 
 def lard(pool: Pool, clock: str) -> list[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flex.sim.papers import cward_case, flex_case, front_case, hacc_case, lard_case
+from flex.sim.papers import cward_case, flex_case, front_end_case, hacc_case, lard_case
 from flex.sim.papers.claim import Claim
-from flex.sim.papers.lab import Lab
+from flex.sim.papers.traces_for_experiments import Lab
 
 EXPERIMENTS: dict[str, Callable[[Lab], list[Claim]]] = {
     "flex-case-1": flex_case.case_1,
@@ -24,7 +24,7 @@ EXPERIMENTS: dict[str, Callable[[Lab], list[Claim]]] = {
     "cward-worldcup": cward_case.worldcup,
     "hacc-static": hacc_case.static,
     "hacc-dynamic": hacc_case.dynamic,
-    "front-ends": front_case.front_ends,
+    "front-ends": front_end_case.front_ends,
 }
 # Those whose workloads are made up from the paper's own words: a log cannot stand in for them.
 MADE_UP = ("hacc-dynamic", "front-ends")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, Cluster
 from flex.sim.papers.claim import Claim, percent, ratio, span, verdict, within
-from flex.sim.papers.lab import Lab
+from flex.sim.papers.traces_for_experiments import Lab
 from flex.sim.traces import Trace
 
 PAPER = "CWARD"

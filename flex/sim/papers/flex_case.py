@@ -15,7 +15,7 @@ from itertools import product
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB
 from flex.sim.papers.claim import OPEN, Claim, percent, ratio, span, verdict, within
-from flex.sim.papers.lab import BURST, Lab
+from flex.sim.papers.traces_for_experiments import BURST, Lab
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
 

@@ -12,7 +12,7 @@ from flex.prediction.replay import Ints
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, MILLISECOND, Cluster
 from flex.sim.papers.claim import Claim, ratio, verdict
-from flex.sim.papers.lab import Lab
+from flex.sim.papers.traces_for_experiments import Lab
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import no_place, serve
 from flex.sim.traces import Trace

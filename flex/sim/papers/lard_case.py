@@ -13,7 +13,7 @@ from flex.prediction.replay import Ints
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, Cluster
 from flex.sim.papers.claim import Claim, grows, percent, ratio, span, verdict
-from flex.sim.papers.lab import BURST, Lab
+from flex.sim.papers.traces_for_experiments import BURST, Lab
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flex.sim.cluster import Cluster
-from flex.sim.job import FETCHING, OWN, SHARED
+from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
 from flex.sim.policies.cap import cap
 from flex.sim.policies.frequent_everywhere import cward_cr, ward
 from flex.sim.policies.frequent_on_more_nodes import (
@@ -24,7 +24,7 @@ from flex.sim.policies.hacc_tree import hacc, hacc_split
 from flex.sim.policies.hashing import bounded_hashing, hash_of_target
 from flex.sim.policies.placed_sites import flex_lard, flex_sites
 from flex.sim.policies.round_robin_clients import round_robin_clients
-from flex.sim.routing import Place, Routing, by_one, by_target
+from flex.sim.policy_as_rules import Place, Routing, by_one, by_target
 from flex.sim.traces import Trace
 
 Policy = Callable[[Trace, Cluster, Place], Routing]

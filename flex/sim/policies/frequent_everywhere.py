@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, rules_of, runs
+from flex.sim.policy_as_rules import Place, Routing, rules_of, runs
 from flex.sim.traces import Trace
 
 # The core's share of all targets: a twentieth, as in the CWARD paper.

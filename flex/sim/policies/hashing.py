@@ -10,7 +10,14 @@ import numpy as np
 
 from flex.prediction.replay import Ints
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, among, everywhere, hash_numbers, rules_of
+from flex.sim.policy_as_rules import (
+    Place,
+    Routing,
+    among,
+    everywhere,
+    hash_numbers,
+    rules_of,
+)
 from flex.sim.traces import Trace
 
 # Pairs of a target and a node that are sorted at a time; sixteen bytes each, so 32 MB. A guess.

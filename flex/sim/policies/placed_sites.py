@@ -8,7 +8,7 @@ not move a site while the trace is served.
 from __future__ import annotations
 
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, among
+from flex.sim.policy_as_rules import Place, Routing, among
 from flex.sim.traces import Trace
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from flex.errors import BadInput
 from flex.sim.cluster import Cluster
-from flex.sim.routing import Place, Routing, among
+from flex.sim.policy_as_rules import Place, Routing, among
 from flex.sim.traces import Trace
 
 

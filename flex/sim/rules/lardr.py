@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flex.sim.job import Job
+from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.lard import overloaded
 from flex.sim.rules.rule import Asked, Contents, View, least_loaded
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from flex.sim.job import Job
+from flex.sim.engine_input_and_output import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.sim.job import Job
+from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.rule import Asked, Contents, View
 
 

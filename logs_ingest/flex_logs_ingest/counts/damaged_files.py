@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flex.errors import BadInput
-from flex.tables import HOURS, PARTIAL, SAMPLE
+from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.counts.partials import hold_directory, not_written, sync
 from flex_logs_ingest.counts.shared_files import is_shared
-from flex_logs_ingest.scan.columns import LEVEL
+from flex_logs_ingest.scan.counts_as_columns import LEVEL
 
 KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}
 

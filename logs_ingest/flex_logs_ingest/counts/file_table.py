@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from flex.model.period import Period
 from flex.ports import Segments
-from flex.tables import FILES
+from flex.table_schemas import FILES
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, files_of_days, partials
 from flex_logs_ingest.counts.sorted_runs import Run, damage, merge
 

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.ports import Segments
-from flex.prediction import target_kinds
+from flex.prediction import similar_targets
 from flex.prediction.replay import Ints, Sample
-from flex.prediction.target_kinds import Kinds
-from flex.tables import FILES, HOURS, Schema
+from flex.prediction.similar_targets import Kinds
+from flex.table_schemas import FILES, HOURS, Schema
 from flex_logs_ingest.counts import files_of_days as kept
 from flex_logs_ingest.counts import partials
 from flex_logs_ingest.counts.file_table import FileTable, file_table
@@ -129,7 +129,7 @@ def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
         _with_sizes(piece)
         for piece in files.pieces(("site", "requests", "bytes", "size"))
     )
-    every = target_kinds.add_up(_kinds_of(piece, met) for piece in pieces)
+    every = similar_targets.add_up(_kinds_of(piece, met) for piece in pieces)
     return pd.Index(list(met)), every
 
 
@@ -141,7 +141,7 @@ def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
     requests, size = (
         piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size")
     )
-    return target_kinds.kinds(number[place], requests, size)
+    return similar_targets.kinds(number[place], requests, size)
 
 
 def _add_up(

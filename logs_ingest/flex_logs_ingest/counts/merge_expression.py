@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from flex.model.period import Period
-from flex.tables import Schema
+from flex.table_schemas import Schema
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
 if TYPE_CHECKING:

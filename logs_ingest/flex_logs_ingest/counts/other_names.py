@@ -20,7 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.scan.columns import OtherCount, integers, names_by_number
+from flex_logs_ingest.scan.counts_as_columns import (
+    OtherCount,
+    integers,
+    names_by_number,
+)
 
 # What stands in the names of these files.
 KIND = "names"

@@ -39,8 +39,8 @@ import pyarrow.parquet as pq
 from flex.errors import Busy, NotWritten
 from flex_logs_ingest.counts import other_names, shared_files, unknown_hosts
 from flex_logs_ingest.counts.sorted_runs import Run, damage
-from flex_logs_ingest.files.document_root import Documents
-from flex_logs_ingest.scan.columns import LEVEL, OtherCount
+from flex_logs_ingest.files.sizes_from_document_root import Documents
+from flex_logs_ingest.scan.counts_as_columns import LEVEL, OtherCount
 from flex_logs_ingest.scan.segment_scan import Counts
 
 _NAMES = pa.schema([("site", pa.large_string()), ("target", pa.large_string())])

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flex_logs_ingest.scan.columns import (
+from flex_logs_ingest.scan.counts_as_columns import (
     LEVEL,
     Columns,
     Ints,

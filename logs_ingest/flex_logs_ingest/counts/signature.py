@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from flex_logs_ingest.scan.columns import Ints
+from flex_logs_ingest.scan.counts_as_columns import Ints
 from flex_logs_ingest.scan.segment_scan import Counts
 
 Words = npt.NDArray[np.uint64]

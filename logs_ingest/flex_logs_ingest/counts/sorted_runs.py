@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import NoData
 from flex_logs_ingest.counts.merge_reference import GROUP, Given, reference_merge
 
@@ -29,7 +29,7 @@ RUNS_AT_ONCE = 128
 
 Told = Callable[[int], object]
 
-_merge = engine.pick("merge", reference_merge)
+_merge = native_or_python.pick("merge", reference_merge)
 
 
 @dataclass(frozen=True, slots=True)

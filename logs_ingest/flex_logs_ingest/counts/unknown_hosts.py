@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.model.log_reading import Segment
-from flex_logs_ingest.scan.columns import integers, texts
+from flex_logs_ingest.scan.counts_as_columns import integers, texts
 from flex_logs_ingest.scan.site_rules import UNKNOWN
 
 # What stands in the names of these files.

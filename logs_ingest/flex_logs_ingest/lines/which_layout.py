@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from flex import engine
+from flex import native_or_python
 from flex_logs_ingest.lines.extract import HEADING, Texts, extractor
 from flex_logs_ingest.lines.field_values import STATUSES, number, seconds
 from flex_logs_ingest.lines.layout import Layout
@@ -46,7 +46,7 @@ def _says_all(texts: Texts, line: bytes) -> bool:
     return seconds(time) is not None and number(sent) is not None and status in STATUSES
 
 
-_new_fitting = engine.pick("Fitting", ReferenceFitting)
+_new_fitting = native_or_python.pick("Fitting", ReferenceFitting)
 
 
 class Fits:

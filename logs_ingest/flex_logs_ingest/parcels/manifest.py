@@ -17,7 +17,7 @@ from flex_logs_ingest.counts import other_names
 from flex_logs_ingest.lines.field_values import LAST_TIME, MOST
 from flex_logs_ingest.parcels.parcel_files import KINDS, VERSION, Reading
 from flex_logs_ingest.reading.identity import HEAD, Start, place, segment_id
-from flex_logs_ingest.scan.columns import OtherCount
+from flex_logs_ingest.scan.counts_as_columns import OtherCount
 from flex_logs_ingest.scan.frequent_hosts import KEPT
 from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES

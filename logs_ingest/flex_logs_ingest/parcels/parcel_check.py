@@ -20,12 +20,12 @@ import pyarrow.parquet as pq
 
 from flex.errors import BadTable
 from flex.model.log_reading import Segment
-from flex.tables import HOURS, PARTIAL, SAMPLE, Schema
+from flex.table_schemas import HOURS, PARTIAL, SAMPLE, Schema
 from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, PATH_LIMIT
 from flex_logs_ingest.parcels import bounded_process
 from flex_logs_ingest.parcels.manifest import Unsound
 from flex_logs_ingest.reading.one_log import by_hour
-from flex_logs_ingest.scan.columns import (
+from flex_logs_ingest.scan.counts_as_columns import (
     LEVEL,
     Columns,
     ColumnTables,

@@ -18,8 +18,8 @@ import numpy as np
 from flex.errors import BadInput, NoData
 from flex.model.log_reading import Segment, Stream
 from flex_logs_ingest.counts.signature import signature
-from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.pipes import Pipe
+from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.files.sources import CHUNK, Log, path_text
 from flex_logs_ingest.formats import going_on, layout_of, record_size
 from flex_logs_ingest.lines.headings import at_headings, heading_of

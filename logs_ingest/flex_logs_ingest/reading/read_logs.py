@@ -28,11 +28,11 @@ from flex_logs_ingest.counts import files_of_days, partials
 from flex_logs_ingest.files.pipes import Pipe, is_pipe
 from flex_logs_ingest.files.sources import Log, Source, Unusable, path_text, paths
 from flex_logs_ingest.reading import failed_files
-from flex_logs_ingest.reading.batch import READINGS
 from flex_logs_ingest.reading.identity import HEAD
-from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.one_log import FileReading
 from flex_logs_ingest.reading.one_pipe import PipeReading
+from flex_logs_ingest.reading.record_in_batches import READINGS
 from flex_logs_ingest.reading.report import (
     FAILED,
     SAMPLES,
@@ -42,7 +42,7 @@ from flex_logs_ingest.reading.report import (
     without,
 )
 from flex_logs_ingest.reading.run_state import Progress, Reader, Run, Step
-from flex_logs_ingest.reading.side_by_side import Apart
+from flex_logs_ingest.reading.which_in_parallel import Apart
 
 __all__ = [
     "FAILED",

@@ -17,16 +17,16 @@ from flex.model.log_reading import Segment, Stream
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import partials
-from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.pipes import Pipe
+from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished
-from flex_logs_ingest.reading.batch import READINGS, Batch
-from flex_logs_ingest.reading.malformed_file import Invalid
+from flex_logs_ingest.reading.malformed_lines_file import Invalid
+from flex_logs_ingest.reading.record_in_batches import READINGS, Batch
 from flex_logs_ingest.reading.renamed_logs import Elsewhere, may_be, may_be_piped
-from flex_logs_ingest.reading.side_by_side import Apart
+from flex_logs_ingest.reading.which_in_parallel import Apart
 from flex_logs_ingest.scan.segment_scan import Counts
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex_logs_ingest.scan.columns import Found, Loop
+from flex_logs_ingest.scan.counts_as_columns import Found, Loop
 from flex_logs_ingest.scan.malformed_lines import Bad
 
 RECORD = np.dtype(

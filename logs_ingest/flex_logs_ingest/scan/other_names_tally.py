@@ -9,7 +9,7 @@ kept (counts/other_names.py). The native scan does the same.
 from __future__ import annotations
 
 from flex_logs_ingest.lines.field_values import MOST
-from flex_logs_ingest.scan.columns import OtherCount
+from flex_logs_ingest.scan.counts_as_columns import OtherCount
 
 # Requests and bytes.
 Sums = list[int]

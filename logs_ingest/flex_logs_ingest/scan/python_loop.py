@@ -28,7 +28,7 @@ from flex_logs_ingest.lines.field_values import (
 )
 from flex_logs_ingest.lines.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.lines.usual_lines import usual
-from flex_logs_ingest.scan.columns import (
+from flex_logs_ingest.scan.counts_as_columns import (
     Columns,
     ColumnTables,
     Found,

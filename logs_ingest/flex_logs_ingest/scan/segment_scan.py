@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from flex import engine
+from flex import native_or_python
 from flex.errors import BadInput
 from flex.model.log_reading import BadLine
-from flex.tables import HOURS, PARTIAL, SAMPLE
+from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.binary_records import RecordScan
-from flex_logs_ingest.scan.columns import (
+from flex_logs_ingest.scan.counts_as_columns import (
     Found,
     Ints,
     Loop,
@@ -191,7 +191,7 @@ class Scanner:
         return Counts(self._loop.finish(complete), self._first_byte)
 
 
-_loop = engine.pick("Scan", ReferenceScan)
+_loop = native_or_python.pick("Scan", ReferenceScan)
 
 
 def new_scanner(

@@ -11,7 +11,7 @@ from array import array
 import numpy as np
 
 from flex_logs_ingest.lines.field_values import MOST
-from flex_logs_ingest.scan.columns import Ints
+from flex_logs_ingest.scan.counts_as_columns import Ints
 
 # Accesses that are added up at once. So many of the largest size that one can have do not add up to
 # more than a count holds.

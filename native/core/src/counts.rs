@@ -1,4 +1,4 @@
-//! What a scan counted, in order: see `Columns` of flex_logs_ingest/scan/columns.py. partial.rs writes it to disk.
+//! What a scan counted, in order: see `Columns` of flex_logs_ingest/scan/counts_as_columns.py. partial.rs writes it to disk.
 
 use std::fmt;
 

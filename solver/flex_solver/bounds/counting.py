@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import row_rules
-from flex_solver.bounds.cluster import slack
+from flex_solver import wishes_as_row_rules
+from flex_solver.bounds.problem_arrays import slack
 
 # The largest sites that are looked at first for what may enter a node. All are looked at where
 # these do not suffice, so it only saves time. A guess.
@@ -35,7 +35,8 @@ def least_moves(problem: Problem) -> int:
     """No balanced placement moves fewer rows. Where none exists, the number says nothing."""
     return int(
         max(
-            row_rules.rows_demanded(problem) @ row_rules.prices(problem)
+            wishes_as_row_rules.rows_demanded(problem)
+            @ wishes_as_row_rules.prices(problem)
             + leaving(problem).sum(),
             entering(problem).sum(),
         )
@@ -50,11 +51,11 @@ def idle(problem: Problem) -> int:
     all but one leave.
     """
     none: Bools = np.asarray(~problem.load.any(axis=1))
-    demanded = int(row_rules.rows_demanded(problem)[none].sum())
+    demanded = int(wishes_as_row_rules.rows_demanded(problem)[none].sum())
     if not problem.apart:
         return demanded
-    able = none & row_rules.tight(problem)
-    for _, rows in row_rules.rows_of_nodes(problem):
+    able = none & wishes_as_row_rules.tight(problem)
+    for _, rows in wishes_as_row_rules.rows_of_nodes(problem):
         here = {site for site in problem.old[rows, 0].tolist() if able[site]}
         for crowd in sorted(
             (sorted(group & here) for group in problem.apart),
@@ -69,9 +70,9 @@ def idle(problem: Problem) -> int:
 def leaving(problem: Problem) -> Ints:
     """For each node, the rows of `tight` sites that must leave it before it fits under its band."""
     least = np.zeros(len(problem.nodes), dtype=np.int64)
-    keeps = row_rules.tight(problem)
-    stays = row_rules.rows_among(problem, problem.old, problem.pinned)
-    for node, rows in row_rules.rows_of_nodes(problem):
+    keeps = wishes_as_row_rules.tight(problem)
+    stays = wishes_as_row_rules.rows_among(problem, problem.old, problem.pinned)
+    for node, rows in wishes_as_row_rules.rows_of_nodes(problem):
         tight_rows = rows[keeps[problem.old[rows, 0]]]
         sites = problem.old[tight_rows, 0]
         free = problem.old[tight_rows[~stays[tight_rows]], 0]
@@ -94,7 +95,7 @@ def entering(problem: Problem) -> Ints:
         np.argsort(-problem.load[:, d], kind="stable")
         for d in range(problem.load.shape[1])
     ]
-    for node, rows in row_rules.rows_of_nodes(problem):
+    for node, rows in wishes_as_row_rules.rows_of_nodes(problem):
         sites = problem.old[rows, 0]
         missing = problem.share[node] * (1 - problem.tolerance) - problem.load[
             sites
@@ -102,7 +103,7 @@ def entering(problem: Problem) -> Ints:
         forgiven = slack(problem, node, len(rows))
         short = np.flatnonzero(carries & (missing > forgiven)).tolist()
         may_come = (
-            row_rules.free_to_come(problem, node)
+            wishes_as_row_rules.free_to_come(problem, node)
             if short
             else np.empty(0, dtype=np.bool_)
         )

@@ -39,9 +39,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import row_rules
+from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting, one_node
-from flex_solver.bounds.cluster import Cluster, cluster_of
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of
 from flex_solver.programs import highs
 
 # What a share of load outside the band costs in the program, in moves: so much that it is the last
@@ -72,7 +72,7 @@ def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Rela
     rounds: counting.
     """
     counted = counting.least_moves(problem)
-    free = row_rules.may_leave(problem)
+    free = wishes_as_row_rules.may_leave(problem)
     if not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = cluster_of(problem)

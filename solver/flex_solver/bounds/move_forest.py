@@ -21,7 +21,7 @@ from threading import Event
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import row_rules
+from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting
 from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.move_trees import EXACT, Trees
@@ -42,7 +42,7 @@ EFFORTS = 4_000_000
 def is_small(problem: Problem) -> bool:
     """Whether there are few places, and every new row counts as one move."""
     opened, asking = int(problem.open.sum()), problem.load.any(axis=1)
-    places = opened + int(np.abs(row_rules.lacking(problem))[asking].sum())
+    places = opened + int(np.abs(wishes_as_row_rules.lacking(problem))[asking].sum())
     alike = problem.weight is None and (
         problem.partly is None or not len(problem.partly)
     )

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import row_rules
-from flex_solver.bounds.cluster import Cluster, cluster_of
+from flex_solver import wishes_as_row_rules
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of
 
 # What a sum of some thousand floats may be off by. A guess on the safe side.
 INEXACT = 1e-9
@@ -98,12 +98,12 @@ class Net:
 def net(problem: Problem) -> Net:
     """Rows that ask for nothing are left out: to move them helps nobody."""
     cluster, open_nodes = cluster_of(problem), np.flatnonzero(problem.open)
-    lacking = np.where(_asking(problem), row_rules.lacking(problem), 0)
+    lacking = np.where(_asking(problem), wishes_as_row_rules.lacking(problem), 0)
     missing, spare = (
         np.repeat(np.arange(len(lacking)), count.clip(0))
         for count in (lacking, -lacking)
     )
-    free = row_rules.may_leave(problem)
+    free = wishes_as_row_rules.may_leave(problem)
     held = problem.old[free & _asking(problem)[problem.old[:, 0]]]
     site = np.concatenate([held[:, 0], missing])
     load, low, high = _edges(cluster, cluster.of_site[missing], cluster.of_site[spare])

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Problem
-from flex_solver import row_rules
-from flex_solver.bounds.cluster import Cluster, cluster_of
+from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import INEXACT
-from flex_solver.programs.prices import Market, Trade, notable, offers
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of
+from flex_solver.programs.site_prices import Market, Trade, notable, offers
 
 # No change costs less than this part of a move. A guess.
 MARGIN = 0.3
@@ -64,7 +64,7 @@ def floor(problem: Problem) -> int:
 def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     """A new row of each site may cost `more` than a move."""
     nodes = int(problem.open.sum())
-    worth = row_rules.prices(problem).astype(np.float64)
+    worth = wishes_as_row_rules.prices(problem).astype(np.float64)
     worth = worth if more is None else worth + more
     unknown = Priced(0, worth / 2)
     if problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
@@ -73,7 +73,7 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     if nodes > FEW and _outside(cluster) > FAR * nodes:
         return unknown
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
-    lacking = (row_rules.lacking(problem)).astype(np.float64)
+    lacking = (wishes_as_row_rules.lacking(problem)).astype(np.float64)
     market = _market(problem, cluster, by_name, worth, lacking)
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
@@ -95,7 +95,7 @@ def _market(
     problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats
 ) -> Market:
     place = np.where(by_name, np.cumsum(by_name) - 1, -1)
-    given = place[problem.old[row_rules.may_leave(problem), 0]]
+    given = place[problem.old[wishes_as_row_rules.may_leave(problem), 0]]
     opened = np.flatnonzero(problem.open).tolist()
     small = cluster.of_site[~by_name]
     return Market(
@@ -107,7 +107,7 @@ def _market(
         offers=[
             offers(
                 given[(cluster.node == n) & (given >= 0)],
-                place[row_rules.free_to_come(problem, node) & by_name],
+                place[wishes_as_row_rules.free_to_come(problem, node) & by_name],
             )
             for n, node in enumerate(opened)
         ],

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from threading import Event
 
 from flex.placing.problem import Budget, Ints, Problem
-from flex_solver.bounds import move_forest, proof
+from flex_solver.bounds import move_forest, proof_by_integer_program
 
 
 class RisingBound:
@@ -40,7 +40,9 @@ class RisingBound:
         self.late = False
         self._at_first = self._least = least
         self._rows: Ints | None = None
-        self._is_small = budget.seconds > 0 and proof.is_small(problem, budget.steps)
+        self._is_small = budget.seconds > 0 and proof_by_integer_program.is_small(
+            problem, budget.steps
+        )
         self.with_highs = with_highs
         self._unwanted, self._given_up = Event(), False
 
@@ -104,7 +106,7 @@ class RisingBound:
             self.with_highs and not self._unwanted.is_set() and self._least < self.moves
         ):
             seconds = self.until - time.monotonic()
-            verdict = proof.with_so_few(
+            verdict = proof_by_integer_program.with_so_few(
                 self.problem, self._least, seconds, unwanted=self._unwanted
             )
             if not verdict.impossible:

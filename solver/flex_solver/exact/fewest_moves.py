@@ -20,8 +20,8 @@ from threading import Event
 
 import numpy as np
 
-from flex.model import best_effort as short
-from flex.model.best_effort import Relaxation
+from flex.model import best_effort_shortfalls as short
+from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score
 from flex.placing.problem import (
     Bools,
@@ -32,17 +32,17 @@ from flex.placing.problem import (
     Solution,
     in_order,
 )
-from flex.placing.shortfall import LIMITS
-from flex_solver import row_rules
-from flex_solver.answer import LATE, answer
-from flex_solver.bounds import move_forest, proof
+from flex.placing.why_best_effort import LIMITS
+from flex_solver import wishes_as_row_rules
+from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import pulp_run
 from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
+from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search import all_ways, local
-from flex_solver.search.dealt_remedies import deal_remedies
-from flex_solver.search.integers import with_all_movable
-from flex_solver.search.minimal_repair import repair, repair_all
+from flex_solver.search.exchange_remedies import deal_remedies
+from flex_solver.search.placement_in_integers import with_all_movable
+from flex_solver.search.repair_wishes import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
 # Moves times nodes, at most, where equally cheap placements are put in a fixed order. Above this
@@ -107,7 +107,10 @@ def place(problem: Problem, budget: Budget) -> Solution:
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
     spent = int(
-        (row_rules.rows_demanded(problem) * row_rules.prices(problem))[others].sum()
+        (
+            wishes_as_row_rules.rows_demanded(problem)
+            * wishes_as_row_rules.prices(problem)
+        )[others].sum()
     )
     known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
@@ -242,7 +245,7 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
     if score.moves(problem, rows) > least and move_forest.is_small(problem):
         least = max(least, move_forest.least(problem))
     while (moves := score.moves(problem, rows)) > least:
-        verdict = proof.with_so_few(
+        verdict = proof_by_integer_program.with_so_few(
             problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE
         )
         if verdict.rows is None:
@@ -326,8 +329,8 @@ def _best_effort(search: _Search) -> _Answer:
     forced = (
         int(
             (
-                row_rules.rows_demanded(search.problem)
-                * row_rules.prices(search.problem)
+                wishes_as_row_rules.rows_demanded(search.problem)
+                * wishes_as_row_rules.prices(search.problem)
             ).sum()
         )
         - search.spent
@@ -438,7 +441,9 @@ def _pins_elsewhere_cost_moves(search: _Search) -> bool:
     if search.problem.limits.moves is None:
         return False
     without = replace(search.problem, pinned={})
-    demanded = row_rules.rows_demanded(without) * row_rules.prices(without)
+    demanded = wishes_as_row_rules.rows_demanded(without) * wishes_as_row_rules.prices(
+        without
+    )
     for kind in search.kinds:
         demanded[list(kind.sites)] = 0
     return int(demanded.sum()) < search.spent

@@ -11,9 +11,9 @@ import numpy as np
 
 from flex.placing.problem import Budget, Floats, Problem, Solution
 from flex.placing.score import ROUNDING
-from flex_solver.answer import answer
 from flex_solver.rivals.site_ledger import Ledger
-from flex_solver.search.minimal_repair import repair_all
+from flex_solver.rows_to_solution import answer
+from flex_solver.search.repair_wishes import repair_all
 
 
 def place(problem: Problem, budget: Budget) -> Solution:

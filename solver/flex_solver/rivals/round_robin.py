@@ -11,7 +11,7 @@ from itertools import cycle, islice
 import numpy as np
 
 from flex.placing.problem import Budget, Problem, Solution
-from flex_solver.answer import answer
+from flex_solver.rows_to_solution import answer
 from flex_solver.search.separate_rivals import separate
 
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from flex import engine
+from flex import native_or_python
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -355,4 +355,4 @@ def _tables(puzzle: Puzzle, prices: Ints) -> list[_Table]:
     ]
 
 
-sift = engine.pick("sift", reference_sift)
+sift = native_or_python.pick("sift", reference_sift)

@@ -13,8 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from flex.placing.problem import Floats
-from flex_solver.search.improve import CHANCES, MOVE, UNIT, Ints, Schedule, improve
-from flex_solver.search.integers import Placed
+from flex_solver.search.local_search_loop import (
+    CHANCES,
+    MOVE,
+    UNIT,
+    Ints,
+    Schedule,
+    improve,
+)
+from flex_solver.search.placement_in_integers import Placed
 
 # Parts of the search; each goes on from the best so far, and the clock is looked at between them. A
 # guess.

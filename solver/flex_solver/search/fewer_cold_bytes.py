@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.placing.problem import Ints, Problem
-from flex_solver.search.integers import Placed, homes_of, may_be_on, movable_rows, off
+from flex_solver.search.placement_in_integers import (
+    Placed,
+    homes_of,
+    may_be_on,
+    movable_rows,
+    off,
+)
 
 # How often all moves are gone through. A guess.
 PASSES = 4

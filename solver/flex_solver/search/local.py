@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 
 from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
-from flex_solver.answer import LATE, answer
 from flex_solver.bounds.linear import Relaxed, relax
+from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search.anneal import PARTS, anneal, with_fewer_cold_bytes
-from flex_solver.search.candidates import choose
-from flex_solver.search.integers import Placed, to_integers
-from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.candidate_rows import choose
+from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.needless_moves import drop_needless_moves
-from flex_solver.search.within_limits import limit_moves
+from flex_solver.search.placement_in_integers import Placed, to_integers
+from flex_solver.search.repair_wishes import repair_all
 
 # Rows of each node that the search may move, of each kind that candidates.py tells apart. A guess.
 OF_EACH = 4

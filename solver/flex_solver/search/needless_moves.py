@@ -12,8 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.placing.problem import Ints
-from flex_solver.search.improve import MOVE, SHARE, Items
-from flex_solver.search.integers import Placed, homes_of, may_be_on, off, outside
+from flex_solver.search.local_search_loop import MOVE, SHARE, Items
+from flex_solver.search.placement_in_integers import (
+    Placed,
+    homes_of,
+    may_be_on,
+    off,
+    outside,
+)
 
 
 def drop_needless_moves(found: Placed) -> Placed:

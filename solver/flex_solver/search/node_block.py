@@ -17,8 +17,8 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.bounds import one_node
 from flex_solver.programs import highs
-from flex_solver.search.improve import MOVE, SHARE, Items
-from flex_solver.search.integers import Placed, company
+from flex_solver.search.local_search_loop import MOVE, SHARE, Items
+from flex_solver.search.placement_in_integers import Placed, company
 
 # A mean node's share in the program. HiGHS forgives 1e-6 of one unit, which is 1e-9 of a share
 # then: what the judge forgives.

@@ -13,11 +13,11 @@ import numpy as np
 
 from flex.placing.problem import Ints, Problem, in_order
 from flex_solver.bounds.linear import Relaxed
-from flex_solver.search.bring_near import bring_nodes_near
-from flex_solver.search.dealt_remedies import deal_remedies
-from flex_solver.search.integers import Placed, with_all_movable
+from flex_solver.search.bring_nodes_near_band import bring_nodes_near
+from flex_solver.search.exchange_remedies import deal_remedies
 from flex_solver.search.local import with_some_movable
-from flex_solver.search.minimal_repair import repair_all
+from flex_solver.search.placement_in_integers import Placed, with_all_movable
+from flex_solver.search.repair_wishes import repair_all
 
 # Searches for few nodes, each from its own seed. For more nodes two are enough, because the results
 # of two searches differ less. A guess.

@@ -1,4 +1,4 @@
-//! What is to be simulated: the fields of Job in flex/sim/job.py, as they come.
+//! What is to be simulated: the fields of Job in flex/sim/engine_input_and_output.py, as they come.
 
 /// How the nodes' memories belong together.
 pub const FETCHING: i64 = 1;

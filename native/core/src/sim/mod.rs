@@ -1,4 +1,4 @@
-//! A cluster that serves a trace: see flex/sim/reference.py, whose functions define what is computed here.
+//! A cluster that serves a trace: see flex/sim/python_engine.py, whose functions define what is computed here.
 
 mod job;
 mod memory;

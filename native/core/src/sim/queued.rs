@@ -1,4 +1,4 @@
-//! The LARD paper's nodes, with queues for processor and disks: see reference_queued in flex/sim/reference.py.
+//! The LARD paper's nodes, with queues for processor and disks: see reference_queued in flex/sim/python_engine.py.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! The FLEX paper's nodes, one answer after the other: see reference_serial in flex/sim/reference.py.
+//! The FLEX paper's nodes, one answer after the other: see reference_serial in flex/sim/python_engine.py.
 
 use super::job::Job;
 use super::memory::Memories;

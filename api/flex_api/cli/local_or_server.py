@@ -1,0 +1,227 @@
+"""Who does what a verb asks: this machine, or the FLEX server that `--server` names.
+
+A verb has one definition: arguments, help and what is shown. It asks one of these protocols for the
+result, and each protocol has two members: one in `here`, one in `there`. Takes the context of a
+call. Returns the member for it. A side is loaded when a verb asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from flex.model.pin import Pin
+    from flex.model.roles_and_tokens import Role
+    from flex.planning.what_if import Supposition
+    from flex_api.cli.common import Context
+    from flex_api.schemas.night import FreezeOutput, NodesOutput
+    from flex_api.schemas.sites import PinOutput, SitesOutput
+    from flex_api.schemas.tokens_and_audit import (
+        AuditOutput,
+        AuditVerifyOutput,
+        TokenOutput,
+        TokensOutput,
+    )
+    from flex_api.schemas.verbs import (
+        ExplainOutput,
+        PlanOutput,
+        PlansOutput,
+        RunsOutput,
+        VerifyOutput,
+    )
+    from flex_api.schemas.what_if_output import (
+        DiffOutput,
+        FrontierOutput,
+        WhatIfOutput,
+    )
+
+
+class Sites(Protocol):
+    def every(self) -> SitesOutput: ...
+    def one(self, site: str) -> SitesOutput: ...
+    def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput: ...
+    def unpin(
+        self, site: str, campaign: str, reason: str, *, dry_run: bool
+    ) -> PinOutput: ...
+
+
+class Nodes(Protocol):
+    """What changes a node answers with all of them, and with what follows from the change."""
+
+    def every(self) -> NodesOutput: ...
+    def add(
+        self,
+        node: str,
+        addresses: str,
+        ram: str,
+        capacity: float | None,
+        reason: str,
+        *,
+        dry_run: bool,
+    ) -> NodesOutput: ...
+    def change(
+        self,
+        node: str,
+        addresses: str,
+        ram: str,
+        capacity: float | None,
+        reason: str,
+        *,
+        dry_run: bool,
+    ) -> NodesOutput: ...
+    def drain(
+        self, node: str, deadline: datetime | None, reason: str, *, dry_run: bool
+    ) -> NodesOutput: ...
+    def undrain(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput: ...
+    def take_up(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput: ...
+    def remove(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput: ...
+    def try_take_down(self, node: str) -> NodesOutput: ...
+    def take_down(self, node: str, reason: str) -> None:
+        """Shows what came of it by itself: the nodes here, the plan of a server's job there."""
+
+
+class Plans(Protocol):
+    """None instead of a plan is a job of a server that was ended before its end, and said so."""
+
+    def make(
+        self, force: Sequence[str], take_back: Sequence[str], reason: str
+    ) -> PlanOutput | None: ...
+    def every(self, limit: int) -> PlansOutput: ...
+    def one(self, plan: str) -> PlanOutput: ...
+    def to_apply(self, plan: str) -> PlanOutput:
+        """The one that is named, else the one that is to be applied next. Raises NoData."""
+
+    def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput: ...
+    def apply(
+        self,
+        plan: str,
+        checksum: str,
+        force: Sequence[str],
+        reason: str,
+        *,
+        by_hand: bool,
+    ) -> PlanOutput | None: ...
+    def end(self, way: str, reason: str) -> Sequence[PlanOutput]:
+        """What an interrupted run began: `resume`, `undo` or `abandon` it."""
+
+    def go_back(
+        self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
+    ) -> PlanOutput | None: ...
+    def approve(
+        self, plan: str, checksum: str, force: Sequence[str], reason: str
+    ) -> PlanOutput: ...
+    def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput: ...
+
+
+class Look(Protocol):
+    """What was done, and what DNS says."""
+
+    def verification(self) -> VerifyOutput: ...
+    def runs(self, limit: int) -> RunsOutput: ...
+    def report(
+        self, plan: str, form: str, to: Path | None, *, pdf: bool
+    ) -> str | bytes | Path:
+        """The report itself, or the file that it was written to."""
+
+
+class Freezing(Protocol):
+    def freeze(
+        self, until: datetime | None, reason: str, *, dry_run: bool
+    ) -> FreezeOutput: ...
+    def thaw(self, reason: str, *, dry_run: bool) -> FreezeOutput: ...
+
+
+class Questions(Protocol):
+    def what_if(self, wanted: Supposition, *, frontier: bool) -> WhatIfOutput: ...
+    def frontier(self) -> FrontierOutput: ...
+    def difference(self, one: str, other: str) -> DiffOutput: ...
+    def explanation(self, site: str) -> ExplainOutput: ...
+
+
+class Desk(Protocol):
+    """Who may come in, and who changed what."""
+
+    def make_token(
+        self, name: str, role: Role, expires: datetime | None, reason: str
+    ) -> TokenOutput: ...
+    def tokens(self) -> TokensOutput: ...
+    def revoke(self, token: str, reason: str) -> TokenOutput: ...
+    def audit(
+        self, limit: int, actor: str, action: str, since: datetime | None
+    ) -> AuditOutput: ...
+    def check_audit(self, last: str) -> AuditVerifyOutput: ...
+
+
+def sites(found: Context) -> Sites:
+    if found.remote:
+        from flex_api.cli.on_a_server.sites import SitesThere
+
+        return SitesThere(found.remote)
+    from flex_api.cli.on_this_machine.sites import SitesHere
+
+    return SitesHere(found)
+
+
+def nodes(found: Context) -> Nodes:
+    if found.remote:
+        from flex_api.cli.on_a_server.nodes import NodesThere
+
+        return NodesThere(found, found.remote)
+    from flex_api.cli.on_this_machine.nodes import NodesHere
+
+    return NodesHere(found)
+
+
+def plans(found: Context, as_of: datetime | None = None) -> Plans:
+    """`as_of` is another time to act at. A server goes by its own clock and refuses it."""
+    if found.remote:
+        from flex_api.cli.on_a_server.plans import PlansThere, refuse_time
+
+        refuse_time(as_of)
+        return PlansThere(found, found.remote)
+    from flex_api.cli.on_this_machine.plans import PlansHere
+
+    return PlansHere(found, as_of)
+
+
+def look(found: Context) -> Look:
+    if found.remote:
+        from flex_api.cli.on_a_server.verify_history_report import LookThere
+
+        return LookThere(found.remote)
+    from flex_api.cli.on_this_machine.verify_history_report import LookHere
+
+    return LookHere(found)
+
+
+def freezing(found: Context) -> Freezing:
+    if found.remote:
+        from flex_api.cli.on_a_server.freezing import FreezingThere
+
+        return FreezingThere(found.remote)
+    from flex_api.cli.on_this_machine.freezing import FreezingHere
+
+    return FreezingHere(found)
+
+
+def questions(found: Context) -> Questions:
+    if found.remote:
+        from flex_api.cli.on_a_server.what_if_and_why import QuestionsThere
+
+        return QuestionsThere(found.remote)
+    from flex_api.cli.on_this_machine.what_if_and_why import QuestionsHere
+
+    return QuestionsHere(found)
+
+
+def desk(found: Context) -> Desk:
+    if found.remote:
+        from flex_api.cli.on_a_server.tokens_and_audit import DeskThere
+
+        return DeskThere(found.remote)
+    from flex_api.cli.on_this_machine.tokens_and_audit import DeskHere
+
+    return DeskHere(found)

@@ -1,0 +1,63 @@
+"""The sites of a FLEX server, and the wishes for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flex.errors import Unknown
+from flex.model.pin import Pin
+from flex_api.cli.on_a_server.follow_jobs import given_as
+from flex_api.client import Client
+from flex_api.schemas.sites import PinGiven, PinOutput, PinShown, SitesOutput
+from flex_api.wishes.pinning import until_text
+
+
+@dataclass(frozen=True, slots=True)
+class SitesThere:
+    client: Client
+
+    def every(self) -> SitesOutput:
+        items = list(self.client.sites())
+        return SitesOutput(period_start=None, period_end=None, items=items)
+
+    def one(self, site: str) -> SitesOutput:
+        items = [self.client.site(site)]
+        return SitesOutput(period_start=None, period_end=None, items=items)
+
+    def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
+        """As on the server itself: a wish with an end takes no place of one without."""
+        fields = PinGiven.model_fields
+        given = given_as(PinGiven, **{name: getattr(wanted, name) for name in fields})
+        site, campaign = wanted.site, wanted.campaign
+        standing, tag = self._find(site, campaign)
+        if standing and wanted.until and not campaign and standing.until is None:
+            campaign = until_text(wanted.until)
+            _, tag = self._find(site, campaign)
+        made = self.client.put_pin(site, given, tag, campaign=campaign, dry_run=dry_run)
+        return _output(made, pinned=True, dry_run=dry_run)
+
+    def unpin(
+        self, site: str, campaign: str, reason: str, *, dry_run: bool
+    ) -> PinOutput:
+        if not campaign:
+            pins = list(self.client.pins(site=site))
+            campaign = pins[0].campaign if len(pins) == 1 else ""
+        pin, tag = self.client.pin(site, campaign)
+        if dry_run:
+            pin = self.client.try_drop_pin(site, tag, campaign)
+        else:
+            self.client.drop_pin(site, tag, reason, campaign)
+        return _output(pin, pinned=False, dry_run=dry_run)
+
+    def _find(self, site: str, campaign: str) -> tuple[PinShown | None, str]:
+        try:
+            return self.client.pin(site, campaign)
+        except Unknown:
+            return None, ""
+
+
+def _output(pin: PinShown, *, pinned: bool, dry_run: bool) -> PinOutput:
+    # Any: values of any field.
+    values: dict[str, Any] = pin.model_dump(exclude={"holds"})
+    return PinOutput(pinned=pinned, dry_run=dry_run, **values)

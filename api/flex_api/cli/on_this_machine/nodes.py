@@ -1,0 +1,222 @@
+"""The nodes of this machine's installation: what they carry, and what people order of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import typer
+
+from flex.model.nodes import Node
+from flex.model.operator_orders import NodeOrder, OrderState
+from flex.model.plan import Plan
+from flex.planning import verify_dns
+from flex_api.cli.common import Context, author, now
+from flex_api.cli.node_options import check
+from flex_api.cli.open_installation import open_world
+from flex_api.facts import core_to_output_models
+from flex_api.in_words import amounts, preview_text, terminal_text
+from flex_api.night import change_nodes, failover
+from flex_api.night.leases import lease
+from flex_api.schemas.night import NodesOutput
+from flex_api.wiring import World
+
+# What follows from a change, and the node as it would be.
+Noted = tuple[list[str], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class NodesHere:
+    context: Context
+
+    def every(self) -> NodesOutput:
+        with open_world(self.context) as here:
+            return _nodes(here)
+
+    def add(
+        self,
+        node: str,
+        addresses: str,
+        ram: str,
+        capacity: float | None,
+        reason: str,
+        *,
+        dry_run: bool,
+    ) -> NodesOutput:
+        wanted = check(node, addresses, ram, 1.0 if capacity is None else capacity)
+        return self._change(
+            lambda here: (change_nodes.add(here, wanted, dry_run=dry_run), wanted),
+            reason,
+            dry_run=dry_run,
+        )
+
+    def change(
+        self,
+        node: str,
+        addresses: str,
+        ram: str,
+        capacity: float | None,
+        reason: str,
+        *,
+        dry_run: bool,
+    ) -> NodesOutput:
+        def change(here: World) -> Noted:
+            old = change_nodes.find(here, node)
+            wanted = check(
+                node,
+                addresses or ",".join(old.addresses),
+                ram or old.ram,
+                old.capacity if capacity is None else capacity,
+            )
+            notes = change_nodes.put(here, wanted, dry_run=dry_run)
+            return notes, replace(wanted, state=old.state)
+
+        return self._change(change, reason, dry_run=dry_run)
+
+    def drain(
+        self, node: str, deadline: datetime | None, reason: str, *, dry_run: bool
+    ) -> NodesOutput:
+        return self._order(node, "draining", reason, deadline, dry_run=dry_run)
+
+    def undrain(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput:
+        return self._order(node, "active", reason, dry_run=dry_run)
+
+    def take_up(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput:
+        return self._order(node, "active", reason, dry_run=dry_run)
+
+    def remove(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput:
+        def remove(here: World) -> Noted:
+            old = change_nodes.find(here, node)
+            order = _order(here, node, "removed", reason)
+            notes = change_nodes.remove(here, order, dry_run=dry_run)
+            return notes, change_nodes.in_state(old, "removed")
+
+        return self._change(remove, reason, dry_run=dry_run)
+
+    def try_take_down(self, node: str) -> NodesOutput:
+        """No run is recorded: nothing was done, and nobody has to wait for it."""
+        with open_world(self.context) as here:
+            dead = change_nodes.find(here, node)
+            change_nodes.refuse_last(here, dead.name)
+            stopped = change_nodes.stopped_by(here, node, "down")
+            return _try(here, _nodes(here, stopped), dead, fails=True)
+
+    def take_down(self, node: str, reason: str) -> None:
+        found = self.context
+        with (
+            open_world(found, reason=reason) as here,
+            lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held,
+        ):
+            change_nodes.refuse_last(here, change_nodes.find(here, node).name)
+            notes = change_nodes.stopped_by(here, node, "down")
+            taken = failover.take_down_as(
+                held, here, _order(here, node, "down", reason)
+            )
+            done = taken.plan
+            output = _nodes(here, notes, taken.left, in_force=done)
+        found.show(output, lambda console: preview_text.nodes(console, output))
+        if done:
+            # What it changed in DNS, line by line, is not said here, and would take a while of tens
+            # of thousands.
+            moved = terminal_text.moves_text(
+                core_to_output_models.plan_output(replace(done, zone_plans=()))
+            )
+            found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
+        if done and done.old_answers_until:
+            found.say(terminal_text.countdown(done.old_answers_until, now()))
+        if taken.left:
+            raise typer.Exit(failover.LEFT_CODE)
+
+    def _order(
+        self,
+        node: str,
+        state: OrderState,
+        reason: str,
+        deadline: datetime | None = None,
+        *,
+        dry_run: bool,
+    ) -> NodesOutput:
+        def order(here: World) -> Noted:
+            changed = change_nodes.in_state(change_nodes.find(here, node), state)
+            wanted = _order(here, node, state, reason, deadline)
+            return change_nodes.order(here, wanted, dry_run=dry_run), changed
+
+        return self._change(order, reason, dry_run=dry_run, turns=True)
+
+    def _change(
+        self,
+        change: Callable[[World], Noted],
+        reason: str,
+        *,
+        dry_run: bool,
+        turns: bool = False,
+    ) -> NodesOutput:
+        """A dry run says what the next plan would do with the node as it would be. Otherwise, where
+        the change `turns` sites to the node or away from it, how many go with the next plan.
+        """
+        with open_world(self.context, reason=reason) as here:
+            was = {node.name: node.state for node in here.nodes}
+            notes, changed = change(here)
+            if turns and not dry_run and was[changed.name] != changed.state:
+                notes = [*notes, *_next_plan_lines(here, changed.name)]
+            output = _nodes(here, notes)
+            return _try(here, output, changed) if dry_run else output
+
+
+def _next_plan_lines(here: World, node: str) -> list[str]:
+    """It takes a while to load what makes plans."""
+    from flex_api.wishes import effect_of_draining
+
+    return effect_of_draining.sentences(here, node)
+
+
+def _try(
+    here: World, output: NodesOutput, changed: Node, *, fails: bool = False
+) -> NodesOutput:
+    """With what the next plan would do. It takes a while to load what makes plans, and a dead node
+    does not wait.
+    """
+    from flex_api.wishes import previewing
+
+    look = previewing.of_failure if fails else previewing.of_node
+    preview, why = previewing.look_if_possible(lambda: look(here, changed))
+    return output.model_copy(
+        update={"preview": preview, "notes": [*output.notes, *why]}
+    )
+
+
+def _order(
+    here: World,
+    node: str,
+    state: OrderState,
+    reason: str,
+    deadline: datetime | None = None,
+) -> NodeOrder:
+    return NodeOrder(node, state, here.time_of_day(), deadline, reason, author())
+
+
+def _nodes(
+    here: World,
+    notes: Sequence[str] = (),
+    left: Mapping[str, str] | None = None,
+    in_force: Plan | None = None,
+) -> NodesOutput:
+    """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
+    base, placement = here.store.placement()
+    plan = in_force or (here.store.plan(base) if base else None)
+    return core_to_output_models.nodes_output(
+        here.nodes,
+        placement,
+        plan,
+        notes,
+        here.store.node_orders(),
+        here.settings.nodes(),
+        left,
+        here.store.attempts(),
+    )
+
+
+def _agreement(plan: Plan) -> str:
+    servers = verify_dns.servers(plan.verdicts).agreeing
+    return f"{amounts.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"

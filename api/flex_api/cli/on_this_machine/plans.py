@@ -1,0 +1,200 @@
+"""The plans of this machine's installation: made, looked at, decided on, applied, and gone back on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from flex.errors import NoData
+from flex.model.limits_and_approvals import Approval
+from flex.model.plan import Plan
+from flex.planning.refuse_ended_or_outdated import WAITING
+from flex_api.cli.common import Context, author
+from flex_api.cli.open_installation import open_world
+from flex_api.facts import core_to_output_models
+from flex_api.facts.core_to_output_models import plan_output
+from flex_api.night import (
+    apply_or_accept_plan,
+    approving,
+    finishing,
+    giving_up,
+    may_plan_be_applied,
+    nightly,
+    rules_that_stop_plans,
+    undoing,
+)
+from flex_api.night.leases import lease
+from flex_api.night.steps import Steps
+from flex_api.schemas.verbs import PlanOutput, PlansOutput
+from flex_api.wiring import World
+
+NOT_KEPT = "a dry run: this plan was shown and not kept"
+
+
+@dataclass(frozen=True, slots=True)
+class PlansHere:
+    context: Context
+    as_of: datetime | None
+
+    def make(
+        self, force: Sequence[str], take_back: Sequence[str], reason: str
+    ) -> PlanOutput:
+        with (
+            open_world(self.context, self.as_of, reason=reason) as here,
+            lease(here, "plan") as held,
+        ):
+            may_plan_be_applied.refuse_half_applied(here, "making a plan")
+            nightly.learn(here, force)
+            plan = nightly.propose(
+                here, force, author=author(), take_back=take_back
+            ).plan
+            held.concerns(plan)
+        return plan_output(plan)
+
+    def every(self, limit: int) -> PlansOutput:
+        with open_world(self.context) as here:
+            return core_to_output_models.plans_output(
+                here.store.plans(limit), here.store.in_force()
+            )
+
+    def one(self, plan: str) -> PlanOutput:
+        with open_world(self.context) as here:
+            return plan_output(here.store.plan(plan))
+
+    def to_apply(self, plan: str) -> PlanOutput:
+        with open_world(self.context, self.as_of) as here:
+            return plan_output(_plan_to_apply(here, plan))
+
+    def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput:
+        with (
+            open_world(self.context, reason=reason) as here,
+            nullcontext() if dry_run else lease(here, "discard"),
+        ):
+            return plan_output(approving.discard(here, plan, reason, dry_run=dry_run))
+
+    def apply(
+        self,
+        plan: str,
+        checksum: str,
+        force: Sequence[str],
+        reason: str,
+        *,
+        by_hand: bool,
+    ) -> PlanOutput:
+        with open_world(self.context, self.as_of, reason=reason) as here:
+            wanted = _plan_to_apply(here, plan)
+            with lease(here, "apply") as held:
+                held.concerns(wanted)
+                rules_that_stop_plans.refuse_unknown(force, "applying a plan")
+                step = Steps(here, held.run)
+                way = (
+                    apply_or_accept_plan.accept
+                    if by_hand
+                    else partial(apply_or_accept_plan.apply, enters=step.enter)
+                )
+                done = step.through(
+                    lambda: way(here, wanted.id, force=force, checksum=checksum),
+                    _became,
+                )
+        return plan_output(done)
+
+    def end(self, way: str, reason: str) -> Sequence[PlanOutput]:
+        with open_world(self.context, self.as_of, reason=reason) as here:
+            begun = here.store.plans(state="applying")
+            with lease(here, way) as held:
+                for plan in begun:
+                    held.concerns(plan)
+                step = Steps(here, held.run)
+                ways = {
+                    "resume": partial(
+                        step.through,
+                        lambda: finishing.finish(here, step.enter),
+                        lambda _: "done",
+                    ),
+                    "undo": partial(
+                        step, way, lambda: undoing.take_back(here), ", ".join
+                    ),
+                    "abandon": partial(
+                        step, way, lambda: giving_up.give_up(here), ", ".join
+                    ),
+                }
+                ways[way]()
+                return [plan_output(here.store.plan(plan.id)) for plan in begun]
+
+    def go_back(
+        self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
+    ) -> PlanOutput:
+        rules_that_stop_plans.refuse_unknown(force, "going back")
+        if dry_run:
+            with open_world(self.context, self.as_of) as here:
+                may_plan_be_applied.refuse_half_applied(here, "making a plan back")
+                made = nightly.way_back(here, nightly.earlier(here.store, to)).plan
+            # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
+            return plan_output(
+                replace(made, state="discarded", author=author(), message=NOT_KEPT)
+            )
+        with (
+            open_world(self.context, self.as_of, reason=reason) as here,
+            lease(here, "rollback") as held,
+        ):
+            may_plan_be_applied.refuse_half_applied(here, "making a plan back")
+            plan = nightly.go_back(
+                here, nightly.earlier(here.store, to), author=author()
+            ).plan
+            held.concerns(plan)
+            step = Steps(here, held.run)
+            done = step.through(
+                lambda: apply_or_accept_plan.apply(
+                    here, plan.id, force=force, enters=step.enter
+                ),
+                _became,
+            )
+        return plan_output(done)
+
+    def approve(
+        self, plan: str, checksum: str, force: Sequence[str], reason: str
+    ) -> PlanOutput:
+        with (
+            open_world(self.context, self.as_of, reason=reason) as here,
+            lease(here, "approve"),
+        ):
+            said = Approval(
+                "approve", author(), here.time_of_day(), reason, tuple(force)
+            )
+            return plan_output(approving.approve(here, plan, said, checksum=checksum))
+
+    def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
+        with (
+            open_world(self.context, self.as_of, reason=reason) as here,
+            lease(here, "reject"),
+        ):
+            said = Approval("reject", author(), here.time_of_day(), reason)
+            return plan_output(approving.reject(here, plan, said, checksum=checksum))
+
+
+def _became(plan: Plan) -> str:
+    return plan.state
+
+
+def _plan_to_apply(here: World, plan: str) -> Plan:
+    """Where none is named it is what a killed run began, else the latest that can be applied still."""
+    if plan:
+        return here.store.plan(plan)
+    in_force = here.store.in_force()
+    waiting = [
+        one
+        for one in here.store.plans()
+        if one.state in WAITING and one.base == in_force
+    ]
+    found = (*here.store.plans(state="applying"), *waiting)
+    if not found:
+        raise NoData(
+            "the plan to apply",
+            "none waits",
+            kept="nothing was changed",
+            advice="make one with `flex plan`",
+        )
+    return found[0]

@@ -1,0 +1,72 @@
+"""The sites of this machine's installation, and the wishes for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flex.model.pin import Pin
+from flex.wishes.pins_for_solvers import unknown_site
+from flex_api.cli.common import Context
+from flex_api.cli.open_installation import open_world
+from flex_api.facts import core_to_output_models
+from flex_api.schemas.sites import PinOutput, SitesOutput, values
+from flex_api.wiring import World
+from flex_api.wishes import pinning, previewing
+from flex_api.wishes.previewing import NOT_TRIED, Tried
+
+
+@dataclass(frozen=True, slots=True)
+class SitesHere:
+    context: Context
+
+    def every(self) -> SitesOutput:
+        with open_world(self.context) as here:
+            return _sites(here)
+
+    def one(self, site: str) -> SitesOutput:
+        every = self.every()
+        rows = [row for row in every.items if row.site == site]
+        if not rows:
+            raise unknown_site(site, [row.site for row in every.items])
+        return every.model_copy(update={"items": rows})
+
+    def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
+        with open_world(self.context, reason=wanted.reason) as here:
+            pin = pinning.beside(here.store, wanted)
+            pinning.pin(here, pin, dry_run=dry_run)
+            tried = NOT_TRIED
+            if dry_run:
+                tried = previewing.look_if_possible(
+                    lambda: previewing.of_pin(here, pin)
+                )
+        return _output(pin, tried, pinned=True, dry_run=dry_run)
+
+    def unpin(
+        self, site: str, campaign: str, reason: str, *, dry_run: bool
+    ) -> PinOutput:
+        with open_world(self.context, reason=reason) as here:
+            pin = pinning.unpin(here, site, campaign, dry_run=dry_run)
+            tried = NOT_TRIED
+            if dry_run:
+                tried = previewing.look_if_possible(
+                    lambda: previewing.without_pin(here, pin)
+                )
+        return _output(pin, tried, pinned=False, dry_run=dry_run)
+
+
+def _sites(here: World) -> SitesOutput:
+    kept = here.store.profiles()
+    _, placement = here.store.placement()
+    if kept is None:
+        return SitesOutput(period_start=None, period_end=None, items=[])
+    period, profiles, _ = kept
+    return core_to_output_models.sites_output(
+        profiles, placement, here.pins, (period.start, period.end)
+    )
+
+
+def _output(pin: Pin, tried: Tried, *, pinned: bool, dry_run: bool) -> PinOutput:
+    preview, notes = tried
+    return PinOutput(
+        **values(pin), pinned=pinned, dry_run=dry_run, preview=preview, notes=notes
+    )

@@ -1,0 +1,62 @@
+"""What was done on this machine's installation, and what DNS says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import NoData
+from flex.model.nightly_run import Run
+from flex.model.plan import Plan
+from flex_api.cli.common import Context
+from flex_api.cli.open_installation import open_world
+from flex_api.facts import core_to_output_models, verify_dns_answers
+from flex_api.report import print_pdf, write_reports
+from flex_api.schemas.verbs import RunsOutput, VerifyOutput
+from flex_api.wiring import World
+
+
+@dataclass(frozen=True, slots=True)
+class LookHere:
+    context: Context
+
+    def verification(self) -> VerifyOutput:
+        with open_world(self.context) as here:
+            patience = here.settings.dns.settle.total_seconds()
+            return core_to_output_models.verify_output(
+                verify_dns_answers.verify(here, patience)
+            )
+
+    def runs(self, limit: int) -> RunsOutput:
+        with open_world(self.context) as here:
+            runs = here.store.runs(limit)
+            rows = [
+                core_to_output_models.run_row(run, _plan_of(here, run)) for run in runs
+            ]
+        return RunsOutput(items=rows)
+
+    def report(
+        self, plan: str, form: str, to: Path | None, *, pdf: bool
+    ) -> str | bytes | Path:
+        with open_world(self.context) as here:
+            found = here.store.plan(plan) if plan else _latest(here)
+            if form != "html":
+                return write_reports.report_text(here, found, form)
+            path = write_reports.write(here, found, to)
+        return print_pdf.print_pdf(path, path.with_suffix(".pdf")) if pdf else path
+
+
+def _plan_of(here: World, run: Run) -> Plan | None:
+    return here.store.plan(run.plan) if run.plan else None
+
+
+def _latest(here: World) -> Plan:
+    latest = here.store.plans(1)
+    if not latest:
+        raise NoData(
+            "the latest plan",
+            "there is none",
+            kept="nothing was changed",
+            advice="make one with `flex plan`",
+        )
+    return latest[0]

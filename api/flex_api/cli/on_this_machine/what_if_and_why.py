@@ -1,0 +1,35 @@
+"""Questions to this machine's installation that change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flex.planning.what_if import Supposition
+from flex_api import which_names_are_sites
+from flex_api.cli.common import Context
+from flex_api.cli.open_installation import open_world
+from flex_api.schemas.verbs import ExplainOutput
+from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
+from flex_api.wishes import what_if_answers
+from flex_api.wishes.explaining import explain_site
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsHere:
+    context: Context
+
+    def what_if(self, wanted: Supposition, *, frontier: bool) -> WhatIfOutput:
+        with open_world(self.context) as here:
+            return what_if_answers.what_if(here, wanted, with_frontier=frontier)
+
+    def frontier(self) -> FrontierOutput:
+        with open_world(self.context) as here:
+            return what_if_answers.frontier_of(here)
+
+    def difference(self, one: str, other: str) -> DiffOutput:
+        with open_world(self.context) as here:
+            return what_if_answers.difference(here, one, other)
+
+    def explanation(self, site: str) -> ExplainOutput:
+        with open_world(self.context) as here:
+            return explain_site(here, which_names_are_sites.site_name(site))

@@ -1,0 +1,424 @@
+"""Core values as output models. Does not compute anything that the core did not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from flex.model.accuracy import Outlook
+from flex.model.balance import Balance, NodeLoad
+from flex.model.dead_node_retries import Attempt
+from flex.model.dns_edits_by_others import Edit
+from flex.model.limits_and_approvals import Breach, Stop
+from flex.model.log_reading import BadLine
+from flex.model.name_server_verdict import Verdict
+from flex.model.nightly_run import Run
+from flex.model.nodes import Node
+from flex.model.operator_orders import NodeOrder
+from flex.model.pin import Pin
+from flex.model.plan import Move, Plan
+from flex.model.plan_summary import Headline, headline
+from flex.model.zone_plan import ZonePlan
+from flex.placing import problem
+from flex.planning import verify_dns
+from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.planning.verify_dns import Behind
+from flex.zones import zone_changes
+from flex.zones.other_names import Stray
+from flex_api.facts import dead_nodes_in_dns
+from flex_api.facts import forecasts as foretold
+from flex_api.facts.verify_dns_answers import Verified
+from flex_api.in_words import amounts
+from flex_api.schemas.plan_parts import BehindRow, EditRow
+from flex_api.schemas.sites import values_of_site
+from flex_api.schemas.verbs import (
+    ApprovalRow,
+    BadLineRow,
+    BalanceOutput,
+    BreachRow,
+    LeftRow,
+    LoadRow,
+    MoveRow,
+    NodeRow,
+    NodesOutput,
+    OtherNameRow,
+    OutlookRow,
+    PlanOutput,
+    PlanRow,
+    PlansOutput,
+    RunRow,
+    ShortfallRow,
+    SiteRow,
+    SitesOutput,
+    StageRow,
+    StopRow,
+    VerdictRow,
+    VerifyOutput,
+    ZoneRow,
+)
+
+
+def plan_output(plan: Plan) -> PlanOutput:
+    forecasts = foretold.rows(plan.forecasts, plan.period)
+    return PlanOutput(
+        id=plan.id,
+        state=plan.state,
+        message=plan.message,
+        created=plan.created,
+        settled=plan.settled,
+        base=plan.base,
+        digest=plan.digest,
+        period_start=plan.period.start,
+        period_end=plan.period.end,
+        solver=plan.quality.solver,
+        moves_at_least=plan.quality.bound,
+        proven_least=plan.quality.proven,
+        sites=plan.sites,
+        moves=[move_row(move) for move in plan.moves],
+        moves_from_scratch=plan.scratch_moves,
+        cold_bytes=plan.cold_bytes,
+        before=balance_output(plan.before) if plan.before else None,
+        after=balance_output(plan.after),
+        forecasts=forecasts,
+        predicted_miss_ratio=next(
+            (row.miss_ratio for row in forecasts if row.policy == "after"), None
+        ),
+        zones=[zone_row(zone_plan) for zone_plan in plan.zone_plans],
+        breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
+        shortfalls=[
+            ShortfallRow.model_validate(one, from_attributes=True)
+            for one in plan.quality.shortfalls
+        ],
+        notes=list(plan.notes),
+        verdicts=verdict_rows(plan.verdicts),
+        old_answers_until=plan.old_answers_until,
+        author=plan.author,
+        wishers=list(plan.wishers),
+        approvals=[
+            ApprovalRow.model_validate(one, from_attributes=True)
+            for one in plan.approvals
+        ],
+        stops=[stop_row(stop) for stop in plan.stops],
+        moves_later=plan.later,
+        put_off=[move_row(move) for move in plan.put_off],
+        outlook=_outlook(plan.outlook) if plan.outlook else None,
+        prediction=foretold.measured_row(plan.measured) if plan.measured else None,
+        edited=[edit_row(edit) for edit in plan.said.edits],
+    )
+
+
+def edit_row(edit: Edit) -> EditRow:
+    return EditRow(
+        name=edit.name, said=list(edit.said), found=list(edit.found), since=edit.since
+    )
+
+
+def _outlook(outlook: Outlook) -> OutlookRow:
+    return OutlookRow(
+        method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors)
+    )
+
+
+def stop_row(stop: Stop) -> StopRow:
+    return StopRow(
+        rule=stop.rule,
+        limit=stop.limit,
+        actual=stop.actual,
+        said=stop.said,
+        override=stop.way_past,
+        sites=list(stop.sites),
+        until=stop.until,
+    )
+
+
+def plans_output(plans: Iterable[Plan], in_force: str | None = None) -> PlansOutput:
+    return PlansOutput(items=[plan_row(headline(plan), in_force) for plan in plans])
+
+
+def plan_row(plan: Headline, in_force: str | None = None) -> PlanRow:
+    """Where it is known which partition is `in_force`, with whether the plan is made from it
+    still.
+    """
+    return PlanRow(
+        id=plan.id,
+        state=plan.state,
+        created=plan.created,
+        settled=plan.settled,
+        sites=plan.sites,
+        moves=plan.moves,
+        scratch_moves=plan.scratch_moves,
+        worst_ratio=plan.worst,
+        author=plan.author,
+        outdated=in_force is not None
+        and plan.state in WAITING
+        and plan.base != in_force,
+    )
+
+
+def move_row(move: Move) -> MoveRow:
+    return MoveRow(
+        site=move.site,
+        source=move.source,
+        target=move.target,
+        cold_bytes=move.cold_bytes,
+        reason=move.reason,
+    )
+
+
+def balance_output(balance: Balance) -> BalanceOutput:
+    return BalanceOutput(
+        worst_ratio=balance.worst,
+        worst_node=balance.worst_node,
+        worst_resource=balance.worst_resource,
+        nodes=[
+            LoadRow(
+                node=load.node,
+                access_units=load.access,
+                working_set_units=load.working_set,
+                fair_units=load.fair,
+                sites=load.sites,
+                others_units=dict(load.others),
+            )
+            for load in balance.nodes
+        ],
+    )
+
+
+def zone_row(plan: ZonePlan) -> ZoneRow:
+    return ZoneRow(
+        zone=plan.zone,
+        changes=zone_changes.text(plan).splitlines(),
+        foreign=list(plan.foreign),
+    )
+
+
+def _breach(breach: Breach, override: str) -> BreachRow:
+    return BreachRow(
+        rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override
+    )
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
+    late = verify_dns.behind(verdicts)
+    return [
+        _verdict_row(verdict, late.get((verdict.server, verdict.zone)))
+        for verdict in verdicts
+    ]
+
+
+def _verdict_row(verdict: Verdict, late: Behind | None) -> VerdictRow:
+    """Where another server has the `latest` serial, this one has missed it."""
+    return VerdictRow(
+        server=verdict.server,
+        agrees=verdict.agrees,
+        checked=verdict.checked,
+        serial=verdict.serial,
+        wrong=[line for change in verdict.wrong for line in zone_changes.lines(change)],
+        error=verdict.error,
+        lag_seconds=verdict.lag,
+        zone=verdict.zone,
+        next_step=late.advice if late else "",
+    )
+
+
+def verify_output(found: Verified) -> VerifyOutput:
+    """Nobody knows what differs where no name server answered."""
+    silent = bool(found.verdicts) and all(verdict.error for verdict in found.verdicts)
+    return VerifyOutput(
+        partition=found.partition,
+        servers=verdict_rows(found.verdicts),
+        drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
+        not_checked=dict(found.not_checked),
+        behind=[
+            _behind_row(late) for late in verify_dns.behind(found.verdicts).values()
+        ],
+        other_names=[other_name_row(stray) for stray in found.others],
+    )
+
+
+def _behind_row(late: Behind) -> BehindRow:
+    return BehindRow(
+        server=late.server,
+        zone=late.zone,
+        serial=late.serial,
+        latest_serial=late.latest,
+        next_step=f"`flex verify` tells it so; where that does not help: {late.advice}",
+    )
+
+
+def other_name_row(stray: Stray) -> OtherNameRow:
+    return OtherNameRow(
+        name=stray.name,
+        site=stray.site,
+        zone=stray.zone,
+        addresses=list(stray.answer.addresses),
+        cname=stray.answer.chain[0] if stray.answer.chain else "",
+        nodes=[node for node, _ in stray.parts],
+        note=stray.why,
+    )
+
+
+def run_row(run: Run, plan: Plan | None = None) -> RunRow:
+    """With the figures of its plan, where that is given."""
+    stages = [
+        StageRow(
+            name=stage.name,
+            started=stage.started,
+            ended=stage.ended,
+            outcome=stage.outcome,
+        )
+        for stage in run.stages
+    ]
+    return RunRow(
+        id=run.id,
+        started=run.started,
+        ended=run.ended,
+        exit_code=run.exit_code,
+        plan=run.plan,
+        message=run.message,
+        stages=stages,
+        moves=len(plan.moves) if plan else None,
+        worst_before_ratio=plan.before.worst if plan and plan.before else None,
+        worst_after_ratio=plan.after.worst if plan else None,
+        prediction_error_ratio=plan.measured.error if plan and plan.measured else None,
+    )
+
+
+def sites_output(
+    profiles: pd.DataFrame,
+    placement: pd.DataFrame,
+    pins: Sequence[Pin],
+    period: tuple[datetime, datetime] | None,
+) -> SitesOutput:
+    """Every site in the profiles or the placement, busiest first."""
+    silent = placement[~placement["site"].isin(list(profiles["site"]))][
+        "site"
+    ].drop_duplicates()
+    idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
+    rows = pd.concat([profiles, idle], ignore_index=True)
+    nodes: dict[str, list[str]] = {}
+    for site, node in placement.itertuples(index=False):
+        nodes.setdefault(site, []).append(node)
+    pin_of = {pin.site: pin for pin in pins}
+    ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
+    return SitesOutput(
+        period_start=period[0] if period else None,
+        period_end=period[1] if period else None,
+        items=[_site(row, nodes, pin_of) for row in ordered.to_dict("records")],
+    )
+
+
+def _site(
+    row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]
+) -> SiteRow:
+    site = str(row["site"])
+    return site_row(
+        site,
+        {name: int(row[name]) for name in COUNTS},
+        nodes.get(site, []),
+        pins.get(site),
+    )
+
+
+def site_row(
+    site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None
+) -> SiteRow:
+    """What was measured goes by the names of PROFILES; the pin is the one in force."""
+    pin = pin or Pin(site)
+    return SiteRow(
+        site=site,
+        nodes=nodes,
+        access_bytes=measured["access_bytes"],
+        working_set_bytes=measured["working_set"],
+        requests=measured["requests"],
+        targets=measured["targets"],
+        one_timers=measured["one_timers"],
+        busy_hour_bytes=measured["busy_hour_bytes"],
+        **values_of_site(pin),
+    )
+
+
+COUNTS = (
+    "access_bytes",
+    "working_set",
+    "requests",
+    "targets",
+    "one_timers",
+    "busy_hour_bytes",
+)
+
+
+def nodes_output(
+    nodes: Sequence[Node],
+    placement: pd.DataFrame,
+    plan: Plan | None,
+    notes: Sequence[str] = (),
+    orders: Sequence[NodeOrder] = (),
+    settled: Sequence[Node] = (),
+    left: Mapping[str, str] | None = None,
+    attempts: Sequence[Attempt] = (),
+) -> NodesOutput:
+    """The nodes there are; of others that sites are still on there is a note. `settled` are those
+    of the settings.
+    """
+    order_of = {order.node: order for order in orders}
+    settings_of = {node.name: node for node in settled}
+    sites = placement["node"].value_counts().to_dict()
+    gone = [
+        f"{node} is not in the settings any more; {amounts.count(int(sites[node]), 'site')} "
+        "move off it with the next plan"
+        for node in problem.gone_nodes(placement, nodes)
+    ]
+    loads = {load.node: load for load in plan.after.nodes} if plan else {}
+    still = dead_nodes_in_dns.dead(nodes, sites, attempts)
+    return NodesOutput(
+        items=[
+            node_row(
+                node,
+                order_of.get(node.name),
+                int(sites.get(node.name, 0)),
+                loads.get(node.name),
+                settings_of.get(node.name),
+            )
+            for node in nodes
+        ],
+        notes=[*gone, *notes],
+        dead=[dead_nodes_in_dns.row(one) for one in still],
+        left=[LeftRow(name=name, reason=why) for name, why in (left or {}).items()],
+    )
+
+
+def node_row(
+    node: Node,
+    order: NodeOrder | None,
+    sites: int,
+    load: NodeLoad | None,
+    settled: Node | None,
+) -> NodeRow:
+    """`settled` is how the settings have it."""
+    return NodeRow(
+        node=node.name,
+        state=node.state,
+        addresses=list(node.addresses),
+        ram_bytes=node.ram,
+        capacity_ratio=node.capacity,
+        sites=sites,
+        access_units=load.access if load else None,
+        working_set_units=load.working_set if load else None,
+        from_settings=settled == replace(node, state="active"),
+        since=order.given if order else None,
+        deadline=order.deadline if order else None,
+        reason=order.reason if order else "",
+        author=order.author if order else "",
+    )
+
+
+def bad_line(line: BadLine) -> BadLineRow:
+    return BadLineRow(reason=line.reason, offset=line.offset, text=line.text)
+
+
+def moment(seconds: int) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -1,0 +1,223 @@
+"""Whether the logs of a period are good enough to plan from.
+
+Takes the settings and the store. Returns what is known of every source and node. Does not judge:
+flex.traffic.quality does. A plan from bad logs would mislead, so it is refused until the logs are
+better, or until somebody overrides the rule by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from flex.errors import BadInput, NoData
+from flex.model.limits_and_approvals import Stop
+from flex.model.log_reading import Segment
+from flex.model.period import LAST_DAY, Period
+from flex.planning import decide
+from flex.planning.missing_readings import holes
+from flex.ports import Store
+from flex.traffic import quality
+from flex.traffic.quality import Finding, Judged, Limits
+from flex_api.facts import core_to_output_models
+from flex_api.in_words import amounts
+from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes, sources
+from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.reading import failed_files
+from flex_logs_ingest.reading.failed_files import Unread
+from flex_logs_ingest.reading.rewritten_logs import (
+    copy_is_counted,
+    edited_note,
+    original_of,
+)
+
+
+def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
+    known = sources(settings)
+    idle = {
+        node.name for node in nodes(settings, store) if node.state != "active"
+    } | _logs_left_behind(known, store)
+    found = store.segments(*quality.history(period))
+    named = [(source.name, source.node) for source in known]
+    missing = holes(
+        [each for each in found if each.last_day >= period.first_day], store
+    )
+    return quality.judge(
+        named, found, period, now, _limits(settings), idle=idle, holes=missing
+    )
+
+
+def gone_sources(
+    settings: Settings, store: Store, period: Period
+) -> list[tuple[str, str]]:
+    """Sources with their nodes that the settings do not have, and whose counts are in the
+    period.
+    """
+    known = {source.name for source in sources(settings)}
+    found = store.segments(period.first_day, period.last_day)
+    return sorted(
+        {(each.source, each.node) for each in found if each.source not in known}
+    )
+
+
+def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
+    """The logs of one site on a node that serves it no more."""
+    if not any(source.site.fixed for source in known):
+        return set()
+    _, placement = store.placement()
+    placed = set(zip(placement["site"], placement["node"], strict=True))
+    settled = set(placement["site"])
+    return {
+        source.name
+        for source in known
+        if source.site.fixed in settled
+        and (source.site.fixed, source.node) not in placed
+    }
+
+
+def _limits(settings: Settings) -> Limits:
+    profile = settings.profile
+    return Limits(
+        profile.max_age, profile.max_malformed, profile.min_coverage, profile.max_skew
+    )
+
+
+def refuse_bad(
+    settings: Settings,
+    store: Store,
+    period: Period,
+    now: datetime,
+    force: Collection[str],
+) -> None:
+    """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a
+    rule there is not.
+    """
+    if strange := sorted(set(force) - {*quality.RULES, *decide.RULES}):
+        raise BadInput(
+            f"--force {strange[0]}",
+            f"the rules for logs are {', '.join(quality.RULES)}, those for plans "
+            f"{', '.join(decide.RULES)}",
+            kept="nothing was planned",
+            advice="name one of them, or leave it out",
+        )
+    found = [
+        (node.name, finding)
+        for node in judge(settings, store, period, now).nodes
+        for finding in node.findings
+        if finding.state == "bad" and finding.rule not in force
+    ]
+    if found:
+        raise _bad_logs(period, found)
+
+
+def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
+    told = [f"the logs of {node}: {finding}" for node, finding in found]
+    rules = sorted({finding.rule for _, finding in found})
+    forced = " ".join(f"--force {rule}" for rule in rules)
+    return NoData(
+        f"profiles of {period}",
+        amounts.first_few(told),
+        kept="the partition in force stays",
+        advice="`flex data` shows what every source is like; see that the logs "
+        "arrive and what format they are in; "
+        f"to plan all the same: `flex plan {forced}`",
+        stops=[
+            Stop(finding.rule, finding.limit, finding.actual, f"{node}: {finding.said}")
+            for node, finding in found
+        ],
+    )
+
+
+# Of what the note does not say by itself.
+_MEND = {
+    "unreadable": "see that FLEX may read it, and that it is whole",
+    "nothing matches": "see whether the glob is right and the logs are there",
+    "unknown site": "correct site_pattern, or keep the file out of the glob",
+    "rewritten": "nothing, if it is one; if it is another log: flex ingest --count-copies FILE",
+    "copy": "nothing, if it is one; else give it a name of its own that site_pattern "
+    "knows, or a source of its own",
+}
+
+
+def unused_files(settings: Settings, store: Store, period: Period) -> list[Unread]:
+    """Files that the last reading of their source could not use, and logs of the period that were
+    taken for copies.
+    """
+    found = list(failed_files.load(settings.ingest.directory))
+    told = {(each.source, each.path) for each in found}
+    readings = store.segments(period.first_day, LAST_DAY)
+    refused = [
+        each
+        for each in readings
+        if each.copy_of and (each.source, each.path) not in told
+    ]
+    return found + [
+        _rewritten(store, each) for each in refused if not copy_is_counted(store, each)
+    ]
+
+
+def _rewritten(store: Store, copy: Segment) -> Unread:
+    original = original_of(store, copy)
+    if original is None:
+        note = (
+            "its lines are those of a log that was counted before it was edited, "
+            "and are not counted again"
+        )
+    else:
+        note = edited_note(original[0].path, original[1])
+    return Unread(copy.source, copy.path, "rewritten", note)
+
+
+def data_output(
+    found: Judged, period: Period, files: Sequence[Unread] = ()
+) -> DataOutput:
+    """`files` are those that could not be used."""
+    names = {source.name for source in found.sources}
+    return DataOutput(
+        period_start=period.start,
+        period_end=period.end,
+        nodes=[_row(each) for each in found.nodes],
+        sources=[_row(each) for each in found.sources],
+        unread=[_unread(each) for each in files if each.source in names],
+    )
+
+
+def _unread(found: Unread) -> UnreadRow:
+    mend = _MEND.get(found.outcome, "")
+    return UnreadRow(
+        source=found.source,
+        path=found.path,
+        outcome=found.outcome,
+        note=found.note,
+        next_step=mend,
+    )
+
+
+def _row(found: quality.Quality) -> QualityRow:
+    return QualityRow(
+        name=found.name,
+        node=found.node,
+        state=found.state,
+        coverage_ratio=found.coverage,
+        hours_heard=found.heard,
+        hours_expected=found.heard + len(found.silent),
+        hours_silent=quality.spans(found.silent),
+        last_line=core_to_output_models.moment(found.last_line),
+        lines=dict(found.lines),
+        bad_lines=dict(found.reasons),
+        bad_samples=[
+            core_to_output_models.bad_line(sample) for sample in found.samples
+        ],
+        findings=[
+            FindingRow(
+                rule=one.rule,
+                state=one.state,
+                said=one.said,
+                limit=one.limit,
+                actual=one.actual,
+            )
+            for one in found.findings
+        ],
+    )

@@ -1,0 +1,85 @@
+"""Text that others wrote, made safe for a page: names of sites, reasons, messages, answers of name
+servers.
+
+Takes any string. Returns a piece of HTML that is short, printable and isolated from the text around
+it. Its title has what was cut off, as far as a person would read it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from markupsafe import Markup
+
+from flex_api.in_words import amounts
+
+NAME = 60
+SENTENCE = 240
+TITLE = 300
+ANYTHING = 2_000
+LATELY = timedelta(days=21)
+
+
+def name(text: str) -> Markup:
+    """A name, never longer than a line, whatever direction its script runs in."""
+    return _isolate(text, NAME)
+
+
+def sentence(text: str) -> Markup:
+    return _isolate(text, SENTENCE)
+
+
+def whole(text: str) -> Markup:
+    """What somebody came to read, such as why something failed."""
+    return _isolate(text, ANYTHING)
+
+
+def short(text: str) -> str:
+    """A name where no markup can stand: in a title, an attribute or a command."""
+    return plain(text, NAME)
+
+
+def anything(value: object) -> object:
+    """The last guard before the page: no text goes through as it came unless it was made fit
+    above.
+    """
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return plain(value, ANYTHING)
+
+
+def plain(text: str, most: int) -> str:
+    """At most so many characters, each of them visible; cut in the middle, for names differ at both
+    ends.
+    """
+    if len(text) <= most:
+        return _visible(text)
+    tail = (most - 1) // 2
+    return _visible(f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}")
+
+
+def _isolate(text: str, most: int) -> Markup:
+    short = plain(text, most)
+    if short == text:
+        return Markup("<bdi>{}</bdi>").format(text)
+    return Markup('<bdi title="{}">{}</bdi>').format(plain(text, TITLE), short)
+
+
+def _visible(text: str) -> str:
+    """Controls, halves of surrogate pairs and marks that turn the direction of text become a sign
+    one can see.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def ago(then: datetime, now: datetime) -> Markup:
+    """How long ago, with the exact moment for whoever points at it, and for programs; dates where
+    it is long ago.
+    """
+    exact = f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    told = amounts.ago(then, now) if abs(now - then) < LATELY else amounts.when(then)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        then.isoformat(), exact, told
+    )

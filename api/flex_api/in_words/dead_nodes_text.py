@@ -1,0 +1,15 @@
+"""Dead nodes that are still in DNS, in a sentence each."""
+
+from __future__ import annotations
+
+from flex_api.in_words import amounts
+from flex_api.schemas.night import DeadRow
+
+
+def sentence(row: DeadRow) -> str:
+    are = "is" if row.sites == 1 else "are"
+    said = f"{row.node} is down, and {amounts.count(row.sites, 'site')} {are} on it still in DNS"
+    if row.last_attempt is None or row.next_attempt is None:
+        return said
+    times = f"tried {amounts.count(row.attempts, 'time')}, last at {amounts.when(row.last_attempt)}"
+    return f"{said}; {times}, and again from {amounts.when(row.next_attempt)} on: {row.error}"

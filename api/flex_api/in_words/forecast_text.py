@@ -1,0 +1,142 @@
+"""Predictions, and how they turned out, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from flex_api.in_words import amounts
+from flex_api.in_words.grids import grid
+from flex_api.schemas.plan_parts import (
+    ForecastRow,
+    MeasuredRow,
+    MeasuredSite,
+    ServedNode,
+)
+from flex_api.schemas.verbs import PlanOutput
+
+AFTER = "after"
+NOTHING = "Not predicted: no access was replayed."
+# Nodes that are shown. A guess; `-o json` has them all.
+NODES = 16
+# Sites that are shown. A guess; `-o json` has them all.
+SITES = 5
+
+
+def show(console: Console, output: PlanOutput) -> None:
+    """What is predicted, of the cluster and of each node of the new placement; and how good the
+    last one was.
+    """
+    show_comparison(console, output.forecasts)
+    for row in output.forecasts:
+        if row.policy == AFTER and 0 < len(row.nodes) <= NODES:
+            console.print()
+            console.print(of_nodes(row))
+    if output.prediction:
+        console.print(f"\n{hindsight(output.prediction)}")
+        for table in (
+            served_table(output.prediction.served),
+            sites(output.prediction.sites),
+        ):
+            if table.row_count:
+                console.print(table)
+
+
+def show_comparison(console: Console, rows: Sequence[ForecastRow]) -> None:
+    console.print(forecasts(rows) if rows else NOTHING)
+
+
+def forecasts(rows: Sequence[ForecastRow]) -> Table:
+    table = grid(
+        "predicted",
+        "misses>",
+        "from disk>",
+        "can serve>",
+        "busiest node>",
+        "in its busiest hour>",
+    )
+    for row in rows:
+        table.add_row(
+            row.policy,
+            amounts.share(row.miss_ratio),
+            amounts.size(row.disk_bytes),
+            _rate(row.operations_per_second),
+            amounts.share(row.utilisation_ratio),
+            amounts.share(row.busiest_utilisation_ratio),
+        )
+    return table
+
+
+def of_nodes(row: ForecastRow) -> Table:
+    table = grid(
+        f"node, {row.policy}",
+        "misses>",
+        "from disk>",
+        "can serve>",
+        "at work>",
+        "in its busiest hour>",
+    )
+    for node in row.nodes:
+        table.add_row(
+            node.node,
+            amounts.share(node.miss_ratio),
+            amounts.size(node.disk_bytes),
+            _rate(node.operations_per_second),
+            amounts.share(node.utilisation_ratio),
+            amounts.share(node.busiest_utilisation_ratio),
+        )
+    return table
+
+
+def hindsight(row: MeasuredRow) -> str:
+    """How far off the prediction of the partition in force was, and why."""
+    told = (
+        f"The prediction of plan {row.plan} was off by "
+        f"{amounts.share(row.error_ratio)} of a node's fair share"
+    )
+    if row.traffic_ratio is not None:
+        told += (
+            f"; requests by {amounts.share(row.traffic_ratio)} because the traffic "
+            "was another"
+        )
+    if row.model_ratio is not None:
+        told += f", by {amounts.share(row.model_ratio)} because other nodes answered"
+    if row.site_error_ratio is not None:
+        told += f"; sites by {amounts.share(row.site_error_ratio)} of all bytes"
+    return f"{told}."
+
+
+def served_table(rows: Sequence[ServedNode]) -> Table:
+    """Requests against a fair share: predicted, as the model has what came, and by the nodes' own
+    logs.
+    """
+    table = grid(
+        "node, last time",
+        "predicted>",
+        "what came>",
+        "logged>",
+        "misses predicted>",
+        "of what came>",
+    )
+    for row in rows[:NODES]:
+        logged = "-" if row.logged_ratio is None else amounts.share(row.logged_ratio)
+        table.add_row(
+            row.node, amounts.share(row.predicted_ratio), amounts.share(row.came_ratio), logged,
+            amounts.share(row.predicted_miss_ratio), amounts.share(row.miss_ratio),
+        )  # fmt: skip
+    return table
+
+
+def sites(rows: Sequence[MeasuredSite]) -> Table:
+    table = grid("site, farthest off", "expected>", "was>")
+    for row in rows[:SITES]:
+        table.add_row(
+            row.site, amounts.size(row.expected_bytes), amounts.size(row.measured_bytes)
+        )
+    return table
+
+
+def _rate(operations: float) -> str:
+    return f"{operations:,.0f}/s"

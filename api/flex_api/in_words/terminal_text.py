@@ -1,0 +1,587 @@
+"""Results for people in a terminal. Takes output models and writes lines on a console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flex.planning.refuse_ended_or_outdated import WAITING
+from flex_api.in_words import (
+    amounts,
+    dead_nodes_text,
+    forecast_text,
+    held_back_moves_text,
+    nodes_given_up,
+    outcome,
+)
+from flex_api.in_words.grids import grid
+from flex_api.schemas.verbs import (
+    BalanceOutput,
+    CheckRow,
+    DataOutput,
+    HoldersOutput,
+    ImportOutput,
+    IngestOutput,
+    LoadRow,
+    LogRow,
+    NodesOutput,
+    PlanOutput,
+    PlansOutput,
+    RateRow,
+    RunsOutput,
+    SiteRow,
+    SitesOutput,
+    UnknownOutput,
+    VerdictRow,
+    VerifyOutput,
+)
+
+BAR = 24
+SAMPLES = 3
+# Other names of sites, a line each.
+MOST_NAMES = 20
+# Of so many files each has its row.
+FEW_FILES = 10
+# Rows of files that somebody should look at.
+MOST_FILES = 50
+# The share of malformed lines from which on a file is one of these: half of profile.max_malformed,
+# as it is by default.
+MALFORMED = 0.01
+NOTHING = ("nothing new", "copy", "empty")
+
+
+def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
+    """The verdict first, then what moves and why, then what it does to the nodes; what became of it
+    last.
+    """
+    console.print(headline(output))
+    if output.message and output.state not in ("applied", "failed"):
+        console.print(f"  {output.message}")
+    for note in output.notes:
+        console.print(f"  note: {note}")
+    for stop in held_back_moves_text.lines(
+        output, ways=output.state in WAITING or not output.moves
+    ):
+        console.print(f"  stopped: {stop}")
+    if output.breaches:
+        console.print(
+            f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: "
+            f"{held_back_moves_text.over(output)}"
+        )
+    if output.moves:
+        console.print()
+        console.print(nodes_given_up.table(output.moves))
+    if output.put_off:
+        console.print()
+        console.print(
+            f"Left to later nights: {amounts.count(len(output.put_off), 'move')}."
+        )
+        console.print(nodes_given_up.table(output.put_off))
+    console.print()
+    console.print(loads(output.before, output.after))
+    console.print()
+    forecast_text.show(console, output)
+    if diff:
+        dns(console, output)
+    for number, line in enumerate(outcome.lines(output)):
+        console.print(line if number else f"\n{line}")
+
+
+def countdown(until: datetime, now: datetime) -> str:
+    """What still has to be served from where it was, and for how long."""
+    if until <= now:
+        return (
+            f"Since {amounts.when(until)} no resolver has an old answer any more, "
+            "except those that keep answers too long."
+        )
+    left = amounts.span(until - now)
+    return (
+        f"Resolvers may hold old answers for {left}, until {until:%H:%M:%S} UTC: "
+        "old nodes must serve until then."
+    )
+
+
+def headline(output: PlanOutput) -> str:
+    """One sentence: how many sites move, whether fewer would have done, and what a fresh partition
+    would have moved.
+    """
+    return f"Plan {output.id}: {summary(output)}."
+
+
+def summary(output: PlanOutput) -> str:
+    """The same without the plan's name."""
+    worst = f"worst node {amounts.share(output.after.worst_ratio)} off its fair share"
+    if not output.moves:
+        changes = sum(
+            line.startswith("+") for zone in output.zones for line in zone.changes
+        )
+        rewritten = (
+            f" though {amounts.count(changes, 'record set')} would change"
+            if changes
+            else ""
+        )
+        return (
+            f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
+        )
+    was = f" (was {amounts.share(output.before.worst_ratio)})" if output.before else ""
+    return (
+        f"{moves_text(output)}{nodes_given_up.misses(output.forecasts)}; {worst}{was}"
+    )
+
+
+def moves_text(output: PlanOutput) -> str:
+    """7 of 100 sites move (at least 6 must; a partition from scratch would move 71); moved, once
+    they have.
+    """
+    if not output.before:
+        return f"{amounts.count(output.sites, 'site')} placed for the first time"
+    if only := nodes_given_up.sentence(
+        output.moves, output.base, done=output.state == "applied"
+    ):
+        return only
+    placed = [move for move in output.moves if move.target]
+    sites = len({move.site for move in placed})
+    rows = len(placed)
+    taken = len(output.moves) - len(placed)
+    scratch = f"a partition from scratch would move {output.moves_from_scratch:,}"
+    which = f"{sites:,} of {amounts.count(output.sites, 'site')}"
+    # What is counted beside it are rows: a site on several nodes may move more than once.
+    what = which if rows == sites else f"{rows:,} replicas of {which}"
+    taken_away = f"; {amounts.count(taken, 'replica')} given up" if taken else ""
+    return (
+        f"{what} {move(output)} "
+        f"({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
+    )
+
+
+def move(output: PlanOutput) -> str:
+    """Sites move, or have moved."""
+    return "moved" if output.state == "applied" else "move"
+
+
+def least(output: PlanOutput) -> str:
+    """Nothing where no balanced placement was found: then no number of moves is known to be
+    needed.
+    """
+    if output.proven_least:
+        return "proven least"
+    return f"at least {output.moves_at_least:,} must" if output.moves_at_least else ""
+
+
+def _pin(row: SiteRow) -> str:
+    """In few words: n1, n2 x2 not n3 with b.example apart c.example."""
+    named = {"not": row.not_on, "with": row.together, "apart": row.apart}
+    least = f"x{row.min_replicas}" if row.min_replicas > 1 else ""
+    most = f"at most {row.max_replicas}" if row.max_replicas else ""
+    others = [f"{word} {', '.join(names)}" for word, names in named.items() if names]
+    return " ".join(filter(None, [", ".join(row.pinned_to), least, most, *others]))
+
+
+def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
+    """Per node, how far each resource is from the node's fair share, before and after."""
+    others = [name for row in after.nodes[:1] for name in row.others_units]
+    more = [column for name in others for column in (f"{name} was>", "is>")]
+    table = grid(
+        "node",
+        "sites>",
+        "access rate",
+        "was>",
+        "is>",
+        "working set",
+        "was>",
+        "is>",
+        *more,
+    )
+    earlier = {row.node: row for row in before.nodes} if before else {}
+    for row in after.nodes:
+        old = earlier.get(row.node)
+        table.add_row(
+            row.node,
+            str(row.sites),
+            _bar(row.access_units),
+            _off(old.access_units, old.fair_units) if old else "",
+            _off(row.access_units, row.fair_units),
+            _bar(row.working_set_units),
+            _off(old.working_set_units, old.fair_units) if old else "",
+            _off(row.working_set_units, row.fair_units),
+            *(cell for name in others for cell in _of_other(name, old, row)),
+        )
+    return table
+
+
+def _of_other(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, str]:
+    """Of a dimension that is balanced besides; plans of earlier settings may not know it."""
+    known = before is not None and name in before.others_units
+    was = _off(before.others_units[name], before.fair_units) if before and known else ""
+    return was, _off(after.others_units[name], after.fair_units)
+
+
+def _off(units: float, fair: float) -> str:
+    """+15 %; nothing to compare with on a node that takes no sites."""
+    return amounts.with_sign(units / fair - 1) if fair else "-"
+
+
+def _bar(units: float) -> Text:
+    """100 units, a mean node's fair share, fill two thirds of the bar."""
+    full = min(BAR, round(units * BAR * 2 / 300))
+    return Text("█" * full + "·" * (BAR - full))
+
+
+def dns(console: Console, output: PlanOutput) -> None:
+    for zone in output.zones:
+        console.print(f"\n; zone {zone.zone}")
+        for line in zone.changes:
+            console.print(line, style="red" if line.startswith("-") else "green")
+
+
+def plans(console: Console, output: PlansOutput) -> None:
+    table = grid("plan", "state", "moves>", "from scratch>", "worst node>")
+    for row in output.items:
+        state = f"{row.state}, outdated" if row.outdated else row.state
+        table.add_row(
+            row.id,
+            state,
+            str(row.moves),
+            str(row.scratch_moves),
+            amounts.share(row.worst_ratio),
+        )
+    console.print(table if output.items else "No plan yet: `flex plan` makes one.")
+
+
+def sites(console: Console, output: SitesOutput) -> None:
+    table = grid(
+        "site", "nodes", "bytes sent>", "working set>", "requests>", "once only>", "pin"
+    )
+    for row in output.items:
+        once = amounts.share(row.one_timers / row.targets) if row.targets else "-"
+        pin = _pin(row)
+        sizes = amounts.size(row.access_bytes), amounts.size(row.working_set_bytes)
+        table.add_row(
+            row.site,
+            ", ".join(row.nodes) or "-",
+            *sizes,
+            f"{row.requests:,}",
+            once,
+            pin,
+        )
+    console.print(
+        table if output.items else "No site yet: `flex ingest` reads the logs."
+    )
+
+
+def unknown(console: Console, output: UnknownOutput) -> None:
+    asked = (
+        f"{amounts.count(output.requests, 'request')} ({amounts.size(output.bytes)})"
+    )
+    console.print(
+        f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown)."
+    )
+    if not output.items:
+        return
+    table = grid("asked for", "requests at least>")
+    for row in output.items:
+        table.add_row(row.name, f"{row.requests_at_least:,}")
+    console.print(table)
+    advice = (
+        "Add those that are yours to ingest.sites_file, or to [ingest.aliases] as "
+        "another name of a site."
+    )
+    console.print(advice)
+
+
+def nodes(console: Console, output: NodesOutput) -> None:
+    resources = ("access rate, % of a mean share>", "working set, %>")
+    table = grid(
+        "node", "state", "addresses", "RAM>", "capacity>", "sites>", *resources
+    )
+    for row in output.items:
+        units = [
+            "-" if value is None else f"{value:.0f} %"
+            for value in (row.access_units, row.working_set_units)
+        ]
+        ram, capacity = amounts.memory(row.ram_bytes), f"{row.capacity_ratio:g}"
+        table.add_row(
+            row.node,
+            row.state,
+            ", ".join(row.addresses),
+            ram,
+            capacity,
+            str(row.sites),
+            *units,
+        )
+    console.print(table)
+    for still in output.dead:
+        console.print(f"  {dead_nodes_text.sentence(still)}")
+    for note in output.notes:
+        console.print(f"  note: {note}")
+    for name in output.left:
+        console.print(f"  leads to the dead node still: {name.name} ({name.reason})")
+
+
+def holders(console: Console, output: HoldersOutput) -> None:
+    table = grid("zone", "controller", "")
+    for row in output.items:
+        table.add_row(
+            row.zone, row.controller or "nobody yet", "this one" if row.ours else ""
+        )
+    console.print(table)
+
+
+def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> None:
+    """Files that somebody should look at, and the others where they are few; those with nothing new
+    are a number.
+    """
+    table = grid("file", "format", "new>", "lines>", "bad>", "outcome")
+    told = [row for row in output.files if row.outcome not in NOTHING]
+    quiet = len(output.files) - len(told)
+    well = 0
+    if not every and len(told) > FEW_FILES:
+        ill = [row for row in told if _needs_a_look(row)]
+        well = len(told) - len(ill)
+        told = ill[:MOST_FILES]
+        more = len(ill) - len(told)
+    else:
+        more = 0
+    for row in told:
+        bad = row.lines.get("malformed", 0)
+        total = sum(row.lines.values())
+        table.add_row(
+            row.path,
+            row.format,
+            amounts.size(row.new_bytes),
+            f"{total:,}",
+            str(bad or ""),
+            row.outcome,
+        )
+    if told:
+        console.print(table)
+    if more:
+        console.print(
+            f"{amounts.count(more, 'file')} more to look at: --verbose shows each."
+        )
+    if well:
+        console.print(
+            f"{amounts.count(well, 'file')} read without anything to look at; --verbose "
+            "shows each."
+        )
+    if quiet:
+        console.print(f"{amounts.count(quiet, 'file')} with nothing new.")
+    for rate in output.sources:
+        if rate.lines:
+            console.print(_rate(rate))
+    console.print(lines(output.lines))
+    bad_lines(console, output)
+
+
+def _needs_a_look(row: LogRow) -> bool:
+    """It was not read as it should be, or more of it is malformed than a robot now and then
+    sends.
+    """
+    return row.outcome != "read" or row.lines.get("malformed", 0) > MALFORMED * sum(
+        row.lines.values()
+    )
+
+
+def _rate(row: RateRow) -> str:
+    speed = (
+        f"{amounts.size(row.bytes_per_second)}/s, {row.lines_per_second:,.0f} lines/s"
+    )
+    return (
+        f"{row.source}: {amounts.size(row.new_bytes)} in "
+        f"{amounts.span(timedelta(seconds=row.seconds))}, {speed}."
+    )
+
+
+def bad_lines(console: Console, output: IngestOutput) -> None:
+    """How many of each reason, and the first of each that can be looked up in its log."""
+    for reason, number in output.bad_lines.items():
+        console.print(f"{amounts.count(number, 'malformed line')}: {reason}")
+        found = [
+            (row.path, bad)
+            for row in output.files
+            for bad in row.bad_samples
+            if bad.reason == reason
+        ]
+        for path, bad in found[:SAMPLES]:
+            console.print(f"  {path}, byte {bad.offset}: {bad.text}")
+    if output.invalid:
+        left = (
+            f", {output.invalid.left_out:,} more did not fit"
+            if output.invalid.left_out
+            else ""
+        )
+        console.print(
+            f"{amounts.count(output.invalid.written, 'line')} in {output.invalid.path}{left}."
+        )
+    if output.parcels:
+        parcels = amounts.count(output.parcels.parcels, "parcel")
+        console.print(
+            f"{parcels} to ship in {output.parcels.directory}, "
+            f"{amounts.size(output.parcels.bytes)}."
+        )
+
+
+def arrivals(console: Console, output: ImportOutput) -> None:
+    """Only parcels there is something to say about; those that were taken before are a number."""
+    table = grid("parcel", "of", "size>", "log>", "lines>", "outcome")
+    told = [row for row in output.parcels if row.outcome != "known"]
+    for row in told:
+        sizes = amounts.size(row.parcel_bytes), amounts.size(row.log_bytes)
+        outcome = f"{row.outcome}: {row.note}" if row.note else row.outcome
+        table.add_row(
+            row.path, f"{row.source} {row.log}", *sizes, f"{row.lines:,}", outcome
+        )
+    if told:
+        console.print(table)
+    if known := len(output.parcels) - len(told):
+        console.print(f"{amounts.count(known, 'parcel')} taken before.")
+    console.print(
+        f"{amounts.count(output.taken, 'parcel')} taken, {amounts.count(output.lines, 'line')}."
+    )
+    for missing in output.missing:
+        byte = missing.before_byte
+        which = (
+            f"a parcel of {missing.log} before byte {byte:,}"
+            if byte
+            else f"a parcel made before that of {missing.log}"
+        )
+        where = f"{missing.source}: {which}"
+        console.print(
+            f"{where} has not arrived; send it again from DIR/out where it was made"
+        )
+
+
+def data(console: Console, output: DataOutput) -> None:
+    """A row for each source; what is wrong is said of the node, where it decides."""
+    console.print(
+        f"Logs of {output.period_start:%Y-%m-%d} to {output.period_end:%Y-%m-%d}."
+    )
+    table = grid(
+        "source", "node", "last line", "hours>", "lines>", "malformed>", "state"
+    )
+    for row in output.sources:
+        last = amounts.when(row.last_line) if row.last_line else "-"
+        hours = f"{row.hours_heard} of {row.hours_expected}"
+        bad = ", ".join(
+            f"{number:,} {reason}" for reason, number in row.bad_lines.items()
+        )
+        table.add_row(
+            row.name,
+            row.node,
+            last,
+            hours,
+            f"{sum(row.lines.values()):,}",
+            bad,
+            _state(row.state),
+        )
+    console.print(table)
+    told = output.nodes + [row for row in output.sources if row.name != row.node]
+    for row in told:
+        for finding in row.findings:
+            limit = f"{finding.actual}, the limit is {finding.limit} ({finding.rule})"
+            console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}")
+        for bad_line in row.bad_samples:
+            console.print(
+                f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}"
+            )
+    for file in output.unread:
+        said = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
+        console.print(f"not read: {file.source}: {file.path}: {said}")
+
+
+def _state(state: str) -> Text:
+    return Text(state, style={"ok": "green", "warn": "yellow", "bad": "red"}[state])
+
+
+def lines(by_class: dict[str, int]) -> str:
+    total = sum(by_class.values())
+    parts = ", ".join(
+        f"{number:,} {name.replace('_', ' ')}"
+        for name, number in by_class.items()
+        if number
+    )
+    return f"{amounts.count(total, 'new line')}{': ' + parts if parts else ''}."
+
+
+def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
+    for row in rows:
+        after = (
+            f" after {amounts.span(timedelta(seconds=row.lag_seconds))}"
+            if row.lag_seconds
+            else ""
+        )
+        agreed = f"agrees{after}" if row.checked else "nothing to check"
+        state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
+        serial = f", serial {row.serial}" if row.serial is not None else ""
+        where = f"{row.server}, {row.zone}" if row.zone else row.server
+        console.print(
+            f"{where}: {state} ({amounts.count(row.checked, 'record set')} checked{serial})"
+        )
+        if row.next_step:
+            console.print(f"  {row.next_step}")
+        for line in row.wrong:
+            console.print(f"  {line}")
+
+
+def show_verification(console: Console, output: VerifyOutput) -> None:
+    verdicts(console, output.servers)
+    for node, sites in output.not_checked.items():
+        said = (
+            f"{amounts.count(sites, 'site')} on {node}, which is not known any more: "
+            "not checked; the next plan moves them off"
+        )
+        console.print(said)
+    for row in output.other_names[:MOST_NAMES]:
+        console.print(f"not FLEX's to move: {row.name}, {row.note}")
+    if len(output.other_names) > MOST_NAMES:
+        console.print(
+            f"and {len(output.other_names) - MOST_NAMES:,} more other names of sites: "
+            "`flex -o json verify`"
+        )
+
+
+def checks(console: Console, rows: Sequence[CheckRow]) -> None:
+    styles = {"ok": "green", "warn": "yellow", "fail": "red"}
+    table = grid("", "check", "found", "what to do")
+    for row in rows:
+        table.add_row(
+            Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice
+        )
+    console.print(table)
+
+
+def runs(console: Console, output: RunsOutput) -> None:
+    table = grid(
+        "started",
+        "took>",
+        "exit>",
+        "moves>",
+        "worst was>",
+        "is>",
+        "predicted off by>",
+        "plan",
+        "said",
+    )
+    for row in output.items:
+        took = amounts.span(row.ended - row.started) if row.ended else "running"
+        figures = (
+            row.worst_before_ratio,
+            row.worst_after_ratio,
+            row.prediction_error_ratio,
+        )
+        table.add_row(
+            amounts.when(row.started),
+            took,
+            "" if row.exit_code is None else str(row.exit_code),
+            "" if row.moves is None else f"{row.moves:,}",
+            *("" if figure is None else amounts.share(figure) for figure in figures),
+            row.plan,
+            row.message,
+        )
+    console.print(
+        table if output.items else "No run yet: `flex run` is the nightly one."
+    )

@@ -1,0 +1,104 @@
+"""Tokens, wishes and the audit log for people."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from rich.console import Console
+
+from flex_api.in_words import amounts, preview_text, wish_text
+from flex_api.in_words.grids import grid
+from flex_api.schemas.sites import PinOutput
+from flex_api.schemas.tokens_and_audit import (
+    AuditOutput,
+    AuditVerifyOutput,
+    TokenOutput,
+    TokenRow,
+    TokensOutput,
+)
+
+# So much of a value fits on a line; the whole of it is in the JSON.
+SHORT = 60
+
+
+def tokens(console: Console, output: TokensOutput, now: datetime) -> None:
+    table = grid("id", "name", "role", "by", "until", "last used", "state")
+    for row in output.items:
+        until = amounts.when(row.expires) if row.expires else ""
+        used = amounts.when(row.last_used) if row.last_used else "never"
+        table.add_row(
+            row.id, row.name, row.role, row.author, until, used, _state(row, now)
+        )
+    console.print(
+        table if output.items else "No token yet: `flex token create NAME` makes one."
+    )
+
+
+def _state(row: TokenRow, now: datetime) -> str:
+    if row.revoked:
+        return "revoked"
+    return "expired" if row.expires and row.expires <= now else ""
+
+
+def audit(console: Console, output: AuditOutput) -> None:
+    table = grid("#>", "time", "who", "what", "of", "why", "before", "after")
+    for row in output.items:
+        before, after = (_short(value) for value in (row.before, row.after))
+        table.add_row(
+            str(row.number),
+            amounts.when(row.time),
+            row.actor,
+            row.action,
+            row.subject,
+            row.reason,
+            before,
+            after,
+        )
+    console.print(table if output.items else "Nothing was changed yet.")
+
+
+def holds(console: Console, output: AuditVerifyOutput) -> None:
+    console.print(f"{output.entries} entries hold. Last: {output.last}")
+
+
+def show_revoked(console: Console, output: TokenOutput) -> None:
+    console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.")
+
+
+def _short(value: object) -> str:
+    said = json.dumps(value, ensure_ascii=False)
+    return said if len(said) <= SHORT else f"{said[:SHORT]}…"
+
+
+def pin(console: Console, output: PinOutput) -> None:
+    console.print(_pin_line(output))
+    preview_text.preview(console, output.preview)
+    for note in output.notes:
+        console.print(f"  note: {note}")
+
+
+def _pin_line(output: PinOutput) -> str:
+    would = "would be " if output.dry_run else "is "
+    if not output.pinned:
+        of = f"the campaign {output.campaign} of " if output.campaign else ""
+        return (
+            f"{of}{output.site} "
+            f"{would}{'over' if of else 'free again from the next plan on'}."
+        )
+    since = (
+        f"from {output.since:%Y-%m-%d %H:%M} UTC on"
+        if output.since
+        else "from the next plan on"
+    )
+    until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
+    if output.excluded:
+        return (
+            f"{output.site} {would}left alone{until} {since}: its records stay, "
+            "and it is in no partition."
+        )
+    to = f" to {', '.join(output.nodes)}" if output.nodes else ""
+    said = wish_text.phrases(output)
+    more = "".join(f", {each}" for name, each in said.items() if name != "nodes")
+    campaign = f" by the campaign {output.campaign}" if output.campaign else ""
+    return f"{output.site} {would}pinned{campaign}{to}{more}{until} {since}."

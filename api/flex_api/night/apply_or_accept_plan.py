@@ -1,0 +1,96 @@
+"""A person's order to apply a plan, or to accept one that is in DNS already.
+
+Takes a plan's id and the rules that somebody goes over by name, by a run that holds the lease.
+Returns the plan as it ended. Does not ask the rules itself (permission.py) and does not write to
+DNS itself (carrying_out.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from flex.model.plan import Plan
+from flex.planning import propose_and_carry_out
+from flex_api.night import (
+    approving,
+    carrying_out,
+    finishing,
+    freezing,
+    gentle_moves,
+    may_plan_be_applied,
+    warming,
+)
+from flex_api.wiring import World
+
+
+def apply(
+    world: World,
+    plan_id: str,
+    *,
+    force: Sequence[str] = (),
+    checksum: str = "",
+    enters: Callable[[str], None] = propose_and_carry_out.unheard,
+) -> Plan:
+    """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
+    when a rule forbids it and was not forced by name, or when another plan is half applied.
+    """
+    if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
+        return _go_on(world, plan_id, force, checksum, enters)
+    may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
+    plan = may_plan_be_applied.refuse_forbidden(
+        world, plan_id, force=force, checksum=checksum
+    )
+    if gentle_moves.warms_first(world, plan):
+        enters("warm")
+        world.say(f"Warming up: {warming.ahead(world, plan)}.")
+        # That took a while, and people may have thought again.
+        plan = may_plan_be_applied.refuse_forbidden(
+            world, plan_id, force=force, checksum=checksum
+        )
+    return carrying_out.carry_out(world, plan, enters)
+
+
+def _go_on(
+    world: World,
+    plan_id: str,
+    force: Collection[str],
+    checksum: str,
+    enters: Callable[[str], None],
+) -> Plan:
+    plan = world.store.plan(plan_id)
+    approving.refuse_other(plan.id, plan.digest, checksum, "finishing")
+    if world.settings.cluster.mode == "shadow":
+        raise may_plan_be_applied.in_shadow(plan)
+    if broken := [stop for stop in freezing.of_now(world) if stop.rule not in force]:
+        raise freezing.kind_of(broken)(
+            f"finishing {plan_id}",
+            "; ".join(map(str, broken)),
+            kept="it stays half applied",
+            advice=f"to finish it all the same: flex apply {plan_id} "
+            + " ".join(f"--force {stop.rule}" for stop in broken),
+            stops=broken,
+        )
+    finishing.finish(world, enters)
+    return world.store.plan(plan_id)
+
+
+def accept(
+    world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = ""
+) -> Plan:
+    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name
+    server is asked.
+    """
+    may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
+    plan = may_plan_be_applied.refuse_forbidden(
+        world, plan_id, force=force, checksum=checksum
+    )
+    return propose_and_carry_out.accept(
+        plan,
+        world.store.placement_of(plan.id),
+        nodes=world.nodes,
+        ttl=world.settings.dns.ttl,
+        publisher=world.publisher,
+        store=world.store,
+        now=world.clock(),
+        owner=world.settings.owner,
+    )

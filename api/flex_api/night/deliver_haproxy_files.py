@@ -1,0 +1,131 @@
+"""Writes the HAProxy files of each node into its folder, and has the command of the settings carry
+them to it.
+
+Takes the settings and the store. Returns the result for each node. A node that cannot get its new
+files keeps the old ones, and the others get theirs. Does not tell HAProxy to read the files: that
+command does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import BadSetting, FlexError, NotWritten
+from flex.ports import Store
+from flex.routing import install_files
+from flex.routing.haproxy_program import Program, program
+from flex_api.night import commands, haproxy_pools_and_files
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes, refuse_lost
+
+# Carrying some files to one node takes seconds.
+_PATIENCE = 120.0
+# Nodes whose files are carried at a time.
+_SIDE_BY_SIDE = 16
+
+Make = Callable[[str], dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    node: str
+    folder: str
+    changed: bool
+    error: str = ""
+
+
+def checker() -> Program | None:
+    """None where the configuration is for another machine, and this one has no HAProxy."""
+    try:
+        return program()
+    except BadSetting:
+        return None
+
+
+def deliver(
+    settings: Settings, store: Store, coming: str = ""
+) -> tuple[Delivered, ...]:
+    """Every node's files in its folder of `routing.deliver`, and the command run for each that
+    changed.
+
+    Raises LostLease where the step that asks holds the lease no more: others steer by now.
+    """
+    refuse_lost(store)
+    found = checker()
+    made = haproxy_pools_and_files.maker(
+        settings, store, haproxy_pools_and_files.at_present(settings, store, coming)
+    )
+
+    def delivered(node: str) -> Delivered:
+        return _deliver(settings, node, made, found)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
+        return tuple(
+            side_by_side.map(
+                delivered, haproxy_pools_and_files.addresses(nodes(settings, store))
+            )
+        )
+
+
+def _deliver(
+    settings: Settings, node: str, made: Make, found: Program | None
+) -> Delivered:
+    folder, command = folder_of(settings, node), settings.routing.deliver_command
+    try:
+        changed = install_files.put(made(node), folder, found, owing=bool(command))
+        if changed and command:
+            before = install_files.contents(folder)
+            _carry(_command(settings, node, folder))
+            install_files.note_delivery(folder, before)
+    except FlexError as error:
+        return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
+    return Delivered(node, str(folder), changed)
+
+
+def undelivered_nodes(settings: Settings, store: Store) -> list[str]:
+    """The nodes whose files lie ready in their folder and have not reached them."""
+    if not settings.routing.deliver_command:
+        return []
+    every = haproxy_pools_and_files.addresses(nodes(settings, store))
+    return [node for node in every if install_files.is_owed(folder_of(settings, node))]
+
+
+def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, ...]:
+    """What lies ready for these nodes, as it is: nothing is made anew."""
+
+    def carried(node: str) -> Delivered:
+        folder = folder_of(settings, node)
+        try:
+            before = install_files.contents(folder)
+            _carry(_command(settings, node, folder))
+            install_files.note_delivery(folder, before)
+        except FlexError as error:
+            return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
+        return Delivered(node, str(folder), True)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
+        return tuple(side_by_side.map(carried, which))
+
+
+def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:
+    return commands.fill(
+        settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)}
+    )
+
+
+def folder_of(settings: Settings, node: str) -> Path:
+    return Path(settings.routing.deliver.replace("{node}", node))
+
+
+def _carry(command: Sequence[str]) -> None:
+    """Raises NotWritten when it does not end well."""
+    if said := commands.trouble(command, _PATIENCE):
+        raise NotWritten(
+            f"running {' '.join(command)[:200]}",
+            said,
+            kept="the node has the configuration before",
+            advice="fix what it says, then `flex route deliver`",
+        )

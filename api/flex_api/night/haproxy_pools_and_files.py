@@ -1,0 +1,365 @@
+"""The replicated sites of the placement in force as pools of HAProxy, and the files of each node.
+
+Takes the settings and the store. Returns values of flex.routing. A site that cannot be routed is
+named with the reason, and the others are routed. Writes nothing but the slots of members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+
+from flex.errors import BadInput, FlexError, Unknown
+from flex.model.nodes import Node
+from flex.model.plan_summary import Headline
+from flex.ports import Store
+from flex.routing import haproxy
+from flex.routing.haproxy_frontends import Doors
+from flex.routing.member_slots import Slots, assign_slots
+from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
+from flex.routing.ports_and_paths import Layout
+from flex.routing.rules.popular import sets_by_popularity
+from flex.table_schemas import PLACEMENT, texts
+from flex_api.night import host_maps_of_nodes
+from flex_api.night.site_names_to_route import other_names
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes
+from flex_logs_ingest.counts.file_table import file_table
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who serves each site: those that shall, and those that resolvers may still send visitors
+    to.
+    """
+
+    nodes: Mapping[str, Sequence[str]]
+    before: Mapping[str, Sequence[str]]
+    asked: Mapping[str, Asked]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A site's most popular targets and how often they were asked for; `least` is what the least
+    popular of all has.
+    """
+
+    paths: Sequence[str]
+    requests: Sequence[int]
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Whose placements say who serves what: the plan's by which it shall be, and by which it was;
+    empty for none.
+    """
+
+    wanted: str
+    before: str
+
+
+def between(
+    settings: Settings,
+    base: str,
+    known: Sequence[Headline],
+    now: datetime,
+    coming: str = "",
+) -> Between:
+    """The placement in force, or the plan that comes, or is half applied: steering changes before
+    DNS does.
+
+    `known` are all plans. What was in force before `base` counts until the old TTL has passed.
+    """
+    coming = coming or next((one.id for one in known if one.state == "applying"), "")
+    if coming and coming != base:
+        return Between(coming, base)
+    last = next((one for one in known if one.id == base), None)
+    if last is None:
+        return Between("", "")
+    lasting = last.settled is None or now < last.settled + timedelta(
+        seconds=settings.dns.ttl
+    )
+    return Between(base, last.base if lasting else "")
+
+
+def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
+    return between(
+        settings, store.in_force(), store.headlines(), datetime.now(UTC), coming
+    )
+
+
+def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
+    """Nodes that lost a site stay beside its members for a while, and get no request then. Sites
+    that never were on several nodes at once are left out.
+    """
+    wanted, before = (
+        store.placement_of(plan) if plan else PLACEMENT.empty()
+        for plan in (which.wanted, which.before)
+    )
+    several = _on_several(wanted) | _on_several(before)
+    return Served(
+        _by_site(wanted, several),
+        _by_site(before, several),
+        _asks_of_targets(settings, store, several),
+    )
+
+
+def _on_several(placement: pd.DataFrame) -> set[str]:
+    return set(placement["site"][placement["site"].duplicated()])
+
+
+def _asks_of_targets(
+    settings: Settings, store: Store, sites: Set[str]
+) -> dict[str, Asked]:
+    """Of the sites whose targets' members are said by how often they are asked for, as the file
+    table has it; none where it cannot be read: then LARD/R finds the members without.
+    """
+    wanted = {
+        site: most for site in sites if (most := settings.routing.most_popular(site))
+    }
+    known = store.profiles() if wanted else None
+    if known is None:
+        return {}
+    try:
+        files = file_table(store, settings.ingest.directory, known[0])
+        return {
+            site: _most_asked(found, wanted[site])
+            for site, found in files.sites(wanted)
+        }
+    except FlexError:
+        return {}
+
+
+def _most_asked(files: pd.DataFrame, most: int) -> Asked:
+    top = files.nlargest(most, "requests")
+    return Asked(
+        texts(top["target"]), top["requests"].tolist(), int(files["requests"].min())
+    )
+
+
+def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
+    """The replicated sites are few: only their rows are looked at one by one."""
+    rows = placement[placement["site"].isin(list(sites))]
+    return {str(site): list(of_site["node"]) for site, of_site in rows.groupby("site")}
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A pool for each site on several nodes that can have one; by site why others have none, and
+    what slots were given of each that has.
+    """
+
+    pools: tuple[Pool, ...]
+    left_out: Mapping[str, str]
+    slots: Mapping[str, Slots]
+
+
+def routing_of(settings: Settings, store: Store, which: Between) -> Routed:
+    return among(
+        nodes(settings, store),
+        pools_to_serve(settings, store, which),
+        settings,
+        store.slots(),
+    )
+
+
+def among(
+    known: Sequence[Node],
+    everybody: Served,
+    settings: Settings,
+    before: Mapping[str, Slots],
+) -> Routed:
+    """What is routed, and what cannot be. `before` are the slots that were given, by site."""
+    at = addresses(known)
+    cluster = sorted(node.name for node in known)
+    weights = _weights(known)
+    found: list[Pool] = []
+    left_out: dict[str, str] = {}
+    slots: dict[str, Slots] = {}
+    several = {
+        site: spread
+        for site in everybody.nodes
+        if (spread := _spread(everybody, site, at))
+    }
+    names = other_names(settings, several)
+    for site, (here, leaving) in several.items():
+        try:
+            own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
+            joined = _members(
+                weights, {node: at[node] for node in (*here, *leaving)}, leaving, own
+            )
+            pool = _pool(settings, site, names[site], joined)
+            found.append(
+                replace(pool, popular=popular(everybody.asked.get(site), joined))
+            )
+            slots[site] = own
+        except BadInput as error:
+            left_out[site] = f"{error.asked}: {error.answer}"
+    return Routed(tuple(found), left_out, slots)
+
+
+def _spread(
+    everybody: Served, site: str, at: Mapping[str, str]
+) -> tuple[list[str], list[str]] | None:
+    """The nodes that are to serve it, and those that leave it; None where it needs no distributor:
+    one node alone does not, nor does a site that moves from one to another. Where there are too
+    many for a pool, some leave it at once.
+    """
+    here = [node for node in everybody.nodes[site] if node in at]
+    before = everybody.before.get(site, ())
+    leaving = [node for node in before if node in at and node not in here]
+    leaving = leaving[: max(MOST_MEMBERS - len(here), 0)]
+    several = max(len(here), len(before)) > 1 and here and len(here) + len(leaving) > 1
+    return (here, leaving) if several and not site.startswith("/") else None
+
+
+def _weights(known: Sequence[Node]) -> dict[str, int]:
+    """By node how much it takes, as a part of what the largest takes."""
+    most = max((node.capacity for node in known), default=1.0)
+    return {node.name: max(1, round(100 * node.capacity / most)) for node in known}
+
+
+def _members(
+    weights: Mapping[str, int],
+    at: Mapping[str, str],
+    leaving: Sequence[str],
+    slots: Slots,
+) -> tuple[Member, ...]:
+    return tuple(
+        replace(member, weight=weights[member.node], leaving=member.node in leaving)
+        for member in members(at, slots)
+    )
+
+
+def _pool(
+    settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]
+) -> Pool:
+    own = settings.routing.of(site)
+    limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
+    return Pool(
+        site,
+        tuple(aliases),
+        joined,
+        policy,
+        limits,
+        own.by_query,
+        own.dynamic,
+        settings.routing.endings,
+    )
+
+
+def popular(
+    asked: Asked | None, joined: Sequence[Member]
+) -> tuple[tuple[str, int], ...]:
+    """By path its members, where it has several from the start. A path too long for a map has them
+    once it needs them: anybody can ask for one.
+    """
+    if asked is None:
+        return ()
+    sets = zip(
+        asked.paths,
+        sets_by_popularity(asked.requests, asked.least, joined),
+        strict=True,
+    )
+    return tuple(
+        (path, members)
+        for path, members in sets
+        if members.bit_count() > 1 and is_path(path)
+    )
+
+
+def addresses(known: Sequence[Node]) -> dict[str, str]:
+    """Where distributors reach each node: its first address."""
+    return {
+        node.name: node.addresses[0]
+        for node in known
+        if node.addresses and node.state != "down"
+    }
+
+
+def files(
+    settings: Settings, store: Store, node: str, coming: str = ""
+) -> dict[str, str]:
+    """Of one node."""
+    refuse_away(settings, store, node)
+    return maker(settings, store, at_present(settings, store, coming))(node)
+
+
+def refuse_away(settings: Settings, store: Store, node: str) -> None:
+    """Raises Unknown for a node that does not serve."""
+    known = addresses(nodes(settings, store))
+    if node not in known:
+        raise Unknown(
+            f"the routing of {node!r:.100}",
+            f"the nodes that serve are {', '.join(known) or 'none'}",
+            kept="nothing was written",
+            advice="name one of them",
+        )
+
+
+def _kept(
+    store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]
+) -> bool:
+    return all(
+        own == before.get(site) or store.put_slots(site, own, before.get(site, {}))
+        for site, own in slots.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the files of a node."""
+
+    at: Mapping[str, str]
+    pools: Sequence[Pool]
+    layout: Layout
+    doors: Doors | None = None
+
+    def __call__(self, node: str) -> dict[str, str]:
+        return haproxy.files(node, self.at, self.pools, self.layout, self.doors)
+
+
+def maker(settings: Settings, store: Store, which: Between) -> Maker:
+    """What makes the files of a node. The store is asked once, and told the slots that nobody had
+    before: whoever asks later, for whatever node, hears the same.
+    """
+    known = nodes(settings, store)
+    everybody, at = pools_to_serve(settings, store, which), addresses(known)
+    found = among(known, everybody, settings, before := store.slots())
+    # Where somebody else has given slots meanwhile, these are given beside them.
+    while not _kept(store, found.slots, before):
+        found = among(known, everybody, settings, before := store.slots())
+    doors = doors_of_all(settings, store, known, which)
+    return Maker(at, found.pools, settings.routing.layout(), doors)
+
+
+def doors_of_all(
+    settings: Settings, store: Store, known: Sequence[Node], which: Between
+) -> Doors | None:
+    """None where HAProxy is to know replicated sites alone, and where no placement is in force."""
+    if settings.routing.doors != "all" or not which.wanted:
+        return None
+    placement = store.placement_of(which.wanted)
+    coming = which.wanted != store.in_force()
+    return host_maps_of_nodes.doors(settings, store, known, placement, coming=coming)
+
+
+def versions(
+    settings: Settings, store: Store, found: Sequence[Pool], which: Between
+) -> dict[str, str]:
+    """By node the version of its files, with these pools."""
+    known = nodes(settings, store)
+    at, layout = addresses(known), settings.routing.layout()
+    doors = doors_of_all(settings, store, known, which)
+    there: dict[str, list[Pool]] = {node: [] for node in at}
+    for pool in found:
+        for member in pool.members:
+            there[member.node].append(pool)
+    return {
+        node: haproxy.version(haproxy.files(node, at, there[node], layout, doors))
+        for node in at
+    }

@@ -1,0 +1,248 @@
+"""The health watch: probes nodes all the time, and in mode auto takes a dead one out of DNS by
+itself.
+
+Takes settings. Returns sentences, and in mode auto plans like those of `flex nodes down`. What
+fails is tried again until the node is out, also where a person gave the order. Does not bring a
+node back: it reports that the node is well again, and a person decides.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing.process import BaseProcess
+
+from flex import health
+from flex.errors import Away, Busy, FlexError, Unverified
+from flex.health import Pulse
+from flex.model import dead_node_retries
+from flex.model.nodes import Node
+from flex.model.operator_orders import NodeOrder
+from flex_api import wiring
+from flex_api.in_words import amounts
+from flex_api.night import (
+    failover,
+    freezing,
+    notifying,
+    probing,
+    retry_dead_nodes,
+    watch_process,
+)
+from flex_api.night.failover import Taken
+from flex_api.night.leases import lease
+from flex_api.night.redelivering import Redelivery
+from flex_api.night.watch_process import Post
+from flex_api.settings.file import Settings
+from flex_api.wiring import World
+
+Probe = Callable[[Sequence[Node]], Mapping[str, Sequence[bool]]]
+Say = Callable[[str], None]
+
+
+class Watch:
+    """Rounds of probes, and what followed from them. `probe` is how nodes are asked."""
+
+    def __init__(self, world: World, probe: Probe) -> None:
+        self._world = world
+        self._probe = probe
+        self._pulses: Mapping[str, Pulse] = {}
+        # By what a sentence is about, the last one: the same every ten seconds would tell nobody
+        # more.
+        self._said: dict[str, str] = {}
+        self._redelivery = Redelivery(world)
+
+    def round(self) -> None:
+        """Probe every node once; take down what is dead by now, and go on with what was not brought
+        to its end.
+        """
+        before, nodes = self._pulses, self._world.nodes
+        watched = [node for node in nodes if node.addresses]
+        self._pulses = health.felt(
+            before, self._probe(watched), self._world.settings.watch.terms()
+        )
+        self._tell(before)
+        serving = [node.name for node in watched if node.state != "down"]
+        active = [node.name for node in nodes if node.state == "active"]
+        down = sum(node.state == "down" for node in nodes)
+        found = health.finding_of_round(
+            self._pulses,
+            serving,
+            down,
+            self._world.settings.watch.terms(),
+            active=active,
+        )
+        self._say_once(
+            "all", f"Nothing is taken down: {found.why_not}." if found.why_not else ""
+        )
+        for node in found.dead:
+            self._act(node)
+        self._go_on()
+        self._redelivery.round()
+
+    def _act(self, node: str) -> None:
+        if reason := self._held_back():
+            self._say_once(
+                node,
+                f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.",
+            )
+            return
+        order = NodeOrder(node, "down", given=self._world.time_of_day())
+        self._try(order, lambda: self._taken_down(order))
+
+    def _go_on(self) -> None:
+        """With the nodes that are down and still in DNS, whoever found them dead."""
+        here = self._world
+        owed = {order.node: order for order in retry_dead_nodes.orders_to_retry(here)}
+        tried = {one.node: one for one in here.store.attempts()}
+        for node in sorted(tried.keys() - owed.keys()):
+            retry_dead_nodes.forget(here, node)
+        for node, order in owed.items():
+            if not dead_node_retries.is_due(tried.get(node), here.time_of_day()):
+                continue
+            if reason := retry_dead_nodes.held_back(here, order):
+                self._say_once(node, f"{node} is down and still in DNS, and {reason}.")
+            else:
+                self._try(order, partial(self._taken_down_again, order))
+
+    def _try(self, order: NodeOrder, work: Callable[[], Taken]) -> None:
+        node = order.node
+        try:
+            taken = work()
+        except Busy as error:
+            # Whoever is at work changes DNS; that is no attempt.
+            self._say_once(
+                node, f"{node} is dead and could not be taken out of DNS yet: {error}"
+            )
+            return
+        except Unverified as error:
+            self._world.say(f"{node} was dead and is out of DNS, but {error}")
+            return
+        except FlexError as error:
+            self._report_failure(node, error)
+            return
+        if taken.plan:
+            self._world.say(
+                f"{node} was dead and is out of DNS by plan {taken.plan.id}."
+            )
+            notifying.after(self._world, taken.plan, "", 0)
+        elif not taken.left:
+            self._world.say(f"{node} was dead and is out of DNS.")
+        left = "; ".join(
+            f"{name} leads to {node} still: {reason}"
+            for name, reason in taken.left.items()
+        )
+        self._say_once(node, f"{left}." if left else "")
+
+    def _taken_down(self, order: NodeOrder) -> Taken:
+        with lease(
+            self._world, f"health watch: node {order.node} down", breaks_in=True
+        ) as held:
+            return failover.take_down_as(held, self._world, order)
+
+    def _taken_down_again(self, order: NodeOrder) -> Taken:
+        """The lease is asked for once there is something to do: a name server that is away makes no
+        run each time.
+        """
+        with retry_dead_nodes.note_failure(self._world, order.node):
+            found = failover.look(self._world, order.node)
+        if found is None:
+            return self._taken_down(order)
+        retry_dead_nodes.note_left(self._world, order.node, found.left)
+        return found
+
+    def _report_failure(self, node: str, error: FlexError) -> None:
+        found = retry_dead_nodes.last(self._world, node)
+        again = f" It is tried again at {amounts.when(found.again)}." if found else ""
+        self._world.say(
+            f"{node} is dead and could not be taken out of DNS: {error}.{again}"
+        )
+        if found and dead_node_retries.is_told(found):
+            notifying.still_in_dns(self._world, found, error)
+
+    def _held_back(self) -> str:
+        if self._world.settings.cluster.mode != "auto":
+            return f"the mode is {self._world.settings.cluster.mode}"
+        return "changes are frozen" if freezing.frozen(self._world) else ""
+
+    def _tell(self, before: Mapping[str, Pulse]) -> None:
+        for node, pulse in self._pulses.items():
+            if pulse.is_sick != before.get(node, Pulse()).is_sick:
+                self._world.say(
+                    f"{node} "
+                    f"{'does not answer any more' if pulse.is_sick else 'answers again'}."
+                )
+
+    def _say_once(self, about: str, line: str) -> None:
+        if line and line != self._said.get(about):
+            self._world.say(line)
+        self._said[about] = line
+
+
+@contextmanager
+def watching(settings: Settings, say: Say) -> Iterator[Beside | None]:
+    """Beside whatever is done in here, where the settings name probes; how it is, and its process,
+    or None.
+    """
+    if not settings.watch.probes:
+        yield None
+        return
+    post, heard = Post(), watch_process.anyway(say)
+    # Processes of their own and no threads: whoever serves may fork, and a fork takes only one
+    # thread along.
+    work = partial(_watch, settings, heard)
+    process = multiprocessing.get_context("fork").Process(
+        target=watch_process.keep, args=(work, post, heard), name="health watch"
+    )
+    process.start()
+    try:
+        yield Beside(post, process)
+    finally:
+        process.terminate()
+        process.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The watch beside who serves. Its keeper ends only where it is told to, or gives it up."""
+
+    post: Post
+    keeper: BaseProcess
+
+    def refuse_gone(self) -> None:
+        """Raises Away where the watch was given up."""
+        if self.keeper.is_alive():
+            return
+        raise Away(
+            "watching over the nodes beside the pages",
+            "the process of the health watch does not run: "
+            f"{self.post.state().error or 'it ended without a message'}",
+            kept="DNS is as it was; nobody looks for dead nodes now",
+            advice="fix what it says and start `flex serve` again; `[watch] probes "
+            "= []` serves without it",
+        )
+
+
+def _watch(settings: Settings, say: Say, post: Post) -> None:
+    terms, keeper = settings.watch, os.getppid()
+    here = wiring.world(settings, lambda: datetime.now(UTC), say=say)
+    watch = Watch(
+        here,
+        lambda nodes: probing.answers(
+            nodes, terms.probes, terms.timeout.total_seconds()
+        ),
+    )
+    while os.getppid() == keeper:
+        time.sleep(terms.interval.total_seconds())
+        trouble = ""
+        try:
+            watch.round()
+        except FlexError as error:
+            trouble = f"it could not probe the nodes: {error}"
+            say(f"The health watch could not probe the nodes: {error}")
+        post.note_round(datetime.now(UTC), trouble)

@@ -1,0 +1,90 @@
+"""Whether a plan may be carried out now.
+
+Takes a plan's id and the rules that somebody goes over by name. Returns the plan where it may be
+carried out, and raises an error that names the rule where it may not. Does not change anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from flex.errors import Held
+from flex.model.limits_and_approvals import Stop
+from flex.model.plan import Plan
+from flex_api.night import approving, freezing, rules_that_stop_plans
+from flex_api.wiring import World
+
+
+def refuse_half_applied(world: World, asked: str) -> None:
+    """Raises Held where a plan is half applied. Only a whole partition can be the base of a plan,
+    and making a plan does not finish another one in DNS.
+    """
+    if begun := world.store.plans(state="applying"):
+        raise Held(
+            asked,
+            f"plan {begun[0].id} is half applied",
+            kept="nothing was changed",
+            advice="`flex apply --resume` finishes it, `flex apply --undo` takes it "
+            "back; then ask again",
+        )
+
+
+def refuse_forbidden(
+    world: World, plan_id: str, *, force: Collection[str] = (), checksum: str = ""
+) -> Plan:
+    """The plan, where it may be carried out now.
+
+    Raises Held with the rule that forbids it, and BadInput where `force` names no rule.
+    """
+    rules_that_stop_plans.refuse_unknown(force, f"applying {plan_id}")
+    if world.settings.cluster.mode == "shadow":
+        plan = world.store.plan(plan_id)
+        raise in_shadow(plan)
+    plan = approving.waiting(world, plan_id, "applying", checksum=checksum)
+    if lacking := approving.lacks(world, plan):
+        raise _held_error(
+            plan,
+            lacking,
+            f"`flex approve {plan.id}`, by somebody else",
+            approving.needs_another(plan),
+        )
+    _refuse_stopped(world, plan, force)
+    return plan
+
+
+def _refuse_stopped(world: World, plan: Plan, force: Collection[str] = ()) -> None:
+    """Raises Frozen or Held, with the rules that were not forced."""
+    every = rules_that_stop_plans.stops(world, plan)
+    broken = [stop for stop in every if stop.rule not in force]
+    if not broken:
+        approving.refuse_forced_alone(world, plan, [stop.rule for stop in every])
+        return
+    forced = " ".join(f"--force {stop.rule}" for stop in broken)
+    raise freezing.kind_of(broken)(
+        f"applying {plan.id}",
+        "; ".join(str(stop) for stop in broken),
+        kept="nothing was changed",
+        advice=f"to apply it all the same: flex apply {plan.id} {forced}",
+        stops=broken,
+    )
+
+
+def in_shadow(plan: Plan) -> Held:
+    advice = "set cluster.mode to review or auto"
+    said = "the mode is shadow, which never writes to DNS"
+    return _held_error(
+        plan,
+        said,
+        advice,
+        Stop("cluster.mode", "shadow", "a change in DNS", said, advice),
+    )
+
+
+def _held_error(plan: Plan, answer: str, advice: str, stop: Stop) -> Held:
+    return Held(
+        f"applying {plan.id}",
+        answer,
+        kept="nothing was changed",
+        advice=advice,
+        stops=[stop],
+    )

@@ -1,0 +1,78 @@
+"""The metrics of a cluster from its store, for installations without a web server: `flex run`
+writes them to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from flex.model.period import Period
+from flex.model.plan import Plan
+from flex.model.plan_summary import Headline
+from flex.ports import Store
+from flex_api.facts import dead_nodes_in_dns, logs_good_enough
+from flex_api.night import metrics
+from flex_api.night.metrics import Known
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes
+
+# The latest runs that are counted: those of some months. A guess.
+RUNS = 500
+# The latest jobs that are looked at: older ones are done long since. A guess.
+JOBS = 100
+
+
+def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
+    base, placement = store.placement()
+    freeze = store.freeze()
+    counts = placement["site"].value_counts()
+    headlines = store.headlines()
+    in_force = store.plan(base) if base else None
+    known_nodes = nodes(settings, store)
+    last_lines, coverage = of_logs(settings, store, now)
+    known = Known(
+        now=now,
+        runs=store.runs(RUNS),
+        headlines=headlines,
+        in_force=in_force,
+        nodes=known_nodes,
+        dead=dead_nodes_in_dns.dead(
+            known_nodes, placement["node"].value_counts().to_dict(), store.attempts()
+        ),
+        pins=store.pins(),
+        sites=len(counts),
+        replicated=int((counts > 1).sum()),
+        frozen=freeze is not None and freeze.holds(now),
+        latest=_latest(store, headlines, in_force),
+        last_lines=last_lines,
+        coverage=coverage,
+        jobs=store.jobs(JOBS),
+        expiry=settings.safety.plan_expiry,
+        review=settings.cluster.mode == "review",
+    )
+    return metrics.text(known)
+
+
+def _latest(
+    store: Store, headlines: Sequence[Headline], in_force: Plan | None
+) -> Plan | None:
+    if not headlines:
+        return None
+    newest = headlines[0].id
+    return (
+        in_force
+        if in_force is not None and in_force.id == newest
+        else store.plan(newest)
+    )
+
+
+def of_logs(
+    settings: Settings, store: Store, now: datetime
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """By node, when its last line was written, and how much of the period its logs cover."""
+    period = Period.days_before(now, max(settings.profile.window.days, 1))
+    judged = logs_good_enough.judge(settings, store, period, now).nodes
+    return {one.name: one.last_line for one in judged if one.last_line}, {
+        one.name: one.coverage for one in judged
+    }

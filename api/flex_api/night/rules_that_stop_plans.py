@@ -1,0 +1,68 @@
+"""The rules that stop a plan, and which of them stop one now.
+
+Takes a plan that waits, or the names of rules that somebody wants to override. Returns the rules
+that stop the plan now. Does not refuse the plan: permission.py does. Each rule has a file of its
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from flex.errors import BadInput
+from flex.model.limits_and_approvals import Stop
+from flex.model.plan import Plan
+from flex.planning import refuse_ended_or_outdated
+from flex.zones import zone_changes
+from flex_api.facts import changed_since_plan
+from flex_api.night import freezing
+from flex_api.wiring import World
+
+RULES = (
+    freezing.RULE,
+    freezing.WINDOWS,
+    *changed_since_plan.RULES,
+    *zone_changes.RULES,
+)
+
+
+def refuse_unknown(force: Collection[str], doing: str) -> None:
+    """Raises BadInput for a name that is no rule: nobody may believe to be past a rule by a
+    typo.
+    """
+    if strange := sorted(set(force) - set(RULES)):
+        raise BadInput(
+            f"{doing} in spite of {strange[0]!r:.100}",
+            f"there is no such rule; those that stop a plan are {', '.join(RULES)}",
+            kept="nothing was changed",
+            advice="name one of them, or leave it out",
+        )
+
+
+def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
+    """The rules that stop this plan now, unless somebody goes over them by name."""
+    return (
+        *freezing.of_now(world),
+        *changed_since_plan.stops(world, plan),
+        *(
+            Stop(
+                breach.rule,
+                f"{breach.limit:g}",
+                f"{breach.actual:g}",
+                "it is over a limit",
+                zone_changes.past(plan),
+            )
+            for breach in plan.breaches
+        ),
+    )
+
+
+def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:
+    """The rules that stop a plan that waits. An outdated plan has only that one, because nobody can
+    go over it.
+    """
+    if plan.state not in refuse_ended_or_outdated.WAITING:
+        return ()
+    return tuple(changed_since_plan.overtaken(plan, world.store.in_force())) or stops(
+        world, plan
+    )

@@ -1,0 +1,86 @@
+"""Data: can the logs be trusted? How old they are, which lines could not be read, what each reading
+counted.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from flex.model.log_reading import BadLine
+from flex_api.facts import core_to_output_models, logs_good_enough
+from flex_api.pages.forms import TheForm, from_form, from_query
+from flex_api.pages.frame import as_model, show
+from flex_api.pages.plans import follow, following
+from flex_api.pages.warnings_on_every_page import LATEST, last_line, last_lines, quality
+from flex_api.routes import log_readings
+from flex_api.routes.log_readings import IngestsQuery
+from flex_api.schemas.logs import DataOutput
+from flex_api.schemas.rest import IngestGiven, IngestsPage, JobShown
+from flex_api.web.request_context import Desk, Operator, Viewer
+
+router = APIRouter(include_in_schema=False)
+
+# Sources and nodes on the page. A guess; the API has them all.
+MOST = 300
+# Bad lines that the page shows. A guess.
+SAMPLES = 12
+
+
+@router.get("/data", response_class=HTMLResponse)
+def page(desk: Viewer, request: Request) -> Response:
+    query = from_query(IngestsQuery, request)
+    found = as_model(IngestsPage, log_readings.ingests(desk, query))
+    period, judged = quality(desk)
+    output = logs_good_enough.data_output(
+        judged,
+        period,
+        logs_good_enough.unused_files(desk.settings, desk.house.store, period),
+    )
+    states = [row.state for row in output.nodes]
+    return show(
+        desk,
+        "data.html",
+        "/data",
+        quality=output,
+        bad=states.count("bad"),
+        warned=states.count("warn"),
+        found=found,
+        query=query,
+        most=MOST,
+        last_of_nodes={
+            name: core_to_output_models.moment(line)
+            for name, line in last_lines(desk).items()
+        },
+        last_of_sources=_last_of_sources(desk, output),
+        samples=_samples(desk),
+        following=following(request, found.next),
+    )
+
+
+def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None]:
+    """Of those that are shown, however long ago that is."""
+    silent = [row.name for row in found.sources[:MOST] if not row.last_line]
+    said = desk.views.of(
+        "last-lines-of-sources",
+        lambda: {one: last_line(desk, source=one) for one in silent},
+    )
+    return {
+        row.name: row.last_line or core_to_output_models.moment(said.get(row.name, 0))
+        for row in found.sources[:MOST]
+    }
+
+
+def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
+    """The newest first."""
+    read = desk.views.of("samples", lambda: desk.house.store.readings(LATEST))
+    return [(one.path, bad) for one in read for bad in one.samples][:SAMPLES]
+
+
+@router.post("/data/read")
+def read(desk: Operator, form: TheForm) -> Response:
+    return follow(
+        as_model(JobShown, log_readings.ingest(desk, from_form(IngestGiven, form)))
+    )

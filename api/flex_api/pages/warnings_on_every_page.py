@@ -1,0 +1,337 @@
+"""What is wrong now, with the next step, at the top of every page.
+
+Takes the views of a desk. Returns sentences, the most urgent first. Does not ask a name server and
+does not read logs: it tells what the last night or the DNS page found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from flex.errors import FlexError, StoreError
+from flex.model.nightly_run import Run
+from flex.model.operator_orders import Freeze
+from flex.model.period import Period
+from flex.model.plan_summary import Headline
+from flex.planning import verify_dns
+from flex.traffic.quality import Judged
+from flex.zones import last_dns_check
+from flex.zones.last_dns_check import Check
+from flex_api.facts import core_to_output_models, dead_nodes_in_dns, logs_good_enough
+from flex_api.in_words import amounts, dead_nodes_text
+from flex_api.night import freezing
+from flex_api.pages.forms import address
+from flex_api.routes.nodes import in_dns_still
+from flex_api.settings import file as config
+from flex_api.web.request_context import Desk
+
+# The latest readings of a node in which its last line is looked for: enough for one that has been
+# silent for weeks. A guess.
+LATEST = 50
+# Nodes that a sentence names. A guess.
+NAMED = 5
+
+# Exit codes of runs that ended as they should, or wait for a person who is told of that otherwise.
+WELL = (0, 22, 23, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing a person should know; `step` leads on. What is not `urgent` waits for somebody
+    without being wrong.
+    """
+
+    said: str
+    step: str
+    to: str
+    urgent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """When the last line of all logs was written, by node in service when its own last line was,
+    and what else is bad about logs.
+    """
+
+    last: datetime | None
+    nodes: tuple[tuple[str, datetime | None], ...]
+    bad: tuple[str, ...]
+
+
+def troubles(desk: Desk) -> tuple[Trouble, ...]:
+    return tuple(_troubles(desk))
+
+
+def _troubles(desk: Desk) -> Iterator[Trouble]:
+    if frozen := freezing.frozen(desk.world()):
+        yield Trouble(
+            _said_of_freeze(frozen),
+            "Thaw it when changes may go on",
+            "/settings#freeze",
+        )
+    if desk.house.watched and (
+        trouble := desk.house.watched().trouble(datetime.now(UTC))
+    ):
+        yield Trouble(
+            f"Nobody looks for dead nodes: {trouble}.",
+            "See what flex serve says of the health watch",
+            "/nodes",
+        )
+    for still in in_dns_still(desk):
+        said = dead_nodes_text.sentence(dead_nodes_in_dns.row(still))
+        yield Trouble(
+            f"{said}.",
+            "Fix what the last attempt says; flex nodes down tries at once",
+            "/nodes",
+        )
+    heads = desk.views.headlines()
+    for half in (one for one in heads if one.state == "applying"):
+        yield Trouble(
+            f"The plan of {amounts.when(half.created)} is half applied.",
+            "Any new plan finishes it first; flex apply --resume does at once",
+            f"/plans/{half.id}",
+        )
+    runs = desk.views.runs()
+    if runs and (last := runs[0]).exit_code not in WELL:
+        yield Trouble(
+            _said_of_run(last),
+            "See what it said, fix that, run it again",
+            "/history#runs",
+        )
+    yield from _of_settings(desk)
+    yield from _legible(lambda: _of_logs(desk))
+    yield from _of_dns(desk)
+    if waiting := waits(heads, desk.views.base()[0]):
+        yield Trouble(
+            f"A plan waits: {amounts.count(waiting.moves, 'move')}, made "
+            f"{amounts.ago(waiting.created, desk.now)}.",
+            "Look it over",
+            f"/plans/{waiting.id}",
+            urgent=False,
+        )
+
+
+def _of_settings(desk: Desk) -> Iterator[Trouble]:
+    """A process keeps the settings of its start, and what somebody has written since is easily
+    taken for them.
+    """
+    read, stale = config.read_from(desk.settings), config.stale(desk.settings)
+    if read and stale:
+        yield Trouble(
+            f"This server goes by the settings that it read {amounts.when(read.read)}; "
+            f"{_with_full_stop(stale)}",
+            "Run flex config check, then restart flex serve; the command line and "
+            "nights go by the file already",
+            "/settings",
+            urgent=False,
+        )
+
+
+def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
+    """What there is to say; where a setting or a file cannot be used, that: every other part of a
+    page needs it not.
+    """
+    try:
+        yield from tuple(found())
+    except StoreError:
+        raise
+    except FlexError as error:
+        yield Trouble(
+            _with_full_stop(str(error)),
+            f"{error.advice[:1].upper()}{error.advice[1:]}",
+            "/settings",
+        )
+
+
+def _with_full_stop(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?")) else f"{sentence}."
+
+
+def newest(desk: Desk) -> datetime | None:
+    """When the last line of all logs was written; None also where what says so cannot be read,
+    which is told above.
+    """
+    try:
+        return hear_distributors(desk).last
+    except StoreError:
+        raise
+    except FlexError:
+        return None
+
+
+def waits(heads: tuple[Headline, ...], base: str) -> Headline | None:
+    """The newest plan, where somebody has still to decide about it."""
+    newest = heads[0] if heads else None
+    return (
+        newest
+        if newest and newest.state == "proposed" and newest.base == base
+        else None
+    )
+
+
+def quality(desk: Desk) -> tuple[Period, Judged]:
+    """The logs, as the next plan would judge them: looked at anew after each run that read any, and
+    every hour.
+    """
+    now = desk.house.clock()
+    period = Period.days_before(now, desk.settings.profile.window.days)
+    hour = now.replace(minute=0, second=0, microsecond=0)
+
+    def looked() -> tuple[datetime, Period, Judged]:
+        return (
+            hour,
+            period,
+            logs_good_enough.judge(desk.settings, desk.house.store, period, now),
+        )
+
+    found = desk.views.of("quality", looked)
+    if found[0] != hour:
+        desk.views.held.pop("quality", None)
+        found = desk.views.of("quality", looked)
+    return found[1:]
+
+
+def hear_distributors(desk: Desk) -> Heard:
+    _, found = quality(desk)
+    serving = {node.name for node in desk.world().nodes if node.state == "active"}
+    ever = last_lines(desk)
+    lines = [
+        (node.name, ever.get(node.name, 0))
+        for node in found.nodes
+        if node.name in serving
+    ]
+    return Heard(
+        last=core_to_output_models.moment(max((line for _, line in lines), default=0)),
+        nodes=tuple((name, core_to_output_models.moment(line)) for name, line in lines),
+        bad=tuple(
+            f"The logs of {node.name}: {finding}"
+            for node in found.nodes
+            for finding in node.findings
+            if finding.state == "bad" and finding.rule != "profile.max_age"
+        ),
+    )
+
+
+def last_lines(desk: Desk) -> dict[str, int]:
+    """By node when its last line was written, however long ago that is; 0 where none was ever
+    read.
+    """
+    _, found = quality(desk)
+    silent = [node.name for node in found.nodes if not node.last_line]
+    read = desk.views.of(
+        "last-lines",
+        lambda: {name: last_line(desk, node=name) for name in silent},
+    )
+    return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
+
+
+def last_line(desk: Desk, source: str = "", node: str = "") -> int:
+    return max(
+        (
+            one.last_time
+            for one in desk.house.store.readings(LATEST, source=source, node=node)
+        ),
+        default=0,
+    )
+
+
+def latest_weeks(desk: Desk, weeks: int) -> Period:
+    """The weeks before today; before the day after the last line, where the logs stopped coming."""
+    now, last = desk.house.clock(), newest(desk)
+    return Period.days_before(
+        min(now, last + timedelta(days=1)) if last else now, 7 * weeks
+    )
+
+
+def _of_logs(desk: Desk) -> Iterator[Trouble]:
+    if not desk.settings.ingest.source:
+        return
+    known, limit = hear_distributors(desk), desk.settings.profile.max_age
+    if not known.nodes:
+        yield Trouble("No log is read.", "See what was read", "/data")
+    if never := [node for node, last in known.nodes if last is None]:
+        yield Trouble(
+            f"No line of {_list_nodes(never)} was ever read.",
+            "See that the logs arrive",
+            "/data",
+        )
+    now = desk.house.clock()
+    late = sorted(
+        (last, node) for node, last in known.nodes if last and now - last > limit
+    )
+    if late:
+        yield Trouble(
+            f"The newest line of {_list_nodes([node for _, node in late])} is "
+            f"{amounts.span(now - late[0][0])} old; "
+            f"{amounts.span(limit)} is the limit.",
+            "See which logs stopped coming",
+            "/data",
+        )
+    for said in known.bad[:1]:
+        yield Trouble(said, "See what is wrong with them", "/data")
+
+
+def _list_nodes(nodes: Sequence[str]) -> str:
+    return amounts.first_few(nodes, NAMED, ", ")
+
+
+def last_check(desk: Desk) -> Check | None:
+    """What the name servers said of the partition in force when last asked; else when it was
+    applied.
+    """
+    base, plan = desk.views.base()
+    kept = desk.store.last_check()
+    if kept and kept.partition == base:
+        return kept
+    return (
+        last_dns_check.check(plan.settled or plan.created, base, plan.verdicts)
+        if plan and plan.verdicts
+        else None
+    )
+
+
+def _of_dns(desk: Desk) -> Iterator[Trouble]:
+    known = last_check(desk)
+    if known and known.wrong:
+        yield Trouble(
+            said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now")
+        )
+
+
+def said_of_check(found: Check, now: datetime) -> str:
+    """Which name servers were right, when they were asked. A server of several zones is named
+    once.
+    """
+    silent = list(dict.fromkeys(one.server for one in found.wrong if one.error))
+    other = [one for one in found.wrong if not one.error]
+    said = [f"{_list_nodes(silent)} did not answer"] if silent else []
+    if other:
+        lines = amounts.count(sum(one.differ for one in other), "line")
+        said.append(
+            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} "
+            f"disagreed in {lines}"
+        )
+    if not said:
+        agreeing = verify_dns.servers(found.servers).agreeing
+        said = [
+            f"{amounts.count(agreeing, 'name server')} agreed"
+            if agreeing
+            else "there was nothing to ask for"
+        ]
+    return f"DNS, {amounts.ago(found.asked, now)}: {'; '.join(said)}."
+
+
+def _said_of_freeze(found: Freeze) -> str:
+    until = (
+        f"until {amounts.when(found.until)}"
+        if found.until
+        else "until somebody thaws it"
+    )
+    reason = f": {found.reason}" if found.reason else ""
+    return f"All changes are frozen by {found.author or 'somebody'} {until}{reason}."
+
+
+def _said_of_run(run: Run) -> str:
+    return f"The last run failed with exit code {run.exit_code}. {run.message}"

@@ -1,0 +1,187 @@
+"""What changes the partition: plans are made, approved and applied, or the partition before is
+brought back. What takes long is a job.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+
+from flex.errors import Overtaken, Unconditional
+from flex.model.limits_and_approvals import Approval
+from flex.planning.what_if import Supposition
+from flex_api.facts import core_to_output_models
+from flex_api.jobs import Follow, Work
+from flex_api.night import (
+    apply_or_accept_plan,
+    approving,
+    finishing,
+    may_plan_be_applied,
+    nightly,
+)
+from flex_api.night.leases import lease
+from flex_api.night.steps import Steps
+from flex_api.routes.jobs import job_model
+from flex_api.schemas.rest import (
+    ApplyGiven,
+    ApprovalGiven,
+    JobShown,
+    PlanGiven,
+    RollbackGiven,
+)
+from flex_api.schemas.verbs import PlanOutput
+from flex_api.web.etag_responses import reply
+from flex_api.web.request_context import Approver, Desk, Operator
+from flex_api.wiring import World
+
+router = APIRouter(prefix="/api/v1", tags=["plans"])
+
+
+@router.post("/plans", status_code=202, response_model=JobShown)
+def make(desk: Operator, given: PlanGiven) -> Response:
+    """Make a plan from the logs read so far, if asked for with another aim or fewer moves than the
+    settings say. DNS is read, never written. The job's result is the plan.
+    """
+    author = desk.caller.name
+    wanted = Supposition(tolerance=given.tolerance_ratio, max_moves=given.max_moves)
+
+    def work(world: World, follow: Follow) -> str:
+        with lease(world, "plan") as held:
+            follow.say("reading profiles")
+            may_plan_be_applied.refuse_half_applied(world, "making a plan")
+            nightly.learn(world, given.force)
+            follow.say("looking for a better partition")
+            made = nightly.propose(
+                world,
+                given.force,
+                author=author,
+                wanted=wanted,
+                take_back=given.take_back,
+            )
+            chosen = made.plan
+            held.concerns(chosen)
+        return f"/api/v1/plans/{chosen.id}"
+
+    return _start(desk.because(given.reason), "plan", work)
+
+
+@router.post("/plans/{plan}/approval", status_code=201, response_model=PlanOutput)
+def approval(
+    desk: Approver,
+    plan: str,
+    given: ApprovalGiven,
+    if_match: Annotated[
+        str | None,
+        Header(description="the digest of the plan that was looked at, in quotes"),
+    ] = None,
+) -> Response:
+    """A yes or a no to a plan as it is. Under four eyes a yes names the rules that may be gone
+    over, too.
+    """
+    desk = desk.because(given.reason)
+    said = Approval(
+        given.decision, desk.caller.name, desk.now, given.reason, given.force
+    )
+    decide = approving.approve if given.decision == "approve" else approving.reject
+    with desk.store.together():
+        if if_match:
+            waiting = desk.store.plan(plan)
+            _refuse_other(f"the approval of {waiting.id}", waiting.digest, if_match)
+        chosen = decide(desk.world(), plan, said)
+    return reply(
+        desk.request,
+        core_to_output_models.plan_output(chosen),
+        201,
+        Location=f"/api/v1/plans/{chosen.id}",
+    )
+
+
+@router.post("/plans/{plan}/apply", status_code=202, response_model=JobShown)
+def apply(
+    desk: Approver,
+    plan: str,
+    given: ApplyGiven,
+    if_match: Annotated[
+        str | None, Header(description="the plan's digest, in quotes")
+    ] = None,
+) -> Response:
+    """Push a plan to the name servers and check what they answer. It is applied as it was shown, or
+    refused.
+    """
+    desk = desk.because(given.reason)
+    chosen = desk.store.plan(plan)
+    _refuse_unmet(chosen.id, chosen.digest, if_match)
+    may_plan_be_applied.refuse_forbidden(desk.world(), chosen.id, force=given.force)
+
+    def work(world: World, follow: Follow) -> str:
+        with lease(world, "apply") as held:
+            held.concerns(chosen)
+            # What was begun is finished first: from here on DNS is changed, and nobody ends that in
+            # the middle.
+            follow.past_return()
+            step = Steps(world, held.run)
+            step.through(
+                lambda: finishing.finish_where_allowed(world, given.force, step.enter),
+                lambda _: "done",
+            )
+            step.through(
+                lambda: apply_or_accept_plan.apply(
+                    world,
+                    chosen.id,
+                    force=given.force,
+                    checksum=chosen.digest,
+                    enters=step.enter,
+                ),
+                lambda done: done.state,
+            )
+        return f"/api/v1/plans/{chosen.id}"
+
+    return _start(desk, "apply", work)
+
+
+@router.post("/rollbacks", status_code=202, response_model=JobShown)
+def rollback(desk: Operator, given: RollbackGiven) -> Response:
+    """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and
+    applied like any other.
+    """
+    author = desk.caller.name
+    to = nightly.earlier(desk.store, given.to)
+
+    def work(world: World, _: Follow) -> str:
+        with lease(world, "rollback") as held:
+            may_plan_be_applied.refuse_half_applied(world, "making a plan back")
+            chosen = nightly.go_back(world, to, author=author).plan
+            held.concerns(chosen)
+        return f"/api/v1/plans/{chosen.id}"
+
+    return _start(desk.because(given.reason), "rollback", work)
+
+
+def _start(desk: Desk, kind: str, work: Work) -> Response:
+    job = desk.house.workers.start(
+        desk.world(), kind, desk.caller.name, work, desk.request.state.request_id
+    )
+    return reply(desk.request, job_model(job), 202, Location=f"/api/v1/jobs/{job.id}")
+
+
+def _refuse_unmet(plan: str, digest: str, given: str | None) -> None:
+    if not given:
+        raise Unconditional(
+            f"applying {plan}",
+            "the request does not say which plan it was that somebody looked at",
+            kept="nothing was changed",
+            advice="send `If-Match` with the plan's `digest` in quotes",
+        )
+    _refuse_other(f"applying {plan}", digest, given)
+
+
+def _refuse_other(asked: str, digest: str, given: str) -> None:
+    """A star would say that nobody looked: what is decided on is one plan, as it is."""
+    if f'"{digest}"' not in [one.strip() for one in given.split(",")]:
+        raise Overtaken(
+            asked,
+            f"its digest is {digest[:12]}, not that of the plan that was looked at",
+            kept="nothing was changed",
+            advice="look at the plan again, then decide again",
+        )

@@ -1,0 +1,120 @@
+"""Policies side by side on clusters: what the command line and the REST API both do with a
+trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from flex.errors import BadInput
+from flex.sim.cluster import MIB, MODELS, Cluster
+from flex.sim.policies import POLICIES
+from flex.sim.simulate import Result, simulate
+from flex.sim.traces import Trace
+from flex_api.in_words import amounts
+from flex_api.schemas.sim import SimulatedNode, SimulatedRow
+from flex_api.simulation import real_traces_and_placements
+from flex_logs_ingest.lines.field_values import LARGEST
+
+USUAL = ("flex", "round_robin", "optimal")
+_BY_CLIENT = "round_robin_clients"
+
+
+def cluster_of(
+    model: str,
+    nodes: int,
+    mib: int,
+    *,
+    cache: str = "",
+    disks: int = 1,
+    rate: float = 1.0,
+) -> Cluster:
+    """Memory is as much smaller as `rate` says where a trace holds that share of the targets."""
+    if model not in MODELS:
+        raise BadInput(
+            f"the model {model}",
+            "is not known",
+            kept="nothing was simulated",
+            advice=f"take one of {', '.join(MODELS)}",
+        )
+    made = replace(MODELS[model](nodes, round(mib * MIB * rate)), disks=disks)
+    return replace(made, cache=cache) if cache else made
+
+
+def every_policy(trace: Trace) -> list[str]:
+    """Those that need to know who asked only where that is known."""
+    return [name for name in POLICIES if name != _BY_CLIENT or len(trace.client)]
+
+
+def compare_policies(
+    trace: Trace,
+    clusters: Sequence[Cluster],
+    policies: Sequence[str],
+    step: Callable[[str], None] = lambda _: None,
+) -> list[tuple[Cluster, Result]]:
+    found = []
+    for cluster, name in product(clusters, policies):
+        step(f"{name} on {cluster.nodes} nodes")
+        found.append(
+            (
+                cluster,
+                simulate(
+                    trace,
+                    cluster,
+                    name,
+                    lambda t, c: real_traces_and_placements.place_by_solver(t, t, c),
+                ),
+            )
+        )
+    return found
+
+
+def notes(trace: Trace, points: Sequence[tuple[Cluster, Result]]) -> list[str]:
+    """What has to be known of the figures."""
+    found = []
+    if any(not result.seconds for _, result in points):
+        found.append(
+            "no answer has a byte, so nothing takes time in this model: there is no throughput"
+        )
+    if capped := int(np.count_nonzero(trace.size[trace.target] >= LARGEST)):
+        each = amounts.count(capped, "access asks", "accesses ask")
+        found.append(
+            f"{each} for a file of {amounts.size(LARGEST)} or more, which is taken for "
+            f"{amounts.size(LARGEST)}"
+        )
+    return found
+
+
+def row(cluster: Cluster, result: Result) -> SimulatedRow:
+    mean, p50, p95, p99 = result.delay
+    return SimulatedRow(
+        policy=result.policy,
+        nodes=cluster.nodes,
+        ram_bytes=cluster.ram[0],
+        requests=result.requests,
+        seconds=result.seconds,
+        requests_per_second=result.throughput if result.seconds else None,
+        requests_per_second_of_a_node=result.per_server if result.seconds else None,
+        miss_ratio=result.miss_ratio,
+        byte_miss_ratio=result.byte_miss_ratio,
+        idle=result.idle if result.seconds else None,
+        delay_mean=mean,
+        delay_p50=p50,
+        delay_p95=p95,
+        delay_p99=p99,
+        per_node=[
+            SimulatedNode(
+                requests=node.requests,
+                misses=node.misses,
+                disk_bytes=node.disk_bytes,
+                busy=node.busy,
+                reading=node.reading,
+                idle=node.idle if result.seconds else None,
+            )
+            for node in result.nodes
+        ],
+    )

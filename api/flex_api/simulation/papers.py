@@ -1,0 +1,232 @@
+"""The papers' experiments run again, as a page with pictures.
+
+Takes the names of experiments. Returns files, and whether the claims of the papers hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from flex.errors import BadInput, NotWritten, Unknown
+from flex.sim.papers import EXPERIMENTS, MADE_UP
+from flex.sim.papers.claim import HOLDS
+from flex.sim.papers.traces_for_experiments import Lab, Point
+from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.traces import Trace
+from flex.sim.twins_of_published_traces import MB, fit
+from flex_api.pictures import curves
+from flex_api.schemas.sim import ClaimRow, FitRow, SimulatePaperOutput
+from flex_api.simulation.real_traces_and_placements import place_by_solver
+
+PAGE = "papers.md"
+WHOLE = "requests a second until the last node ends"
+_TITLE = "# The papers, run again\n"
+_TWINS = """This page is written by `flex simulate paper --to FOLDER`. Traces are twins: made-up traffic with every
+aggregate that was published of the papers' traces, and nothing of their results. A twin cannot carry what was not
+published: in which order files were asked for (its accesses are independent of each other), how sizes go with
+popularity beyond the sums, daily rhythm, and who asked. A claim that does not come out is reported as it is, with the
+reason that was found and an experiment that puts the reason to the test. Claims of FLEX take its paper's throughput:
+the mean over the nodes of what each serves a second while it is at work.
+"""
+_REAL = """This page is written by `flex simulate paper --logs LOG --to FOLDER`. A real trace, {name}, stands in for
+each of the papers': {accesses:,} accesses to files of {working_set:,.1f} MB in {sites:,} sites. A node's memory is as
+large a part of its working set as it was of the paper's. What came out in the paper need not come out of another
+server's traffic.
+"""
+
+
+def run(
+    names: Sequence[str],
+    told: Callable[[str], None],
+    folder: Path | None = None,
+    most: int | None = None,
+    real: Trace | None = None,
+) -> SimulatePaperOutput:
+    """`folder` is where the page and its pictures go; `most` cuts traces short; `real` stands in
+    for all of them.
+    """
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise _unknown(unknown[0])
+    if real is not None and (made_up := [name for name in names if name in MADE_UP]):
+        raise _no_log_for(made_up[0])
+    lab = Lab(place_by_solver, told, most, real)
+    rows = [
+        ClaimRow(
+            experiment=name,
+            paper=claim.paper,
+            claim=claim.claim,
+            published=claim.published,
+            measured=claim.measured,
+            verdict=claim.verdict,
+            reason=claim.reason,
+            counter=claim.counter,
+        )
+        for name in names
+        for claim in EXPERIMENTS[name](lab)
+    ]
+    pages = write(folder, rows, lab) if folder else []
+    return SimulatePaperOutput(items=rows, pages=pages)
+
+
+def every(real: Trace | None) -> list[str]:
+    """All experiments that there are for twins, or for a log."""
+    return [name for name in EXPERIMENTS if real is None or name not in MADE_UP]
+
+
+def fits(lab: Lab | None = None) -> list[FitRow]:
+    lab = lab or Lab(place_by_solver, lambda _: None)
+    return [
+        FitRow(
+            twin=name,
+            figure=row.figure,
+            published=row.published,
+            made=row.twin,
+            error=row.error,
+            assumed=row.assumed,
+        )
+        for name, published in PUBLISHED.items()
+        for row in fit(published, lab.twin(name))
+    ]
+
+
+def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
+    pictures = pictures_of(lab.points)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, markup in pictures.items():
+            (folder / name).write_text(markup, encoding="utf-8")
+        parts = [
+            page(rows, list(pictures), lab.real),
+            *([] if lab.real is not None else _fits()),
+        ]
+        (folder / PAGE).write_text("\n".join(parts) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise NotWritten(
+            f"the page of the papers in {folder}",
+            str(error),
+            kept="nothing else was changed",
+            advice="name another folder",
+        ) from error
+    return [str(folder / PAGE), *(str(folder / name) for name in pictures)]
+
+
+def pictures_of(points: Sequence[Point]) -> dict[str, str]:
+    """A picture of requests per second and one of misses, for each thing that was varied, by the
+    picture's file name.
+    """
+    lines_of: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for point in points:
+        for what, value in _values_to_draw(point).items():
+            lines = lines_of.setdefault((point.picture, what), {})
+            lines.setdefault(point.line, []).append((point.x, value))
+    pictures = {}
+    for (picture, what), lines in lines_of.items():
+        if any(len(line) > 1 for line in lines.values()):
+            file = f"{_slug(picture)}-{_slug(what)}.svg"
+            pictures[file] = curves.svg(f"{picture}: {what}", lines)
+    return pictures
+
+
+def _values_to_draw(point: Point) -> dict[str, float]:
+    """Two measures of throughput where nodes end each at a time of their own, as then they say
+    different things.
+    """
+    result = point.result
+    served = (
+        {
+            "requests a second of a node at work": result.per_server,
+            WHOLE: result.throughput,
+        }
+        if point.apart
+        else {"requests a second": result.throughput}
+    )
+    return served | {"miss ratio in per cent": 100 * result.miss_ratio}
+
+
+def page(
+    rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None = None
+) -> str:
+    """Claims, reasons and pictures, in Markdown."""
+    held = sum(1 for row in rows if row.verdict == HOLDS)
+    ran = dict.fromkeys(row.experiment for row in rows)
+    left = [name for name in every(real) if name not in ran]
+    parts = [_TITLE, _TWINS if real is None else _of_log(real)]
+    parts.append(
+        f"Run for this page: {', '.join(ran)}. Not run for it: {', '.join(left) or 'none'}.\n"
+    )
+    parts.append(f"## Claims\n\n{held} of {len(rows)} claims come out.\n")
+    parts.append(
+        "| paper | claim | published | measured | verdict |\n| --- | --- | --- | --- | --- |"
+    )
+    parts += [
+        f"| {r.paper} | {r.claim} | {r.published} | {r.measured} | {r.verdict} |"
+        for r in rows
+    ]
+    parts += ["\n## Why not\n", *_reasons(rows)]
+    parts.append("\n## Pictures\n")
+    parts += [f"![{name}]({name})" for name in pictures]
+    return "\n".join(parts)
+
+
+def _reasons(rows: Sequence[ClaimRow]) -> list[str]:
+    """Each reason once, with the claims it is of and what came of its test."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.verdict != HOLDS and row.reason:
+            said.setdefault((row.reason, row.counter), []).append(row.claim)
+    return [
+        f"- **{'; '.join(claims)}**: "
+        f"{reason}.{f' Put to the test: {counter}.' if counter else ''}"
+        for (reason, counter), claims in said.items()
+    ]
+
+
+def _fits() -> list[str]:
+    head = (
+        "\n## How near the twins are\n\n| twin | figure | published | twin | off "
+        "|\n| --- | --- | --- | --- | --- |"
+    )
+    return [
+        head,
+        *(
+            f"| {r.twin} | "
+            f"{r.figure.replace('_', ' ')}{' (assumed)' if r.assumed else ''} | "
+            f"{r.published:,.6g} | "
+            f"{r.made:,.6g} | {r.error:.1%} |"
+            for r in fits()
+        ),
+    ]
+
+
+def _of_log(trace: Trace) -> str:
+    return _REAL.format(
+        name=trace.name,
+        accesses=len(trace.target),
+        working_set=trace.working_set() / MB,
+        sites=len(trace.sites),
+    )
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+def _unknown(name: str) -> Unknown:
+    return Unknown(
+        f"the experiment {name}",
+        "there is none with that name",
+        kept="nothing was simulated",
+        advice=f"take one of {', '.join(EXPERIMENTS)}, or --all",
+    )
+
+
+def _no_log_for(name: str) -> BadInput:
+    return BadInput(
+        f"the experiment {name} on a log",
+        "its workload is made up from the paper's words, a log cannot stand in for it",
+        kept="nothing was simulated",
+        advice="leave it out, or run it without --logs",
+    )

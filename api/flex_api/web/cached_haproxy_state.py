@@ -1,0 +1,37 @@
+"""What the HAProxy of each node says, for pages, the API and metrics alike. It is asked again after
+some seconds, no matter how many look.
+"""
+
+from __future__ import annotations
+
+from flex_api.night import haproxy_pools_and_files, haproxy_state
+from flex_api.night.haproxy_state import Heard
+from flex_api.web.request_context import Desk
+from flex_api.web.routing_view import routing_of
+from flex_api.wiring import nodes
+
+# Seconds for which an answer is good: shorter than between two scrapes.
+GOOD = 5.0
+
+
+def distributors(desk: Desk) -> list[Heard]:
+    """A value for each node, or for this machine alone; none where routing is off. One that is
+    silent says why.
+    """
+    if not desk.settings.routing.on:
+        return []
+    return desk.views.lately("distributors", GOOD, lambda: _ask(desk))
+
+
+def _ask(desk: Desk) -> list[Heard]:
+    settings, store = desk.settings, desk.house.store
+    pools = routing_of(desk).routed.pools
+    paths = desk.views.of(
+        "routed-paths", lambda: haproxy_state.known_paths(settings, store, pools)
+    )
+    return haproxy_state.ask_distributors(
+        settings,
+        pools,
+        list(haproxy_pools_and_files.addresses(nodes(settings, store))),
+        paths,
+    )

@@ -1,0 +1,202 @@
+"""What many requests read alike: made once for each state of the store, whichever process changed
+the store.
+
+Takes the store. Returns an answer that was made before, where it still holds. Does not say what
+outdates which answer: outdating.py does, by the actions of the audit log.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TypeVar, cast
+
+import numpy as np
+import pandas as pd
+
+from flex.model.balance import NodeLoad
+from flex.model.nightly_run import Run
+from flex.model.pin import Pin
+from flex.model.plan import Plan
+from flex.model.plan_summary import Headline
+from flex.ports import Store
+from flex.wishes import campaigns
+from flex_api.facts import core_to_output_models
+from flex_api.facts.site_table import Catalogue, catalogue
+from flex_api.schemas.verbs import PlanOutput
+from flex_api.web.cache_invalidation import outdated_by
+
+View = TypeVar("View")
+
+# How many answers of one kind a process remembers where each may be large, such as plans. A guess.
+FEW = 4
+# How many rows these have together at most. A guess.
+ROWS = 300_000
+
+
+@dataclass(slots=True)
+class Keeping:
+    """A view, the last entry of its kinds that it knows of, and of all when it was last looked
+    at.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    version: int = -1
+    seen: int = -1
+    made: float = 0.0
+    rows: int = 0
+    value: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """How many sites each node has, and what load."""
+
+    sites: dict[str, int]
+    loads: dict[str, NodeLoad]
+
+
+@dataclass(slots=True)
+class Views:
+    store: Store
+    held: dict[str, Keeping] = field(default_factory=dict)
+    ticks: Callable[[], float] = time.monotonic
+
+    def of(self, name: str, make: Callable[[], View]) -> View:
+        """As the store has it now. One request makes it, the others wait for that."""
+        held = self.held.setdefault(name, Keeping())
+        now = self.store.last_number()
+        if held.seen == now and held.version >= 0:
+            return cast(View, held.value)
+        with held.lock:
+            # Asked before it is made: what changes meanwhile is seen the next time.
+            version = self.store.last_number(*outdated_by(name))
+            if version != held.version:
+                held.value, held.version = make(), version
+            held.seen = now
+            return cast(View, held.value)
+
+    def lately(self, name: str, seconds: float, make: Callable[[], View]) -> View:
+        """What no store knows, made anew when it is so old. One request makes it, the others wait
+        for that.
+        """
+        held = self.held.setdefault(name, Keeping())
+        with held.lock:
+            if held.version < 0 or self.ticks() - held.made > seconds:
+                held.value, held.version, held.made = make(), 0, self.ticks()
+            return cast(View, held.value)
+
+    def pins(self) -> dict[str, Pin]:
+        """By site the wish as it is now, or the first where none holds."""
+        now = datetime.now(UTC)
+        return {
+            site: next(iter(campaigns.in_force(pins, now)), pins[0])
+            for site, pins in self.wishes().items()
+        }
+
+    def wishes(self) -> dict[str, tuple[Pin, ...]]:
+        """Every wish by its site, the permanent one first."""
+        return self.of("pins", self._wishes)
+
+    def _wishes(self) -> dict[str, tuple[Pin, ...]]:
+        return {
+            site: tuple(pins)
+            for site, pins in groupby(self.store.pins(), lambda pin: pin.site)
+        }
+
+    def headlines(self) -> tuple[Headline, ...]:
+        return self.of("headlines", self.store.headlines)
+
+    def catalogue(self) -> Catalogue:
+        return self.of(
+            "catalogue",
+            lambda: catalogue(self.store.profiles(), self.store.placement()[1]),
+        )
+
+    def nodes_view(self) -> Carried:
+        return self.of("carried", self._nodes_view)
+
+    def _nodes_view(self) -> Carried:
+        found = self.catalogue()
+        names, counts = np.unique(found.nodes.astype(str), return_counts=True)
+        _, plan = self.base()
+        loads = {load.node: load for load in plan.after.nodes} if plan else {}
+        return Carried(dict(zip(names.tolist(), counts.tolist(), strict=True)), loads)
+
+    def base(self) -> tuple[str, Plan | None]:
+        """The partition in force."""
+        return self.of("base", self._base)
+
+    def _base(self) -> tuple[str, Plan | None]:
+        base = self.store.in_force()
+        return base, self.store.plan(base) if base else None
+
+    def runs(self) -> tuple[Run, ...]:
+        return self.of("runs", lambda: self.store.runs(1000))
+
+    def plan(self, plan_id: str) -> Plan:
+        """One of the few that were read last."""
+        return self.few(f"plan {plan_id}", lambda: self.store.plan(plan_id), _rows)
+
+    def plan_output(self, plan_id: str) -> PlanOutput:
+        """The same as it is answered: of a first night that takes longer than everything else."""
+        return self.few(
+            f"told {plan_id}",
+            lambda: core_to_output_models.plan_output(self.plan(plan_id)),
+            _told_rows,
+        )
+
+    def placement(self, plan_id: str) -> pd.DataFrame:
+        return self.few(
+            f"placement {plan_id}", lambda: self.store.placement_of(plan_id), len
+        )
+
+    def warm(self) -> None:
+        """Make beforehand what most pages are made from, so that nobody waits for it after a
+        night.
+        """
+        self.catalogue().order("-access_bytes")
+        self.nodes_view()
+        if latest := self.headlines()[:1]:
+            self.plan_output(latest[0].id)
+        if base := self.base()[0]:
+            self.plan_output(base)
+
+    def few(
+        self,
+        name: str,
+        make: Callable[[], View],
+        rows: Callable[[View], int],
+    ) -> View:
+        """One of the few of its kind, which is the first word of the name, that were read last."""
+        found = self.of(name, make)
+        if (held := self.held.get(name)) is not None:
+            held.rows = rows(found)
+        self._let_go(name)
+        return found
+
+    def _let_go(self, name: str) -> None:
+        """Of the oldest of its kind, where they are more than few or too large together."""
+        kind = name.partition(" ")[0]
+        alike = {
+            one: held.rows
+            for one, held in list(self.held.items())
+            if one.partition(" ")[0] == kind
+        }
+        for one in [one for one in alike if one != name]:
+            if len(alike) <= FEW and sum(alike.values()) <= ROWS:
+                return
+            self.held.pop(one, None)
+            del alike[one]
+
+
+def _rows(plan: Plan) -> int:
+    return len(plan.moves) + plan.changes
+
+
+def _told_rows(plan: PlanOutput) -> int:
+    return len(plan.moves)

@@ -1,0 +1,126 @@
+"""What the next plan does with a node that was drained or taken back, and what is left to later
+nights.
+
+Takes a world in which the node has its new state already, and the name of the node. Returns
+sentences. Does not store anything or ask a name server, so sites that FLEX may not move count as if
+it might. The search is the short one of previews (quick.py), under the rules and limits of a night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from flex.errors import FlexError, Infeasible, NoData
+from flex.model.limits_and_approvals import Stop
+from flex.placing import score
+from flex.placing.problem import Ints, Problem
+from flex.planning import propose_and_carry_out
+from flex.planning.decide import LIFTED
+from flex.planning.rules_that_stop_moves import decide_with_stops
+from flex.wishes import suspended_wishes
+from flex_api.facts import recent_nights
+from flex_api.in_words import amounts
+from flex_api.night import nightly
+from flex_api.wiring import World
+from flex_api.wishes.preview_solver import quick
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How many sites come to a node, or leave it: with the next plan, and later; and the rules that
+    have a part.
+    """
+
+    now: int
+    later: int
+    stops: tuple[Stop, ...]
+
+
+def sentences(world: World, node: str) -> list[str]:
+    """Nothing where no partition is in force, or no plan could be made yet: then there is nothing
+    to say.
+    """
+    state = next((one.state for one in world.nodes if one.name == node), None)
+    if not world.store.in_force():
+        return []
+    try:
+        return (
+            list(_coming(world, node))
+            if state == "active"
+            else list(_going(world, node))
+        )
+    except (NoData, Infeasible):
+        return []
+    except FlexError as error:
+        # What was ordered is stored by now.
+        return [f"how many sites that is with the next plan is not known: {error}"]
+
+
+def _coming(world: World, node: str) -> Iterator[str]:
+    turn = _turn(world, node, comes=True)
+    if turn.now or turn.later:
+        yield f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
+    elif turn.stops:
+        yield (
+            f"no site comes to {node} with the next plan: "
+            f"{'; '.join(stop.sentence for stop in turn.stops)}"
+        )
+    else:
+        yield f"no site comes to {node} with the next plan: balance does not ask for it"
+
+
+def _going(world: World, node: str) -> Iterator[str]:
+    turn = _turn(world, node, comes=False)
+    if turn.now or turn.later:
+        hurry = (
+            f"; `flex nodes drain {node} --deadline TIME` to hurry"
+            if turn.later
+            else ""
+        )
+        yield f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}{hurry}"
+    else:
+        yield f"no site is on {node}"
+
+
+def _sites(turn: Turn, one: str, many: str) -> str:
+    later = f", {turn.later:,} later" if turn.later else ""
+    return (
+        f"{amounts.count(turn.now, 'site')} {one if turn.now == 1 else many} with "
+        f"the next plan{later}"
+    )
+
+
+def _because(turn: Turn) -> str:
+    limits = [
+        f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED
+    ]
+    return f" ({'; '.join(limits)})" if turn.later and limits else ""
+
+
+def _turn(world: World, node: str, *, comes: bool) -> Turn:
+    facts, rules = nightly.facts(world, replayed=False), world.rules
+    kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    facts = replace(
+        facts, pins=kept.pins, guard=recent_nights.guard(world, facts.period)
+    )
+    asked, done, stops = decide_with_stops(
+        lambda guard: propose_and_carry_out.build(replace(facts, guard=guard), rules),
+        quick(world.solver),
+        rules.budget,
+        rules.reins(facts.guard),
+    )
+    now, whole = (
+        _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)
+    )
+    return Turn(now, whole - now, stops)
+
+
+def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:
+    """How many rows of the node are new, or are given up."""
+    changed = score.new_rows(asked, rows) if comes else score.rows_given_up(asked, rows)
+    return (
+        int((changed[:, 1] == asked.nodes.index(node)).sum())
+        if node in asked.nodes
+        else 0
+    )

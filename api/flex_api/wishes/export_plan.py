@@ -1,0 +1,93 @@
+"""A plan for other tools, zone by zone: what they have to write, and what must be true when they
+do.
+
+Takes a plan and the zones that are wanted of it. Returns values that flex_dns makes texts of. Does
+not change anything. For a script, it asks the name servers whether another controller holds a zone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from flex.errors import Unknown
+from flex.model.plan import Plan
+from flex.planning import verify_dns
+from flex_api import wiring
+from flex_api.settings.dns import Primary
+from flex_api.wiring import World
+from flex_dns.exports import Wanted, wanted_zone
+from flex_dns.update import fence
+from flex_dns.update.change_messages import Claim
+from flex_dns.wire.session import Session
+
+
+def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
+    """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
+    claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
+    ttl = _ttl_of(plan, world.settings.dns.ttl)
+    said = verify_dns.wanted_records(
+        plan, world.store.placement_of(plan.id), world.nodes, ttl
+    )
+    found = {
+        one.zone: wanted_zone(one, said[one.zone], claim, ttl)
+        for one in plan.zone_plans
+    }
+    asked = [f"{name.lower().rstrip('.')}." for name in only]
+    for name in asked:
+        if name not in found:
+            raise Unknown(
+                f"the zone {name} of plan {plan.id}",
+                f"its zones are {', '.join(found) or 'none'}",
+                kept="nothing was printed",
+                advice="name one of these",
+            )
+    return [found[name] for name in asked or found]
+
+
+def _ttl_of(plan: Plan, default: int) -> int:
+    """That of the settings by which the plan was made, as far as it changes anything: not what they
+    say by now.
+    """
+    ttls = Counter(
+        one.after.ttl for made in plan.zone_plans for one in made.changes if one.after
+    )
+    return next((ttl for ttl, _ in ttls.most_common(1)), default)
+
+
+def with_controller(world: World, given: Sequence[Wanted]) -> list[Wanted]:
+    """The same; those of their zones that no controller holds yet are marked. Raises Refused where
+    another one does.
+    """
+    said = {
+        zone: by
+        for primary in world.settings.dns.primaries
+        for zone, by in _controllers(world, primary, given).items()
+    }
+    return [
+        replace(
+            one,
+            is_free=not said.get(one.zone_plan.zone, "-"),
+            claim=_claim_held(one.claim, said),
+        )
+        for one in given
+    ]
+
+
+def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
+    return replace(claim, held={zone: by for zone, by in said.items() if by})
+
+
+def _controllers(
+    world: World, primary: Primary, given: Sequence[Wanted]
+) -> dict[str, str]:
+    """Us, as the record of each of its zones says it; empty for one that nobody holds."""
+    its = [one.zone_plan.zone for one in given if one.zone_plan.zone in primary.zones]
+    if not its:
+        return {}
+    server = wiring.server(world.settings, primary)
+    with Session(server) as session:
+        return fence.ours(
+            session, server, its, wiring.controller(world.settings, world.store)
+        )

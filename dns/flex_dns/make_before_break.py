@@ -1,0 +1,420 @@
+"""Moves that make before they break: first both nodes answer for a site, and one TTL later only the
+new one does.
+
+Takes plans, as every publisher does. Applies each in waves of sites, and each wave in two steps.
+Between the two steps every server has to say the first one, resolvers have time to learn of it, and
+the nodes that got sites are asked how they are.
+
+DNS itself says where a killed run ended. A name that has both addresses only loses the old one,
+after another full wait, because nobody knows how long the killed run had waited. Does not touch a
+name that somebody else changes on the way; such names are listed at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
+from flex.model.dns_update_journal import Journal, JournalRow, RowState
+from flex.model.name_server_verdict import Verdict
+from flex.model.zone_plan import ZonePlan
+from flex.ports import Publisher
+from flex.table_schemas import RECORDS
+from flex.zones import waves, zone_changes
+from flex.zones.marker import site_name
+from flex.zones.records import ZoneState, by_name
+from flex_dns.update.outcome_as_error import kind
+from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
+
+ANEW = "an earlier run ended here; what DNS said then was planned anew"
+# New addresses, by the name that gets them.
+Coming = Mapping[str, Set[str]]
+# Names that are somebody else's by now, with what was found there.
+Lost = dict[str, str]
+
+
+def _unheard(*_: object) -> None:
+    """Where nobody warms nodes up, or asks whether they are well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What else happens on the way. `begins` is told for how many seconds resolvers will be waited
+    for in all, and in how many waves. `ahead` hears of what a wave brings before DNS does, and of
+    which wave of how many it is; `well` is given the addresses that all waves so far bring, and
+    raises where one does not serve. Servers are waited for inside `idle`.
+    """
+
+    begins: Callable[[float, int], None] = _unheard
+    ahead: Callable[[Coming, int, int], None] = _unheard
+    well: Callable[[Collection[str]], None] = _unheard
+    idle: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """`coming` is what the wave brings, in the step that brings it; `serving` are the addresses of
+    all waves so far.
+    """
+
+    zone_plans: tuple[ZonePlan, ...]
+    wave: int = 0
+    coming: Coming | None = None
+    serving: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class GentlePublisher:
+    """`wait` is told for how many seconds resolvers may go on with what they know; servers have
+    `patience` to agree.
+
+    With a `ttl` what moves has it on the way: it is lowered one old TTL ahead, and the last step of
+    each wave restores it. `shares` are those of the first waves in the sites that move; with none
+    all move at once.
+    """
+
+    publisher: Publisher
+    wait: Callable[[float], None]
+    patience: float = 0.0
+    ttl: int = 0
+    shares: tuple[float, ...] = ()
+    hooks: Hooks = Hooks()
+
+    def read(
+        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+    ) -> ZoneState:
+        return self.publisher.read(zone, names, also)
+
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[Verdict, ...]:
+        return self.publisher.verify(zone, wanted, patience=patience)
+
+    def refuse_late(self, *zones: str) -> None:
+        self.publisher.refuse_late(*zones)
+
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
+        """Applies the plans as the publisher does, step by step.
+
+        Raises PartlyApplied where a step is done and the next one cannot be made, and in the end
+        where some names were left to others.
+        """
+        begun, lost = bool(journal and journal.rows()), Lost()
+        left = self._what_is_left(zone_plans, lost) if begun else zone_plans
+        if not begun:
+            self._refuse_outdated(zone_plans)
+        steps, made = self._steps(zone_plans, left, lost), list[_Step]()
+        standing = _standing(steps[0].zone_plans) if begun and steps else []
+        again = _wait_after(zone_plans) if standing else 0.0
+        if waits := again + sum(_wait_after(step.zone_plans) for step in steps[:-1]):
+            self.hooks.begins(waits, len({step.wave for step in steps}))
+        for step in steps:
+            with _on_the_way() if made else nullcontext():
+                if made:
+                    self._settle(made[-1].zone_plans, lost)
+                elif standing:
+                    self._settle_again(standing, again)
+                self._make(
+                    step, steps[-1].wave, journal, lost, whole=not (made or begun)
+                )
+            made.append(step)
+        if lost:
+            raise _left_to_others(zone_plans, lost)
+
+    def _refuse_outdated(self, zone_plans: Sequence[ZonePlan]) -> None:
+        """The last wave, too, is looked at before the first."""
+        for made in zone_plans:
+            if made.changes:
+                state = self.publisher.read(made.zone, zone_changes.changed_names(made))
+                refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
+
+    def _steps(
+        self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost
+    ) -> list[_Step]:
+        wave_of = waves.waves(zone_plans, self.shares)
+        steps = [_Step(tuple(zone_changes.lower_ttls(made, self.ttl) for made in left))]
+        ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
+        serving = frozenset[str]()
+        for number in range(max(wave_of.values(), default=0) + 1):
+            coming = _coming(waves.part(made, wave_of, number) for made in zone_plans)
+            serving |= {
+                address for addresses in coming.values() for address in addresses
+            }
+            parts = [waves.part(made, wave_of, number) for made in ready]
+            steps += [
+                _Step(
+                    tuple(
+                        zone_changes.add_new_addresses(made, self.ttl) for made in parts
+                    ),
+                    number,
+                    coming,
+                    serving,
+                ),
+                _Step(
+                    tuple(
+                        zone_changes.take_old_addresses(made, self.ttl)
+                        for made in parts
+                    ),
+                    number,
+                    None,
+                    serving,
+                ),
+            ]
+        return [needed for step in steps if (needed := _without(step, lost)).zone_plans]
+
+    def _make(
+        self,
+        step: _Step,
+        last: int,
+        journal: Journal | None,
+        lost: Lost,
+        *,
+        whole: bool,
+    ) -> None:
+        """Without what is others'. The first step is made `whole`, or where nothing of it was made
+        not at all.
+        """
+        step = _without(step, lost)
+        if step.zone_plans and step.serving:
+            self.hooks.well(step.serving)
+        if step.zone_plans and step.coming:
+            self.hooks.ahead(step.coming, step.wave + 1, last + 1)
+        try:
+            self._apply(step, journal)
+        except (Stale, PartlyApplied) as error:
+            refused = isinstance(error, OnTheWay) or (
+                whole and isinstance(error, Stale)
+            )
+            if refused or not (found := self._overtaken(step.zone_plans)):
+                raise
+            lost |= found
+            self._apply(_without(step, lost), journal)
+
+    def _apply(self, step: _Step, journal: Journal | None) -> None:
+        if step.zone_plans:
+            self.publisher.apply(*step.zone_plans, journal=journal and _Anew(journal))
+
+    def _overtaken(self, zone_plans: Iterable[ZonePlan]) -> Lost:
+        states = (
+            (made, self.publisher.read(made.zone, zone_changes.changed_names(made)))
+            for made in zone_plans
+        )
+        return {
+            one.name: str(one)
+            for made, state in states
+            for one in conflicts(made, state)
+        }
+
+    def _settle(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> None:
+        """Until no resolver can know any more what was there before."""
+        with self.hooks.idle():
+            try:
+                self._refuse_disagreement(_without_lost(zone_plans, lost))
+            except Late:
+                if not (
+                    found := self._overtaken(
+                        map(_as_made, _without_lost(zone_plans, lost))
+                    )
+                ):
+                    raise
+                lost |= found
+                self._refuse_disagreement(_without_lost(zone_plans, lost))
+        if kept := _without_lost(zone_plans, lost):
+            self.wait(_wait_after(kept))
+
+    def _settle_again(self, standing: Sequence[ZonePlan], seconds: float) -> None:
+        """A run that was killed may have been waiting, and nobody knows since when."""
+        with self.hooks.idle():
+            self._refuse_disagreement(standing)
+        self.wait(seconds)
+
+    def _what_is_left(
+        self, zone_plans: Sequence[ZonePlan], lost: Lost
+    ) -> list[ZonePlan]:
+        found: list[ZonePlan] = []
+        for made in zone_plans:
+            state = self.publisher.read(made.zone, zone_changes.changed_names(made))
+            found.append(zone_changes.what_is_left(made, state, self.ttl))
+            lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
+        return found
+
+    def _refuse_disagreement(self, zone_plans: Sequence[ZonePlan]) -> None:
+        for made in zone_plans:
+            wanted = self._wanted_records(made)
+            changed = {(change.name, change.type) for change in made.changes}
+            for verdict in (
+                self.publisher.verify(made.zone, wanted, patience=self.patience)
+                if len(wanted)
+                else ()
+            ):
+                wrong = tuple(
+                    one for one in verdict.wrong if (one.name, one.type) in changed
+                )
+                if verdict.error or wrong:
+                    raise _disagrees(made, replace(verdict, wrong=wrong))
+
+    def _wanted_records(self, made: ZonePlan) -> pd.DataFrame:
+        """What the plan wants of its sets. Servers are to say of others at its names what the
+        primary says by now: what somebody writes beside ours is theirs, and stops no move.
+        """
+        sets = {
+            (one.name, one.type): one.after
+            for one in made.changes
+            if one.type in zone_changes.ADDRESSES
+        }
+        changed = {(name, str(kind)) for name, kind in sets}
+        rows = list[tuple[str, str, int, str]]()
+        rows += [
+            (*key, one.ttl, value)
+            for key, one in sets.items()
+            if one
+            for value in one.values
+        ]
+        if rows:
+            others = by_name(
+                self.publisher.read(
+                    made.zone, sorted({name for name, _ in sets})
+                ).records
+            )
+            beside = {key: found for key, found in others.items() if key not in changed}
+            rows += [
+                (*key, ttl, value)
+                for key, (ttl, values) in beside.items()
+                for value in values
+            ]
+        return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+
+
+def _wait_after(zone_plans: Iterable[ZonePlan]) -> float:
+    return float(max(map(zone_changes.longest_ttl, zone_plans)))
+
+
+def _without(step: _Step, lost: Lost) -> _Step:
+    """What of the step is not others', in the zones in which that is anything."""
+    coming = step.coming and {
+        name: new for name, new in step.coming.items() if name not in lost
+    }
+    return replace(step, zone_plans=_without_lost(step.zone_plans, lost), coming=coming)
+
+
+def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
+    parts: list[ZonePlan] = []
+    for made in zone_plans:
+        left = tuple(
+            one for one in made.changes if site_name(made.zone, one.name) not in lost
+        )
+        if left:
+            parts.append(replace(made, changes=left) if lost else made)
+    return tuple(parts)
+
+
+def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
+    """The addresses that names get and do not have."""
+    found: dict[str, set[str]] = {}
+    for change in (
+        change
+        for made in zone_plans
+        for change in made.changes
+        if change.type in zone_changes.ADDRESSES
+    ):
+        had = change.before.values if change.before else ()
+        if new := set(change.after.values if change.after else ()) - set(had):
+            found.setdefault(change.name, set()).update(new)
+    return found
+
+
+def _standing(step: Sequence[ZonePlan]) -> list[ZonePlan]:
+    """What DNS says where a step goes on; nothing where it only adds."""
+    found: list[ZonePlan] = []
+    for made in step:
+        as_before = tuple(replace(one, after=one.before) for one in made.changes)
+        found.append(replace(made, changes=as_before))
+    return found if any(one.after for made in found for one in made.changes) else []
+
+
+def _as_made(made: ZonePlan) -> ZonePlan:
+    """What nobody has changed since."""
+    return replace(
+        made,
+        changes=tuple(
+            replace(one, before=one.after) for one in made.changes if one.after
+        ),
+    )
+
+
+@contextmanager
+def _on_the_way() -> Iterator[None]:
+    try:
+        yield
+    except DnsError as error:
+        raise kind(error)(
+            error.asked,
+            error.answer,
+            kept="what moves is on its way, and new nodes serve beside the old ones or instead",
+            advice=f"{error.advice}; then `flex apply --resume` goes on, `--undo` "
+            "takes the new addresses back",
+        ) from error
+
+
+def _disagrees(made: ZonePlan, verdict: Verdict) -> Late:
+    said = (
+        verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
+    )
+    return Late(
+        f"going on with what moves in {made.zone}",
+        f"{verdict.server}: {said}",
+        kept="nothing more was changed",
+        advice="see why that server does not follow",
+    )
+
+
+def _left_to_others(zone_plans: Sequence[ZonePlan], lost: Lost) -> PartlyApplied:
+    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return PartlyApplied(
+        f"changing {sum(len(made.changes) for made in zone_plans)} record sets in "
+        f"{len(zone_plans)} zones",
+        f"{len(lost)} names are no longer what the plan saw: "
+        f"{'; '.join(list(lost.values())[:SHOWN])}{more}",
+        kept="all others are as planned; what others wrote was left alone",
+        advice="look at the named records; `flex apply --resume` ends this plan, and "
+        "`flex plan` makes a new one",
+    )
+
+
+class _Anew:
+    """A journal for one more step: earlier rows stay as a record, and what was open of them is
+    closed.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        earlier = journal.rows()
+        self._from = max((row.number for row in earlier), default=-1) + 1
+        journal.became(
+            [row.number for row in earlier if row.state in ("planned", "sent")],
+            "refused",
+            ANEW,
+        )
+
+    def rows(self) -> tuple[JournalRow, ...]:
+        return ()
+
+    def intend(self, rows: Sequence[JournalRow]) -> None:
+        self._journal.intend(
+            [replace(row, number=self._from + row.number) for row in rows]
+        )
+
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
+        self._journal.became([self._from + number for number in numbers], state, note)

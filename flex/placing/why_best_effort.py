@@ -1,0 +1,308 @@
+"""Why a placement is a best effort: which rules it breaks, what causes that, and what would do.
+
+In go a Problem and the rows of an answer; out come Shortfalls, in the order in which the judge
+names what is broken. Of the band only the node that is farthest outside is named: to bring it back
+is what all others wait for. What would do is found by counting here; solvers that can prove more
+say so beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence, Set
+
+import numpy as np
+
+from flex.model.best_effort_shortfalls import (
+    EITHER,
+    PINS,
+    RESTING,
+    Relaxation,
+    Shortfall,
+)
+from flex.placing import score
+from flex.placing.problem import Floats, Ints, Problem
+from flex.placing.score import ROUNDING, Violation
+from flex.placing.wish_conflicts import conflict
+
+# How many broken wishes and limits, and causes of each, are named.
+MOST = 5
+# So many causes of each are in a sentence.
+SAID = 2
+BAND = ("over", "under")
+# What limits of moves are on.
+LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
+# What would do, where one of it is enough.
+ONE = {
+    "moves": "move",
+    PINS: "pin taken back",
+    RESTING: "site that rests moved all the same",
+}
+
+
+def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
+    broken = score.violations(problem, rows)
+    others = [violation for violation in broken if violation.kind not in BAND][:MOST]
+    found = [_of_rule(problem, violation) for violation in others]
+    return (
+        (*found, _of_band(problem, rows))
+        if any(v.kind in BAND for v in broken)
+        else tuple(found)
+    )
+
+
+def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ...]:
+    """What limits of moves would have to be for these rows, where those are all that they break.
+
+    No balanced placement has less than `least` moves.
+    """
+    needed: dict[str, float] = {}
+    for broken in score.violations(problem, rows):
+        if broken.kind not in LIMITS:
+            return ()
+        needed[broken.kind] = max(broken.actual, needed.get(broken.kind, 0.0))
+    return tuple(
+        Relaxation(LIMITS[kind], most, least=(kind, most) == ("moves", least))
+        for kind, most in needed.items()
+    )
+
+
+def text(shortfall: Shortfall) -> str:
+    """One line for people: the first causes alone, as the answer has all that are known."""
+    because = f", because of {_first(shortfall.because)}" if shortfall.because else ""
+    would_do = [
+        f"{_name_of(each)} would do{', and none smaller' * each.least}"
+        for each in shortfall.instead
+    ]
+    if shortfall.kind in BAND and not any(
+        each.rule == "tolerance" for each in shortfall.instead
+    ):
+        would_do.insert(0, "no tolerance allows that")
+    return "; ".join([f"{_sentence(shortfall)}{because}", *would_do])
+
+
+def _first(causes: Sequence[str]) -> str:
+    """Two of them, and how many more there are: the last one may be such a number itself."""
+    if len(causes) <= SAID:
+        return "; ".join(causes)
+    more = re.fullmatch(r"(\d+) more", causes[-1])
+    left = len(causes) - SAID + (int(more[1]) - 1 if more else 0)
+    return f"{'; '.join(causes[:SAID])}; and {left} more"
+
+
+def _sentence(shortfall: Shortfall) -> str:
+    what = shortfall.subject
+    match shortfall.kind:
+        case kind if kind in BAND:
+            node, _, resource = what.partition(" ")
+            return f"{node} stays {shortfall.kind} its {resource} by {shortfall.actual:.1%}"
+        case "moves" | "cold" | "inflow":
+            return (
+                f"{shortfall.kind} of {what}: {shortfall.actual:.0f} with a limit "
+                f"of {shortfall.limit:.0f}"
+            )
+        case _:
+            return f"{shortfall.kind}: {what}"
+
+
+def _name_of(relaxation: Relaxation) -> str:
+    if relaxation.rule == "tolerance":
+        return f"a tolerance of {relaxation.enough:.3f}"
+    enough = round(relaxation.enough)
+    if relaxation.rule == EITHER:
+        return (
+            f"{_count_in_words(PINS, enough - relaxation.rests)} and "
+            f"{_count_in_words(RESTING, relaxation.rests)}"
+        )
+    return _count_in_words(relaxation.rule, enough)
+
+
+def _count_in_words(rule: str, count: int) -> str:
+    return f"{count} {ONE.get(rule, rule) if count == 1 else rule}"
+
+
+def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
+    if broken.is_wish:
+        found = conflict(problem, broken.sites)
+        because, instead = _some(list(found.because)), found.instead
+    else:
+        because, instead = (), (Relaxation(LIMITS[broken.kind], broken.actual),)
+    return Shortfall(
+        broken.kind, broken.subject, broken.limit, broken.actual, because, instead
+    )
+
+
+def _of_band(problem: Problem, rows: Ints) -> Shortfall:
+    away = _away(problem, rows)
+    node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
+    off = float(away[node, dimension])
+    enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
+    least, because = _least_tolerance(problem)
+    if not because:
+        because = _some(
+            [
+                *_used_up_limits(problem, rows, node),
+                *(_causes(problem, rows, node, dimension) if off > 0 else ()),
+            ]
+        )
+    return Shortfall(
+        "over" if off > 0 else "under",
+        f"{problem.nodes[node]} {problem.dimensions[dimension]}",
+        problem.tolerance,
+        abs(off),
+        because,
+        (Relaxation("tolerance", enough, least=least > enough - 0.001),)
+        if enough < 1
+        else (),
+    )
+
+
+def _away(problem: Problem, rows: Ints) -> Floats:
+    seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)[None, :]
+    away: Floats = np.where(seen, score.deviation(problem, rows), 0.0)
+    return away
+
+
+def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
+    """What no placement can stay under, as one site or the pins of one node alone are more; and
+    which those are.
+    """
+    widest = float(problem.share[problem.open].max())
+    over = problem.load.max(axis=1, initial=0.0) / widest - 1
+    found: list[tuple[float, tuple[str, ...]]] = []
+    if len(over) and over.max() > problem.tolerance + ROUNDING:
+        large = np.flatnonzero(over > problem.tolerance + ROUNDING)
+        named = [
+            f"{problem.sites[site]}, {over[site] + 1:.0%} of a node"
+            for site in large[np.argsort(-over[large])]
+        ]
+        found.append((float(over.max()), _some(named)))
+    return max([*found, *_of_wishes(problem)], default=(0.0, ()))
+
+
+def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """By how much wishes for nodes alone overload one, or keep from it what it should carry."""
+    must, may = _bound_to(problem), problem.load.sum(axis=0) - _kept_from(problem)
+    seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)
+    share = np.where(problem.open, problem.share, 1.0)[:, None]
+    over, under = (
+        np.where(seen, off, 0.0) for off in (must / share - 1, 1 - may / share)
+    )
+    if over.max(initial=0.0) > problem.tolerance + ROUNDING:
+        node = int(over.max(axis=1).argmax())
+        sites = [
+            site for site, nodes in sorted(problem.pinned.items()) if node in nodes
+        ]
+        named = [_pin_text(problem, site, node) for site in sites]
+        others = [
+            site
+            for site in sorted(problem.barred)
+            if site not in sites and node in _only(problem, site)
+        ]
+        yield (
+            float(over.max()),
+            _some(
+                [
+                    *named,
+                    *(
+                        _bar_text(problem, site, problem.barred[site])
+                        for site in others
+                    ),
+                ]
+            ),
+        )
+    if under.max(initial=0.0) > problem.tolerance + ROUNDING:
+        node = int(under.max(axis=1).argmax())
+        sites = [
+            site for site, nodes in sorted(problem.barred.items()) if node in nodes
+        ]
+        yield (
+            float(under.max()),
+            _some([_bar_text(problem, site, {node}) for site in sites]),
+        )
+
+
+def _bound_to(problem: Problem) -> Floats:
+    """What each node carries in every placement that keeps the wishes for nodes."""
+    total = np.zeros_like(
+        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
+    )
+    for site in {*problem.pinned, *problem.barred}:
+        total[sorted(problem.pinned.get(site, frozenset()) | _only(problem, site))] += (
+            problem.load[site]
+        )
+    return total
+
+
+def _only(problem: Problem, site: int) -> Set[int]:
+    """All nodes that are not barred to the site, where it needs all of them."""
+    if site not in problem.barred:
+        return frozenset()
+    left = set(np.flatnonzero(problem.open).tolist()) - problem.barred[site]
+    return left if len(left) == problem.replicas[site] else frozenset()
+
+
+def _kept_from(problem: Problem) -> Floats:
+    """What of all loads cannot come to each node: of sites barred from it."""
+    total = np.zeros_like(
+        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
+    )
+    for site, nodes in problem.barred.items():
+        total[sorted(nodes)] += problem.load[site]
+    return total
+
+
+def _pin_text(problem: Problem, site: int, node: int) -> str:
+    name, where = problem.sites[site], problem.nodes[node]
+    return (
+        f"{name} at rest on {where}"
+        if site in problem.resting
+        else f"the pin of {name} to {where}"
+    )
+
+
+def _bar_text(problem: Problem, site: int, nodes: Set[int]) -> str:
+    return (
+        f"{problem.sites[site]} not on "
+        f"{', '.join(problem.nodes[node] for node in sorted(nodes))}"
+    )
+
+
+def _used_up_limits(problem: Problem, rows: Ints, node: int) -> list[str]:
+    """The limits that leave no room for one more row elsewhere than on the node."""
+    limits, asking = problem.limits, problem.load.any(axis=1)
+    moves, cold = score.moves(problem, rows), score.cold_bytes(problem, rows)
+    others = problem.open & (np.arange(len(problem.nodes)) != node)
+    inflow = int(score.inflow(problem, rows)[others].min()) if others.any() else 0
+    weight = 1 if problem.weight is None else int(problem.weight[asking].min(initial=1))
+    smallest = int(problem.cold[asking].min()) if asking.any() else 0
+    spent = [
+        ("moves", limits.moves, moves + weight),
+        ("cold bytes", limits.cold_bytes, cold + smallest),
+        ("bytes into a node", limits.inflow, inflow + smallest),
+    ]
+    return [
+        f"the limit of {most} {of}"
+        for of, most, needed in spent
+        if most is not None and needed > most
+    ]
+
+
+def _causes(problem: Problem, rows: Ints, node: int, dimension: int) -> tuple[str, ...]:
+    """The largest sites on the node, as far as more than the band's width depends on each."""
+    sites = rows[rows[:, 1] == node, 0]
+    asked = problem.load[sites, dimension] / problem.share[node]
+    large = [
+        i
+        for i in np.argsort(-asked, kind="stable").tolist()
+        if asked[i] > problem.tolerance
+    ]
+    return _some(
+        [f"{problem.sites[sites[i]]}, {asked[i]:.0%} of the node" for i in large]
+    )
+
+
+def _some(names: list[str]) -> tuple[str, ...]:
+    more = (f"{len(names) - MOST} more",) if len(names) > MOST else ()
+    return (*names[:MOST], *more)

@@ -1,0 +1,168 @@
+"""Which sites FLEX can move, known from DNS before anything is solved.
+
+Takes sites, nodes and zones. Returns the states of the zones, the names in them that FLEX may not
+change, and the nodes of their sites. Without zones the plan is on paper only, and every site can
+move. Reads DNS. Does not decide anything about the sites that can move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from flex.model.nodes import Node
+from flex.ports import Publisher
+from flex.table_schemas import PLACEMENT
+from flex.zones import other_names, records, zone_changes
+from flex.zones.other_names import Followed, OtherName
+from flex.zones.records import ZoneState
+
+OUTSIDE = "in no zone of the settings"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """`foreign` are the names of each zone that are not ours to change, with the reason.
+
+    `fixed` (PLACEMENT) are those of their sites whose every address is an active node's: there they
+    stay. All other sites that no change of ours reaches are `out`, with the reason: nobody can say
+    which node serves them. `others` are the other names of sites that do not move with them; they
+    are among the `foreign` names, too.
+    """
+
+    states: Mapping[str, ZoneState]
+    foreign: Mapping[str, Mapping[str, str]]
+    fixed: pd.DataFrame
+    out: Mapping[str, str]
+    others: Followed = field(default_factory=Followed)
+
+    @property
+    def beyond(self) -> frozenset[str]:
+        """Every site that FLEX cannot move."""
+        return frozenset(self.out) | frozenset(self.fixed["site"])
+
+
+def look(
+    publisher: Publisher,
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+    zones: Sequence[str],
+    *,
+    adopt: bool,
+    others: Sequence[OtherName] = (),
+) -> Reach:
+    """With `adopt`, names whose every address is a node's are ours to change though they carry no
+    marker.
+    """
+    of_zone, outside = records.split(sites, zones)
+    also = other_names.by_zone(others, zones)
+    states = {
+        zone: publisher.read(
+            zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
+        )
+        for zone in zones
+    }
+    followed = other_names.follow(others, states, nodes) if zones else Followed()
+    foreign = {
+        zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt)
+        for zone in zones
+    }
+    found = _reach(states, foreign, sites, nodes)
+    out = dict(found.out) | (dict.fromkeys(outside, OUTSIDE) if zones else {})
+    for stray in followed.strays:
+        foreign[stray.zone][records.name_of(stray.name)] = stray.why
+    return replace(found, out=out, others=followed)
+
+
+def without(
+    found: Reach,
+    reasons: Mapping[str, str],
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+) -> Reach:
+    """The same, when these names are not ours to change either."""
+    if not reasons:
+        return found
+    foreign = {}
+    for zone, names in found.foreign.items():
+        ours = reasons.keys() & found.states[zone].owned
+        foreign[zone] = dict(names) | {name: reasons[name] for name in ours}
+    less = _reach(found.states, foreign, sites, nodes)
+    return replace(less, out=dict(found.out) | dict(less.out), others=found.others)
+
+
+def _reach(
+    states: Mapping[str, ZoneState],
+    foreign: Mapping[str, Mapping[str, str]],
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+) -> Reach:
+    reasons = {
+        name: reason
+        for of_names in foreign.values()
+        for name, reason in of_names.items()
+    }
+    beyond = [site for site in sites if records.name_of(site) in reasons]
+    fixed = _placement_in_dns(
+        states, beyond, [node for node in nodes if node.state == "active"]
+    )
+    lost = sorted(set(beyond) - set(fixed["site"]))
+    return Reach(
+        states, foreign, fixed, {site: reasons[records.name_of(site)] for site in lost}
+    )
+
+
+def start(
+    reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
+) -> pd.DataFrame:
+    """Where a cluster begins that knows of no placement: where DNS has the names that carry our
+    marker already.
+
+    With `adopt`, where it has any others that are ours to take over, too.
+    """
+    marked = {name for state in reach.states.values() for name in state.owned}
+    return _placement_in_dns(
+        reach.states,
+        [site for site in sites if adopt or records.name_of(site) in marked],
+        nodes,
+    )
+
+
+def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
+    """The names that have one of the addresses and are not ours to change, with the reason."""
+    left: dict[str, str] = {}
+    for zone, names in found.foreign.items():
+        state = found.states[zone]
+        others = {
+            name
+            for name, answer in state.answers.items()
+            if addresses & set(answer.addresses)
+        }
+        leading = zone_changes.names_with(state.records, addresses) | others
+        left |= {name: names[name] for name in sorted(names.keys() & leading)}
+    return left
+
+
+def _placement_in_dns(
+    states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]
+) -> pd.DataFrame:
+    found = [state.records for state in states.values()]
+    return (
+        records.placement_from(pd.concat(found, ignore_index=True), sites, nodes)
+        if found
+        else PLACEMENT.empty()
+    )
+
+
+def _foreign(
+    state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
+) -> dict[str, str]:
+    adopted = (
+        records.placement_from(state.records, sites, nodes)["site"] if adopt else ()
+    )
+    ours = frozenset(map(records.name_of, adopted))
+    return zone_changes.foreign(
+        state, [records.name_of(site) for site in sites], ours=ours
+    )

@@ -1,0 +1,212 @@
+"""Names of ours that somebody else has changed since FLEX wrote them. They are left alone unless an
+operator wants them back.
+
+Takes what the zones say and what FLEX wrote. Returns the reach of a plan without those names. The
+operator's limit safety.max_drifted_names says how many of them a plan may take back without being
+asked. Does not change anything in DNS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import pandas as pd
+
+from flex.errors import BadInput
+from flex.model.dns_edits_by_others import REASON, Edit, Said
+from flex.model.nodes import Node
+from flex.planning import movable_sites, remarks
+from flex.planning.facts_to_plan_from import Facts, Rules
+from flex.planning.movable_sites import Reach
+from flex.table_schemas import PLACEMENT, RECORDS
+from flex.zones import records, zone_changes
+from flex.zones.records import ZoneState, by_name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apart:
+    """What a plan is made from without the names that it leaves alone.
+
+    `left` are those, `back` those that it takes back. Where a plan in force was stored before it
+    said which addresses its nodes had, nobody can tell an edit from a node that moved: such names
+    are `unsure`, and the plan changes them.
+    """
+
+    found: Reach
+    facts: Facts
+    left: tuple[Edit, ...] = ()
+    back: tuple[Edit, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> Said:
+        return Said({node.name: node.addresses for node in self.facts.nodes}, self.left)
+
+
+def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
+    """Raises BadInput where a name is wanted back that nobody changed."""
+    edits = [
+        edit
+        for of_zone in of_zones(found, facts, rules, now).values()
+        for edit in of_zone
+    ]
+    _refuse_strange(rules.take_back, edits)
+    if facts.base and not facts.said.addresses:
+        return Apart(found, facts, unsure=tuple(edit.name for edit in edits))
+    all_back = len(edits) <= rules.limits.drifted_names
+    back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
+    left = tuple(edit for edit in edits if edit not in back)
+    return Apart(
+        left_alone(found, left, facts), _with_note(facts, left, back), left, back
+    )
+
+
+def of_zones(
+    found: Reach, facts: Facts, rules: Rules, now: datetime
+) -> dict[str, tuple[Edit, ...]]:
+    """Zone by zone, the names with other addresses than FLEX said there last: changed since, or
+    left alone since then.
+
+    Such an edit is over when the name says again what FLEX said, or carries our marker no more.
+    """
+    if not facts.base:
+        return {}
+    said = in_force(facts, rules)
+    before = {edit.name: edit for edit in facts.said.edits}
+    return {
+        zone: tuple(_of_zone(state, said[zone], before, now))
+        for zone, state in sorted(found.states.items())
+    }
+
+
+def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
+    """Zone by zone, the records of the placement in force, with the addresses that its nodes had
+    then.
+    """
+    nodes = _as_said(facts)
+    placement = records.on_known_nodes(facts.placement, nodes)
+    return records.in_zones(records.records(placement, nodes, rules.ttl), rules.zones)
+
+
+def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
+    """Their sites count where DNS has them, as those do that are not ours."""
+    return movable_sites.without(
+        found, {edit.name: REASON for edit in edits}, facts.sites, facts.nodes
+    )
+
+
+def addresses_of(facts: Facts, node: str) -> frozenset[str]:
+    """All that lead to a node: those that it has, and those that FLEX said last."""
+    return records.addresses_of(facts.nodes, node) | frozenset(
+        facts.said.addresses.get(node, ())
+    )
+
+
+def off_a_dead_node(
+    found: Reach, facts: Facts, edits: Mapping[str, Sequence[Edit]]
+) -> Apart:
+    """Nothing is taken back there."""
+    left = tuple(edit for of_zone in edits.values() for edit in of_zone)
+    return Apart(found, _with_note(facts, left, ()), left)
+
+
+def beside_a_dead_node(
+    found: Reach,
+    edits: Mapping[str, Sequence[Edit]],
+    facts: Facts,
+    dead: str,
+    gone: Collection[str],
+) -> Reach:
+    """Off a dead node: what somebody changed, and what does not lead there, is left to them. So is
+    what FLEX places no more.
+    """
+    placed = {records.name_of(site) for site in facts.placement["site"]}
+    foreign = {zone: dict(names) for zone, names in found.foreign.items()}
+    for zone, of_zone in edits.items():
+        there = (
+            zone_changes.names_with(found.states[zone].records, frozenset(gone))
+            & placed
+        )
+        others = {edit.name for edit in of_zone} - there
+        foreign[zone] |= dict.fromkeys(
+            others, f"somebody changed it, and it is not at {dead}"
+        )
+    return replace(found, foreign=foreign)
+
+
+def _of_zone(
+    state: ZoneState, said: pd.DataFrame, before: Mapping[str, Edit], now: datetime
+) -> list[Edit]:
+    ours, theirs = _values(said, state.owned), _values(state.records, state.owned)
+    edits: list[Edit] = []
+    for name in sorted(state.owned & (ours.keys() | before.keys())):
+        have, earlier = theirs.get(name, ()), before.get(name)
+        if earlier and have != earlier.said:
+            edits.append(replace(earlier, found=have))
+        elif not earlier and have != ours[name]:
+            edits.append(Edit(name, ours[name], have, now))
+    return edits
+
+
+def _values(table: pd.DataFrame, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    values: dict[str, list[str]] = {}
+    for (name, _), (_, some) in by_name(table).items():
+        if name in names:
+            values.setdefault(name, []).extend(some)
+    return {name: tuple(sorted(some)) for name, some in values.items()}
+
+
+def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
+    """With what a person should know of it, and the sites that are taken back where FLEX had
+    them.
+    """
+    notes = tuple(remarks.of_edits(left, back, facts.profiles))
+    return replace(
+        facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes)
+    )
+
+
+def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
+    rows = [
+        (edit.name, records.record_type(value), 0, value)
+        for edit in back
+        for value in edit.said
+    ]
+    table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    names = {edit.name for edit in back}
+    sites = [site for site in facts.sites if records.name_of(site) in names]
+    had = records.placement_from(table, sites, _as_said(facts))
+    others = facts.placement[~facts.placement["site"].isin(list(had["site"]))]
+    return (
+        PLACEMENT.make(pd.concat([others, had], ignore_index=True))
+        if back
+        else facts.placement
+    )
+
+
+def _as_said(facts: Facts) -> list[Node]:
+    """The nodes with the addresses that they had when the placement in force was said."""
+    known = facts.said.addresses
+    return [
+        replace(node, addresses=known.get(node.name, node.addresses))
+        for node in facts.nodes
+    ]
+
+
+def _refuse_strange(names: Collection[str], edits: Sequence[Edit]) -> None:
+    """Who misspells a name believes to have it back."""
+    changed = [edit.name for edit in edits]
+    if strange := sorted(set(names) - set(changed)):
+        others = (
+            f"changed were {remarks.some(changed)}"
+            if changed
+            else "nobody changed any name of ours"
+        )
+        raise BadInput(
+            f"taking back {strange[0]!r:.100}",
+            f"it says what FLEX said there, or it is not FLEX's; {others}",
+            kept="nothing was changed",
+            advice="name one of these, or leave it out" if changed else "leave it out",
+        )

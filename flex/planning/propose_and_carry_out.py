@@ -1,0 +1,537 @@
+"""The program on one page: propose() and carry_out().
+
+propose() looks at everything and changes nothing. A dry run is not a flag: it is this first half.
+carry_out() does exactly what a proposal says, or refuses. It never does something similar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import pandas as pd
+
+from flex.errors import (
+    DnsError,
+    Infeasible,
+    OnTheWay,
+    PartlyApplied,
+    StoreError,
+    Unverified,
+)
+from flex.model.forecast import Forecast
+from flex.model.name_server_verdict import Verdict
+from flex.model.nodes import Node
+from flex.model.pin import Pin
+from flex.model.plan import Move, Plan, Proven
+from flex.model.zone_plan import ZonePlan
+from flex.placing import explain, failover, problem, score
+from flex.placing.explain import Because
+from flex.placing.problem import Ints, Problem
+from flex.planning import (
+    names_edited_by_others,
+    refuse_ended_or_outdated,
+    remarks,
+    verify_dns,
+)
+from flex.planning.facts_to_plan_from import (
+    Facts,
+    Rules,
+    look_at_zones,
+    start_from_dns,
+    within,
+)
+from flex.planning.movable_sites import Reach, leading_to
+from flex.planning.names_edited_by_others import Apart
+from flex.planning.rules_that_stop_moves import decide_with_stops, put_off
+from flex.ports import Plans, Publisher, Solver, Store
+from flex.prediction import predict
+from flex.table_schemas import PLACEMENT
+from flex.wishes import pins_for_solvers, suspended_wishes
+from flex.zones import records, zone_changes
+
+# What made a plan that is the way back to an earlier placement.
+ROLLBACK = "rollback"
+
+# How many answers that differ are named, each with its server and zone.
+NAMED = 5
+
+
+def unheard(_: str) -> None:
+    """Where nobody follows the stages."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """`left` are names that lead to a dead node and are not ours to change, with the reason."""
+
+    plan: Plan
+    placement: pd.DataFrame
+    left: Mapping[str, str] = field(default_factory=dict)
+
+
+def propose(
+    facts: Facts,
+    rules: Rules,
+    *,
+    solver: Solver,
+    scratch: Solver,
+    publisher: Publisher,
+    now: datetime,
+) -> Proposal:
+    """The best next placement, its moves and why, and the records that would say it. Raises
+    Infeasible, naming them, when wishes cannot all be met.
+    """
+    apart = names_edited_by_others.apart(
+        look_at_zones(facts, rules, publisher), facts, rules, now
+    )
+    facts = within(apart.found, start_from_dns(apart.found, apart.facts, rules))
+    reins = rules.reins(facts.guard)
+    asked, done, stops = decide_with_stops(
+        lambda guard: build(replace(facts, guard=guard), rules),
+        solver,
+        rules.budget,
+        reins,
+    )
+    fresh = scratch(asked, rules.budget).rows
+    made = draft(asked, done.rows, done.quality, fresh, facts, rules, apart, now)
+    why = because(facts)
+    later = put_off(
+        moves(asked, done.whole, why) if done.later else (),
+        made.plan.moves,
+        stops,
+        why.pins,
+    )
+    return replace(
+        made, plan=replace(made.plan, stops=stops, later=done.later, put_off=later)
+    )
+
+
+def build(facts: Facts, rules: Rules) -> Problem:
+    return problem.build(
+        facts.profiles,
+        facts.spreads,
+        facts.nodes,
+        facts.pins,
+        facts.placement,
+        tolerance=rules.tolerance,
+        replicate_above=rules.replicate_above,
+        fixed=facts.fixed,
+        terms=rules.terms,
+        lately=facts.guard.lately,
+    )
+
+
+def refuse_impossible(facts: Facts, rules: Rules, pin: Pin) -> None:
+    """Raises Unknown or Infeasible where a wish cannot be kept from the start; what others wished
+    is no obstacle.
+    """
+    others = [other for other in facts.pins if other.site != pin.site]
+    build(
+        replace(
+            facts,
+            pins=(
+                *suspended_wishes.possible(others, set(facts.sites), facts.nodes).pins,
+                pin,
+            ),
+        ),
+        rules,
+    )
+
+
+def go_back(
+    facts: Facts,
+    rules: Rules,
+    earlier: pd.DataFrame,
+    *,
+    scratch: Solver,
+    publisher: Publisher,
+    now: datetime,
+) -> Proposal:
+    """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay
+    where they are.
+    """
+    apart = names_edited_by_others.apart(
+        look_at_zones(facts, rules, publisher), facts, rules, now
+    )
+    facts = within(apart.found, apart.facts)
+    asked = build(facts, rules)
+    back = earlier[
+        earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))
+    ]
+    newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
+    rows = _on_active_nodes(
+        PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes
+    )
+    note = "; ".join(
+        ("an earlier placement, as it was", *_otherwise(asked, rows, facts))
+    )
+    quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
+    fresh = scratch(asked, rules.budget).rows
+    return draft(asked, rows, quality, fresh, facts, rules, apart, now)
+
+
+def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
+    """To go against what people wished takes leave; to have other replicas than FLEX itself wants
+    now does not.
+    """
+    before, after = (
+        suspended_wishes.places(facts.pins, one)
+        for one in (facts.placement, problem.placement_of(asked, rows))
+    )
+    if against := [
+        pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)
+    ]:
+        yield f"against wishes that hold: {remarks.some(against)}"
+    broken = score.violations(asked, rows)
+    if others := [
+        one.subject
+        for one in broken
+        if one.kind == "replicas" and one.subject not in against
+    ]:
+        yield f"not as many replicas as are wanted now: {remarks.some(others)}"
+
+
+def fail_over(
+    facts: Facts, rules: Rules, dead: str, *, publisher: Publisher, now: datetime
+) -> Proposal:
+    """Off a dead node: sites with other nodes only lose it, and go first; those without get one.
+    Nothing else moves.
+
+    What somebody changed, and what is not at the dead node any more, is left to them.
+    """
+    found = look_at_zones(facts, rules, publisher)
+    gone = names_edited_by_others.addresses_of(facts, dead)
+    edits = names_edited_by_others.of_zones(found, facts, rules, now)
+    left = leading_to(found, gone)
+    less = names_edited_by_others.beside_a_dead_node(found, edits, facts, dead, gone)
+    said = names_edited_by_others.in_force(facts, rules)
+    apart = names_edited_by_others.off_a_dead_node(less, facts, edits)
+    facts = within(found, apart.facts)
+    asked = build(facts, rules)
+    node = asked.nodes.index(dead)
+    rows = failover.rehome(asked, failover.survivors(asked, node), node)
+    quality = Proven(
+        failover.SOLVER,
+        bound=0,
+        proven=False,
+        note=f"{dead} is down; what it served goes on elsewhere",
+    )
+    changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
+    made = draft(asked, rows, quality, rows, facts, rules, apart, now)
+    zone_plans = []
+    for one in made.plan.zone_plans:
+        zone = one.zone
+        names = changed.get(zone)
+        if names:
+            one = zone_changes.without_overwriting(
+                one, less.states[zone], said[zone], gone, names
+            )
+        zone_plans.append(zone_changes.losses_first(one))
+    plan = replace(made.plan, zone_plans=tuple(zone_plans))
+    return replace(made, plan=plan, left=left)
+
+
+def draft(
+    asked: Problem,
+    rows: Ints,
+    quality: Proven,
+    fresh: Ints,
+    facts: Facts,
+    rules: Rules,
+    apart: Apart,
+    now: datetime,
+) -> Proposal:
+    """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
+    whole = problem.placement_of(asked, rows)
+    placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
+    zone_plans = _plans(placement, facts, rules, apart.found)
+    changed = moves(asked, rows, because(facts))
+    forecasts = _forecasts(asked, whole, fresh, facts)
+    sites = len(asked.sites) - len(facts.parts)
+    digest = zone_changes.digest(zone_plans, placement)
+    plan = Plan(
+        id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
+        created=now,
+        period=facts.period,
+        base=facts.base,
+        digest=digest,
+        quality=quality,
+        moves=changed,
+        scratch_moves=len(score.new_rows(asked, fresh)),
+        sites=sites,
+        before=score.balance_in_force(asked, facts.parts)
+        if facts.placed_sites
+        else None,
+        after=score.balance(asked, rows, facts.parts),
+        forecasts=forecasts,
+        zone_plans=zone_plans,
+        needs={
+            name: count
+            for site, count in asked.needs.items()
+            if (name := asked.sites[site]) not in facts.parts
+        },
+        grown=tuple(
+            sorted(
+                {move.site for move in changed if not move.source} & facts.placed_sites
+            )
+        ),
+        breaches=zone_changes.breaches(
+            changed,
+            sites,
+            rules.limits,
+            new=_new(changed, facts),
+            drifted=len(apart.unsure),
+            rewritten=zone_changes.rewritten(
+                zone_plans, {records.name_of(move.site) for move in changed}
+            ),
+        ),
+        notes=(
+            *filter(None, [quality.note]),
+            *facts.remarks,
+            *remarks.of_drift(apart.unsure),
+            *remarks.of_sample(facts.sample),
+            *remarks.of_forecasts(
+                forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
+            ),
+        ),
+        said=apart.answers,
+    )
+    return Proposal(plan, placement)
+
+
+def carry_out(
+    plan: Plan,
+    placement: pd.DataFrame,
+    *,
+    nodes: Sequence[Node],
+    ttl: int,
+    publisher: Publisher,
+    store: Store,
+    now: datetime,
+    patience: float = 0.0,
+    enters: Callable[[str], None] = unheard,
+) -> Plan:
+    """Make the proposal true in DNS, check what the name servers answer, and put the placement in
+    force.
+
+    Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage
+    as it begins. Safe to repeat: a run that was killed in the middle is finished by calling this
+    again. Raises Outdated when another placement came into force since the proposal was made, Ended
+    when somebody put it aside, a DnsError when nothing was changed, PartlyApplied when some of it
+    was, Unverified when the servers do not agree with what was applied.
+    """
+    enters("apply")
+    plan, begun = refuse_ended_or_outdated.begin(plan, store)
+    _apply(plan, publisher, store, begun=begun)
+    enters("verify")
+    verdicts = verify_dns.check(
+        plan, placement, nodes, ttl, publisher, patience=patience
+    )
+    plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
+    enters("settle")
+    _settle(plan, placement, store)
+    if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
+        raise _unverified_error(wrong)
+    return plan
+
+
+def accept(
+    plan: Plan,
+    placement: pd.DataFrame,
+    *,
+    nodes: Sequence[Node],
+    ttl: int,
+    publisher: Publisher,
+    store: Plans,
+    now: datetime,
+    owner: str,
+) -> Plan:
+    """Put a proposal in force that somebody else made true in DNS; nothing is sent.
+
+    Raises Outdated when another placement came into force since it was made, a DnsError unless
+    every name server says it all, markers too.
+    """
+    refuse_ended_or_outdated.refuse_outdated(plan, store, "applying")
+    verdicts = verify_dns.check(plan, placement, nodes, ttl, publisher, owner=owner)
+    if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
+        raise DnsError(
+            f"taking {plan.id} for applied",
+            verify_dns.said_wrong(wrong[0]),
+            kept="nothing was changed, and the partition in force stays",
+            advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
+        )
+    plan = replace(
+        plan,
+        state="applied",
+        settled=now,
+        verdicts=verdicts,
+        message="put into DNS by hand",
+    )
+    _settle(plan, placement, store)
+    return plan
+
+
+def _settle(plan: Plan, placement: pd.DataFrame, store: Plans) -> None:
+    try:
+        store.settle(plan, placement)
+    except StoreError as error:
+        raise OnTheWay(
+            error.asked,
+            error.answer,
+            kept="DNS says what the plan says; only the record of it is missing",
+            advice=f"{error.advice}; then `flex apply --resume` writes it",
+        ) from error
+
+
+def abandon(
+    plan: Plan,
+    placement: pd.DataFrame,
+    *,
+    nodes: Sequence[Node],
+    zones: Sequence[str],
+    publisher: Publisher,
+    store: Plans,
+) -> Plan:
+    """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by
+    site.
+
+    Where DNS says nothing of ours, the placement that was in force stays.
+    """
+    _, in_force = store.placement()
+    of_zone, _ = records.split(sorted(set(placement["site"])), zones)
+    found = []
+    for zone, sites in of_zone.items():
+        if sites:
+            state = publisher.read(zone, [records.name_of(site) for site in sites])
+            found.append(records.placement_from(state.records, sites, nodes))
+    said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
+    kept = in_force[~in_force["site"].isin(list(said["site"]))]
+    ended = replace(
+        plan, state="failed", message="given up half-way; what DNS says is in force"
+    )
+    store.settle(ended, PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
+    return ended
+
+
+def _on_active_nodes(
+    placement: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
+) -> Ints:
+    """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it
+    takes no sites.
+    """
+    active = {
+        node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open
+    }
+    closed = sorted(set(placement["node"]) - active)
+    if closed:
+        state = next((node.state for node in nodes if node.name == closed[0]), None)
+        back = (
+            pins_for_solvers.back_in_service(closed[0], state)
+            if state
+            else f"add {closed[0]} again with `flex nodes add`"
+        )
+        raise Infeasible(
+            "going back to the earlier partition",
+            f"it uses {', '.join(closed)}, which takes no sites now",
+            kept="the partition in force stays",
+            advice=f"{back}, or go back to another one (`flex plan list`)",
+        )
+    return problem.rows_of(asked, placement)
+
+
+def _plans(
+    placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
+) -> tuple[ZonePlan, ...]:
+    wanted = records.records(placement, facts.nodes, rules.ttl)
+    return tuple(
+        zone_changes.diff(
+            zone,
+            in_zone,
+            found.states[zone],
+            owner=rules.owner,
+            ttl=rules.ttl,
+            left_alone=found.foreign[zone],
+        )
+        for zone, in_zone in records.in_zones(wanted, rules.zones).items()
+    )
+
+
+def because(facts: Facts) -> Because:
+    return Because(
+        {pin.site: pin for pin in facts.pins},
+        {node.name: node.state for node in facts.nodes},
+    )
+
+
+def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
+    return tuple(
+        Move(
+            site=asked.sites[one.site],
+            source=None if one.source is None else asked.nodes[one.source],
+            target=None if one.target is None else asked.nodes[one.target],
+            cold_bytes=0 if one.target is None else int(asked.cold[one.site]),
+            reason=one.text,
+        )
+        for one in explain.reasons(asked, rows, why)
+    )
+
+
+def _forecasts(
+    asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Facts
+) -> tuple[Forecast, ...]:
+    """What a miniature replay says of the placement, and of the three it should be compared with.
+
+    All replay the same accesses: a site that is new is taken to have been before where the
+    placement puts it. What was on a node that is in the settings no more cannot be replayed. Of no
+    accesses nothing can be said.
+    """
+    sample, nodes = facts.sample, facts.nodes
+    if not len(sample.target):
+        return ()
+    compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
+    if facts.placed_sites and not asked.gone:
+        new = placement[~placement["site"].isin(facts.placement["site"])]
+        compared["before"] = PLACEMENT.make(
+            pd.concat([facts.placement, new], ignore_index=True)
+        )
+    of_placements = (
+        predict.forecast(sample, rows, nodes, policy=name)
+        for name, rows in sorted(compared.items())
+    )
+    return (*of_placements, predict.round_robin(sample, nodes, sites=asked.sites))
+
+
+def _new(moves: Sequence[Move], facts: Facts) -> int:
+    """How many sites were never placed before; none of them is new before the first partition."""
+    return (
+        len({move.site for move in moves} - facts.placed_sites)
+        if facts.placed_sites
+        else 0
+    )
+
+
+def _apply(plan: Plan, publisher: Publisher, store: Plans, *, begun: bool) -> None:
+    """What an earlier attempt began stays "applying" when this one fails: some of it may be in
+    DNS.
+    """
+    journal = store.journal(plan.id) if begun else store.new_journal(plan.id)
+    try:
+        publisher.apply(*plan.zone_plans, journal=journal)
+    except (DnsError, PartlyApplied) as error:
+        half = begun or isinstance(error, PartlyApplied)
+        store.update(
+            replace(plan, state="applying" if half else "failed", message=str(error))
+        )
+        raise
+
+
+def _unverified_error(wrong: Sequence[Verdict]) -> Unverified:
+    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+    return Unverified(
+        "checking what the name servers answer",
+        "; ".join(map(verify_dns.said_wrong, wrong[:NAMED])) + more,
+        kept="the changes are applied and the partition is in force",
+        advice="`flex verify` tells a secondary that is late, and shows every difference",
+    )

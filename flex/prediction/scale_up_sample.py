@@ -1,0 +1,330 @@
+"""From what a sample says of each node to what all accesses would have said.
+
+In go a sample with the kinds of all targets, and how its sites are spread over the nodes; out comes
+a Scale of each node. A sample is off by which targets it happens to have: the few most popular
+decide how many accesses it stands for, the largest how much memory and how much is read. How often
+each kind of target is asked for and how large it is, is known of all of them. So only one thing is
+left to the sample: in which order they are asked for.
+
+Were a target's accesses at any time alike, of n accesses all but the first would miss with a chance
+of exp(-n x), x being for how long memory keeps what nobody asks for, as a share of the whole time.
+It keeps it until other targets fill the memory, so kinds alone give x. Where accesses come in
+bursts, memory keeps targets as if for longer: by how much is what the replayed sample says, whose x
+follows from its own targets and from what it missed. A target larger than the memory is missed each
+time. Without kinds everything is scaled by the sample's rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from flex.prediction.replay import Ints, Replayed, Sample
+from flex.prediction.similar_targets import CLASSES, Floats, Kinds, class_of, each
+
+Flags = npt.NDArray[np.bool_]
+# Halvings of the time that memory keeps a target, from 2^-40 to 2^40 of the whole: then it keeps
+# all that fits.
+_STEPS = 30
+_EVER = 2.0**39
+# No sample is believed that accesses in bursts make more than 2^6 times of the time that a target
+# is kept, or less.
+_MOST = 6.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """Which of `nodes` nodes serve what: node[i] serves site[i], those of `active` all that is
+    `everywhere`.
+    """
+
+    nodes: int
+    site: Ints
+    node: Ints
+    everywhere: Flags
+    active: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heard:
+    """What each node hears of, a row a node and a column a power of two of how often: `once` counts
+    every target that it is asked for once, `all` every access. What is `always` read from disk is
+    no part of them.
+    """
+
+    once: Floats
+    all: Floats
+    always: Floats
+
+    def misses(self, time: Floats) -> Floats:
+        """By each node, if its memory keeps a target for that share of the whole time."""
+        return self._misses(time, self._often())
+
+    def least(self) -> Floats:
+        """If its memory kept everything that fits."""
+        least: Floats = self.always + self.once.sum(axis=1)
+        return least
+
+    def keeping(self, missed: Floats) -> Floats:
+        """For which share of the whole time each node keeps a target, that so much is missed."""
+        often = self._often()
+        return _longest(lambda time: self._misses(time, often) > missed, len(missed))
+
+    def in_memory(self, time: Floats) -> Floats:
+        """By each node's memory at any moment, if it keeps a target for that share of the whole
+        time.
+        """
+        return self._in_memory(time, self._often())
+
+    def filling(self, memory: Floats) -> Floats:
+        """For which share of the whole time each node keeps a target, that so much is held; for
+        ever where all fits.
+        """
+        often = self._often()
+        return _longest(lambda time: self._in_memory(time, often) < memory, len(memory))
+
+    def _misses(self, time: Floats, often: Floats) -> Floats:
+        again = np.maximum(self.all - self.once, 0.0) * np.exp(-often * time[:, None])
+        missed: Floats = self.least() + again.sum(axis=1)
+        return missed
+
+    def _in_memory(self, time: Floats, often: Floats) -> Floats:
+        held: Floats = (self.once * -np.expm1(-often * time[:, None])).sum(axis=1)
+        return held
+
+    def _often(self) -> Floats:
+        return np.divide(
+            self.all, self.once, out=np.zeros_like(self.all), where=self.once > 0
+        )
+
+
+def _longest(holds: Callable[[Floats], Flags], nodes: int) -> Floats:
+    """Of each node the most time of which that holds, by halving what is left of 2^-40 to 2^40 of
+    the whole.
+    """
+    low, high = np.full(nodes, -40.0), np.full(nodes, 40.0)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        longer = holds(2.0**middle)
+        low, high = np.where(longer, middle, low), np.where(longer, high, middle)
+    longest: Floats = 2.0**low
+    return longest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """Of each node: the share of memory that replays, and what it is asked for; for which share of
+    the whole time it would keep all targets, and those of the sample, were accesses at any time
+    alike; how much the sample is `believed` where it says otherwise; and what the sample and all
+    accesses are made of, in targets and in bytes.
+    """
+
+    memory: Floats
+    requests: Floats
+    bytes: Floats
+    time: Floats
+    sample_time: Floats
+    believed: Floats
+    sampled: tuple[Heard, Heard]
+    whole: tuple[Heard, Heard]
+    left_out: int
+
+
+def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
+    """Rows of requests, misses, bytes and disk bytes of each node, of all accesses."""
+    if scale is None:
+        found = (
+            np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes])
+            / rate
+        )
+    else:
+        replayed = (
+            counts.misses.astype(np.float64),
+            counts.disk_bytes.astype(np.float64),
+        )
+        misses, disk = map(
+            partial(_misses_of_all, scale), scale.sampled, scale.whole, replayed
+        )
+        found = np.stack(
+            [
+                scale.requests,
+                np.minimum(misses, scale.requests),
+                scale.bytes,
+                np.minimum(disk, scale.bytes),
+            ]
+        )
+    return np.rint(found).astype(np.int64)
+
+
+def _misses_of_all(
+    scale: Scale, sampled: Heard, whole: Heard, replayed: Floats
+) -> Floats:
+    """A sample whose memory held everything says nothing of how long targets are kept; one of few
+    targets, little.
+    """
+    longer = (
+        np.clip(np.log2(sampled.keeping(replayed) / scale.sample_time), -_MOST, _MOST)
+        * scale.believed
+    )
+    return whole.misses(
+        scale.time * 2.0 ** np.where(scale.sample_time < _EVER, longer, 0.0)
+    )
+
+
+def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
+    totals = sample.totals
+    if totals is None or sample.rate == 1:
+        return None
+    nodes = _Nodes(spread, len(sample.sites))
+    times = np.bincount(sample.target, minlength=len(sample.size))
+    known = times > 0
+    part = nodes.requests_of(each(sample.site[known], times[known], sample.size[known]))
+    every = nodes.requests_of(totals)
+    whole = nodes.what_nodes_hear(every, ram)
+    # So much memory that the sample's targets are kept as long as all targets would be.
+    time = whole[1].filling(ram)
+    held, of_all = (
+        heard[1].in_memory(time) for heard in (nodes.what_nodes_hear(part, ram), whole)
+    )
+    memory = np.minimum(_ratio(held, of_all, sample.rate), 1.0)
+    sampled = nodes.what_nodes_hear(part, ram * memory)
+    asked_again = sampled[0].once[:, 1:].sum(axis=1)
+    requests = np.bincount(totals.site, totals.requests, minlength=len(sample.sites))
+    return Scale(
+        memory=memory,
+        requests=nodes.sum(requests / np.maximum(nodes.replicas, 1)),
+        bytes=nodes.sum(
+            np.bincount(totals.site, totals.bytes, len(sample.sites))
+            / np.maximum(nodes.replicas, 1)
+        ),
+        time=time,
+        sample_time=sampled[1].filling(ram * memory),
+        believed=asked_again / (asked_again + 1),
+        sampled=sampled,
+        whole=whole,
+        left_out=int(requests[nodes.replicas == 0].sum()),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What the nodes that serve each kind hear of it. By rows for sites that name their nodes: the
+    `cell` of node and how often, and the size. By tables for sites that every active node serves.
+    Columns and tables are targets and accesses, bytes of targets and of accesses.
+    """
+
+    node: Ints
+    cell: Ints
+    size: Floats
+    columns: tuple[Floats, ...]
+    tables: tuple[Floats, ...]
+
+
+class _Nodes:
+    """Sums over what each node serves."""
+
+    def __init__(self, spread: Spread, sites: int) -> None:
+        self._spread = spread
+        self._count = np.bincount(spread.site, minlength=sites)
+        self._first = np.cumsum(self._count) - self._count
+        self._node = spread.node[np.argsort(spread.site, kind="stable")]
+        self.replicas = self._count + spread.everywhere * len(spread.active)
+
+    def sum(self, of_site: Floats) -> Floats:
+        spread = self._spread
+        total = np.bincount(
+            spread.node, of_site[spread.site], minlength=spread.nodes
+        ).astype(np.float64)
+        total[spread.active] += of_site[spread.everywhere].sum()
+        return total
+
+    def requests_of(self, kinds: Kinds) -> _Asked:
+        replicas = np.maximum(self.replicas, 1)[kinds.site]
+        # Of a target asked for n times, one of k nodes hears with a chance of 1 - (1 - 1/k)^n.
+        heard = np.where(replicas > 1, 1 - (1 - 1 / replicas) ** kinds.times(), 1.0)
+        columns: tuple[Floats, ...] = (
+            heard * kinds.targets, kinds.requests / replicas, heard * kinds.working_set,
+            kinds.bytes / replicas,
+        )  # fmt: skip
+        often, size = class_of(kinds.times()), kinds.sizes()
+        row, node = self._rows_by_node(kinds.site)
+        shared = self._spread.everywhere[kinds.site]
+        cell = (class_of(size) * CLASSES + often)[shared]
+        tables = (
+            _sums_by_place(cell, column[shared], CLASSES**2).reshape(CLASSES, CLASSES)
+            for column in columns
+        )
+        cells = node * CLASSES + often[row]
+        return _Asked(
+            node,
+            cells,
+            size[row],
+            tuple(column[row] for column in columns),
+            tuple(tables),
+        )
+
+    def _rows_by_node(self, site: Ints) -> tuple[Ints, Ints]:
+        """Each row once for every node that its site names, and that node."""
+        count = self._count[site]
+        row = np.repeat(np.arange(len(site)), count)
+        place = np.arange(len(row)) - (np.cumsum(count) - count)[row]
+        return row, self._node[self._first[site[row]] + place]
+
+    def what_nodes_hear(self, asked: _Asked, memory: Floats) -> tuple[Heard, Heard]:
+        """In targets and in bytes, by nodes with so much memory."""
+        fits = asked.size <= memory[asked.node]
+        serves = np.isin(np.arange(self._spread.nodes), self._spread.active)[:, None]
+        powers = 2.0 ** np.arange(CLASSES) <= memory[:, None]
+        classes = powers.sum(axis=1)
+        one, other = (
+            self._what_nodes_hear_of(asked, fits, serves, classes, kind)
+            for kind in (0, 2)
+        )
+        return one, other
+
+    def _what_nodes_hear_of(
+        self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int
+    ) -> Heard:
+        """Of what every active node serves, each hears of as many `classes` of sizes as fit into
+        its memory.
+        """
+        nodes = self._spread.nodes
+        named = (
+            _sums_by_place(asked.cell, fits * column, nodes * CLASSES).reshape(
+                nodes, CLASSES
+            )
+            for column in asked.columns[kind : kind + 2]
+        )
+        up_to = [
+            np.cumsum(np.pad(table, ((1, 0), (0, 0))), axis=0)
+            for table in asked.tables[kind : kind + 2]
+        ]
+        once, all_ = (
+            one + serves * other[classes]
+            for one, other in zip(named, up_to, strict=True)
+        )
+        never = ~fits
+        always = _sums_by_place(
+            asked.node[never], asked.columns[kind + 1][never], nodes
+        )
+        passed = serves[:, 0] * (up_to[1][-1] - up_to[1][classes]).sum(axis=1)
+        return Heard(once, all_, always + passed)
+
+
+def _sums_by_place(place: Ints, column: Floats, places: int) -> Floats:
+    """Of nothing, NumPy's sums are whole numbers."""
+    return np.bincount(place, column, places).astype(np.float64)
+
+
+def _ratio(above: Floats, below: Floats, otherwise: float) -> Floats:
+    found: Floats = np.divide(
+        above,
+        below,
+        out=np.full(len(below), otherwise),
+        where=(below > 0) & (above > 0),
+    )
+    return found

@@ -1,0 +1,148 @@
+"""A node's files in force: written, told to the HAProxy that runs by them, and taken back where it
+refuses them.
+
+In go the files of haproxy.py, their folder and the sockets of that HAProxy. No request is dropped:
+commands change what they can, and a reload hands the listening sockets to a new process while the
+old one answers what it has begun.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from flex.errors import Away, NotWritten
+from flex.routing import haproxy, haproxy_socket, install_files
+from flex.routing.haproxy_change_commands import Change, change
+from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_socket import Master, Socket
+
+Told = Literal["nothing", "commands", "reload"]
+# What HAProxy says to a command that it carried out, if it says anything.
+_DONE = ("changed from", "no need to change")
+_PATIENCE = 30.0
+_MOMENT = 3.0
+_LOOK_AGAIN = 0.05
+# A new process listens for five seconds whether somebody hands it any tables, and hands none on
+# itself; said in whole seconds.
+HANDS_ON = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`. A worker that
+    serves for less than `hands_on` seconds is not reloaded yet: the next one would not learn which
+    member has what.
+    """
+
+    stats: Socket
+    master: Socket
+    hands_on: int = HANDS_ON
+
+
+def enforce(
+    files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets
+) -> Told:
+    """How HAProxy was told. Raises what delivery.put does; NotWritten when HAProxy does not take
+    the files, and Away when it does not answer: then the files before are back.
+
+    What it goes by is asked first: files may be there that nobody told it of.
+    """
+    with install_files.alone(folder), install_files.undoing(files, folder):
+        before = {
+            name: text
+            for name in files
+            if (text := install_files.content(folder / name)) is not None
+        }
+        goes_by = _goes_by(sockets.stats, folder)
+        changed = install_files.placed(files, folder, found)
+        if not changed and goes_by and goes_by == haproxy.version(files):
+            return "nothing"
+        if changed and goes_by and goes_by == haproxy.version(before):
+            return _tell(change(before, files, str(folder)), sockets)
+        _reload(sockets)
+    return "reload"
+
+
+def _goes_by(stats: Socket, folder: Path) -> str:
+    """The version that HAProxy runs by; "" where it does not say."""
+    try:
+        return haproxy_socket.parse_map_value(
+            stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION)
+        )
+    except Away:
+        return ""
+
+
+def _tell(wanted: Change, sockets: Sockets) -> Told:
+    stats = sockets.stats
+    if (
+        not wanted.reload
+        and not any(stats.replace_map(path, text) for path, text in wanted.maps)
+        and all(_done(stats.ask(*words)) for words in wanted.commands)
+    ):
+        return "commands"
+    # What a command could not do reading everything anew can.
+    _reload(sockets)
+    return "reload"
+
+
+def _reload(sockets: Sockets) -> None:
+    """Once the worker of now has its tables from the one before, and hands them on."""
+    time.sleep(max(0, sockets.hands_on - _there(sockets.master).serves))
+    reload(sockets.master)
+
+
+def _done(answer: str) -> bool:
+    return not answer or any(words in answer for words in _DONE)
+
+
+def reload(socket: Socket) -> None:
+    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had, Away when
+    nobody answers.
+    """
+    before = _there(socket)
+    socket.ask("reload")
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        time.sleep(_LOOK_AGAIN)
+        try:
+            now = _master(socket)
+        except Away:
+            continue
+        if now.failed > before.failed:
+            raise _refusal("it could not load them")
+        if now.reloads > before.reloads:
+            return
+    raise _refusal(f"it did not say that it had, for {_PATIENCE:.0f} s")
+
+
+def _there(socket: Socket) -> Master:
+    """A master begins anew with each reload, and its socket is away for that moment."""
+    deadline = time.monotonic() + _MOMENT
+    while True:
+        try:
+            return _master(socket)
+        except Away:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_AGAIN)
+
+
+def _master(socket: Socket) -> Master:
+    found = haproxy_socket.master(socket.ask("show", "proc"))
+    if found is None:
+        raise _refusal(f"{socket.path} is not the socket of a master process")
+    return found
+
+
+def _refusal(answer: str) -> NotWritten:
+    return NotWritten(
+        "reading HAProxy's new configuration",
+        answer,
+        kept="the configuration before is in force, and its files are back",
+        advice="start HAProxy with -W and -S, as systemd does; its own log says more",
+    )

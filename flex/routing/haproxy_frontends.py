@@ -1,0 +1,134 @@
+"""What a node's HAProxy does with requests for all sites: the door at which visitors come in, and
+the inner door at which other nodes do.
+
+Takes the nodes and the Layout of their machines. Returns lines of HAProxy's configuration. Does not
+know which site is on which node: the maps say that, see owners.py.
+
+Why no request goes around in circles: what comes in at an inner door is answered on that node. The
+inner door knows the members of a replicated site, and it never looks at owners. So a request passes
+two nodes at most, and one more to a member of a pool, even where the maps of two nodes contradict
+each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from flex.routing.host_to_node_maps import MOVED, OWNERS, Owners, of
+from flex.routing.ports_and_paths import Layout, endpoint
+
+# Who may come in at inner doors, one address a line.
+NEIGHBOURS = "nodes.lst"
+# In it a door tells the inner door who the visitor is. What a visitor says in it is overwritten.
+VISITOR = "x-flex-visitor"
+# What was asked for at a wrong door; so many names are remembered, for so long. An entry takes
+# about 200 bytes. Both are a guess of what an operator looks at.
+STRAYS = "strays"
+_MOST_STRAYS = "100k"
+_STRAYS_ARE_KEPT = "7d"
+# Names of hosts have 253 letters at most; longer ones are told apart by that many.
+_LONGEST_STRAY = 253
+# In a cluster of so many nodes each node is asked how it is once a second by every other one; in
+# larger ones less often, so that nobody is asked more than so many times a second. A guess.
+_ASKED_A_SECOND = 50
+# The name that is asked for, as the maps have it.
+_HOST = "req.hdr(host),host_only,rtrim(.),lower"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doors:
+    """Who owns which host name, and every address by which a node may come in at an inner door."""
+
+    owners: Owners
+    neighbours: Collection[str]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """By name; the same on every node."""
+        return {
+            OWNERS: self.owners.large,
+            MOVED: self.owners.moved,
+            NEIGHBOURS: "".join(f"{one}\n" for one in sorted(self.neighbours)),
+        }
+
+
+def looks_up(layout: Layout, hosts: str) -> list[str]:
+    """Puts into txn.backend where a visitor's request goes to, if anybody owns its host name."""
+    found = "{ var(txn.backend) -m found }"
+    maps = [f"{layout.directory}/{name}" for name in (hosts, MOVED, OWNERS)]
+    return [
+        f"http-request set-var(txn.host) {_HOST}",
+        f"http-request set-var(txn.backend) var(txn.host),map_str({maps[0]})",
+        *(
+            f"http-request set-var(txn.backend) var(txn.host),map_str({name}) unless {found}"
+            for name in maps[1:]
+        ),
+    ]
+
+
+def counts_strays(node: str) -> str:
+    """Counts, by host name, what came in here and belongs elsewhere."""
+    own = f"{{ var(txn.backend) -m str {of(node)} }}"
+    elsewhere = "{ var(txn.backend) -m beg at_ }"
+    return f"http-request track-sc0 var(txn.host) table {STRAYS} if {elsewhere} !{own}"
+
+
+def chooses(layout: Layout) -> list[str]:
+    """Where the owner does not answer, this node does if it has the content of all sites."""
+    some = "{ var(txn.backend) -m found }"
+    alive = (
+        " !{ var(txn.backend),nbsrv eq 0 }" if layout.content == "everywhere" else ""
+    )
+    return [f"use_backend %[var(txn.backend)] if {some}{alive}", "default_backend here"]
+
+
+def inner_door(layout: Layout, hosts: str) -> list[str]:
+    """Where requests from other nodes come in; whoever is none of them is not listened to."""
+    return [
+        "frontend inner",
+        *(f"bind {at}" for at in layout.inner_listen or (f":{layout.inner_port}",)),
+        f"tcp-request connection reject unless {{ src -f {layout.directory}/{NEIGHBOURS} }}",
+        f"http-request set-src req.hdr_ip({VISITOR})",
+        f"http-request del-header {VISITOR}",
+        (
+            f"http-request set-var(txn.backend) {_HOST},"
+            f"map_str({layout.directory}/{hosts})"
+        ),
+        "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }",
+        "default_backend here",
+    ]
+
+
+def strays_table() -> list[str]:
+    size = f"size {_MOST_STRAYS} expire {_STRAYS_ARE_KEPT}"
+    return [
+        f"backend {STRAYS}",
+        (
+            f"stick-table type string len {_LONGEST_STRAY} {size} "
+            "store http_req_cnt,http_req_rate(1h)"
+        ),
+    ]
+
+
+def ways(
+    node: str, addresses: Mapping[str, str], here: list[str], layout: Layout
+) -> Iterator[list[str]]:
+    """A backend for each node, of the same name on all of them, so that all have the same maps. On
+    its own node it is what answers `here`.
+    """
+    every = max(1, len(addresses) // _ASKED_A_SECOND)
+    for name in sorted(addresses):
+        yield [
+            f"backend {of(name)}",
+            *(here if name == node else _way(addresses[name], layout, every)),
+        ]
+
+
+def _way(address: str, layout: Layout, every: int) -> list[str]:
+    return [
+        "http-reuse aggressive",
+        "option splice-response",
+        f"http-request set-header {VISITOR} %[src]",
+        f"server inner {endpoint(address, layout.inner_port)} check inter {every}s fall 2 rise 2",
+    ]

@@ -1,0 +1,220 @@
+"""A node's files where its HAProxy reads them: checked first, each whole or not at all, and those
+before kept.
+
+In go the files of haproxy.py and their folder. What does not pass HAProxy's own check is not put
+there. Nobody is told to read them anew here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from flex.errors import BadInput, NotWritten, Unknown
+from flex.routing.haproxy import CONFIGURATION, HOSTS
+from flex.routing.haproxy_frontends import NEIGHBOURS
+from flex.routing.haproxy_program import Program, refusal, write
+from flex.routing.host_to_node_maps import MOVED, OWNERS
+from flex.routing.rules.popular import POPULAR
+
+BEFORE = ".before"
+# There while the files of a folder are to be carried on to their node.
+OWED = ".owed"
+
+# Where the configuration names a file beside it.
+_FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS)))
+_BESIDE = re.compile(rf"(\(|-f )[^\s(]*/({_FILES})([,) ])")
+# A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
+_UNCHECKED = frozenset((HOSTS, OWNERS, MOVED))
+_CERTIFICATES = re.compile(r" ssl crt (\S+) ")
+
+
+def put(
+    files: Mapping[str, str],
+    folder: Path,
+    found: Program | None,
+    *,
+    owing: bool = False,
+) -> bool:
+    """Whether anything changed. `found` checks the files first; None where there is no HAProxy on
+    this machine.
+
+    When they are `owing` to their node, what was put there before and not told to be `carried`
+    counts as changed, too. Raises BadInput when HAProxy refuses them, NotWritten when the folder
+    takes no more; then all is as before.
+    """
+    with alone(folder):
+        return placed(files, folder, found, owing=owing)
+
+
+def placed(
+    files: Mapping[str, str],
+    folder: Path,
+    found: Program | None,
+    *,
+    owing: bool = False,
+) -> bool:
+    """As `put` does, by whoever is `alone` there."""
+    changed = {
+        name: text for name, text in files.items() if content(folder / name) != text
+    }
+    if not changed:
+        return owing and (folder / OWED).exists()
+    with (
+        _writing(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
+    ):
+        if found and not changed.keys() <= _UNCHECKED:
+            _check(files, Path(scratch), found)
+        write(changed, Path(scratch))
+        if owing:
+            (folder / OWED).touch()
+        with undoing(files, folder):
+            _exchange(files, changed.keys(), folder, Path(scratch))
+    return True
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Whoever else changes the folder's files waits until this is done."""
+    with _writing(folder):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
+    """Those files are at their node; what was put there meanwhile is owed still."""
+    with alone(folder):
+        if contents(folder) == those:
+            (folder / OWED).unlink(missing_ok=True)
+
+
+def is_owed(folder: Path) -> bool:
+    return (folder / OWED).exists()
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """By name, of all that a node's HAProxy reads."""
+    names = (
+        path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED))
+    )
+    found = {name: content(folder / name) for name in names}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise NotWritten(
+            f"writing a configuration of HAProxy to {folder}",
+            error.strerror or str(error),
+            kept="the configuration before is in force",
+            advice="make room or rights there, then write it again",
+        ) from error
+
+
+def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
+    """With the maps of now, and without certificates that only the node has."""
+    text = _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[CONFIGURATION])
+    text = "".join(
+        line for line in text.splitlines(keepends=True) if not _elsewhere(line)
+    )
+    write({**files, CONFIGURATION: text}, scratch)
+    if said := refusal(found, scratch):
+        raise BadInput(
+            "a configuration for HAProxy",
+            f"HAProxy refuses it: {said}",
+            kept="the configuration before is in force",
+            advice="correct what it names in [routing]; if nothing there does, please report it",
+        )
+
+
+def _elsewhere(line: str) -> bool:
+    there = _CERTIFICATES.search(line)
+    return there is not None and not Path(there[1]).exists()
+
+
+def _exchange(
+    names: Iterable[str], changed: Collection[str], folder: Path, scratch: Path
+) -> None:
+    """The configuration last: it names the others. What did not change is of the version before as
+    well.
+    """
+    for name in sorted(names, key=lambda name: name == CONFIGURATION):
+        there = folder / name
+        if there.exists():
+            before = folder / f"{name}{BEFORE}"
+            before.unlink(missing_ok=True)
+            os.link(there, before)
+        if name in changed:
+            _sync(scratch / name)
+            (scratch / name).replace(there)
+    _sync(folder)
+
+
+@contextmanager
+def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
+    """When what is done within raises, these files and the ones before them are what they were:
+    renamed, not written, since there may be no room.
+    """
+    both = [each for name in names for each in (name, f"{name}{BEFORE}")]
+    with (
+        _writing(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".held-") as held,
+    ):
+        there = [name for name in both if (folder / name).exists()]
+        for name in there:
+            os.link(folder / name, Path(held) / name)
+        try:
+            yield
+        except BaseException:
+            for name in both:
+                (folder / name).unlink(missing_ok=True)
+            for name in there:
+                (Path(held) / name).replace(folder / name)
+            raise
+
+
+def one_before(folder: Path) -> dict[str, str]:
+    """The files that the ones of now took the place of. Raises Unknown where there are none."""
+    kept = {
+        path.name.removesuffix(BEFORE): content(path)
+        for path in folder.glob(f"*{BEFORE}")
+    }
+    found = {name: text for name, text in kept.items() if text is not None}
+    if not {CONFIGURATION, HOSTS} <= set(found):
+        raise Unknown(
+            f"the configuration of HAProxy before the one in {folder}",
+            "there is none",
+            kept="nothing was changed",
+            advice="`flex route config NODE --to DIR` writes one",
+        )
+    return found
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def content(path: Path) -> str | None:
+    """None where there is none that was written here."""
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,144 @@
+"""How many nodes one front end can feed (Aron and others, USENIX 2000, section 3).
+
+Costs of a front end follow from the LARD paper (section 6.2): 5000 handoffs a second, and 9 µs for
+each acknowledgement that it forwards, one for two packets (section 5). A splicing front end takes
+in and sends out every byte itself, at a node's costs. Of layer 4 only what came out is published,
+20,000 connections a second: its curve says no more than that, and no claim is made of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from flex.sim import cluster as clusters
+from flex.sim.cluster import MICROSECOND, SECOND, Cluster, FrontEnd
+from flex.sim.engine_input_and_output import DISTRIBUTORS, FRONT_END
+from flex.sim.papers.claim import Claim, because, verdict
+from flex.sim.papers.traces_for_experiments import Lab
+from flex.sim.traces import Trace
+
+PAPER = "front ends"
+NODES = (1, 2, 3, 4, 5, 6, 8)
+# An order of magnitude over the four nodes that one front end feeds.
+MANY = (*NODES, 16, 24, 32, 40)
+_APACHE = 800
+# Nine microseconds for an acknowledgement of two packets of 1460 bytes, for each 512 bytes.
+_ACKNOWLEDGED = 9 * MICROSECOND * 512 // (2 * 1460)
+_HANDOFF = SECOND // 5000
+SPREAD = "distributors on every node"
+_COSTS = (
+    "a handoff and an acknowledgement cost here what the LARD paper measured of them "
+    "alone; what a front end does "
+    "beside, reading requests and deciding, is not published as a cost, and the 3500 "
+    "connections a second that it came "
+    "to are a result"
+)
+KINDS = {
+    "handoff": FrontEnd(FRONT_END, _HANDOFF, _ACKNOWLEDGED),
+    "splicing": FrontEnd(FRONT_END, 2 * 145 * MICROSECOND, 2 * 40 * MICROSECOND),
+    "layer 4": FrontEnd(FRONT_END, SECOND // 20_000, 0),
+    SPREAD: FrontEnd(DISTRIBUTORS, _HANDOFF, _ACKNOWLEDGED),
+}
+
+
+def front_ends(lab: Lab) -> list[Claim]:
+    # One page, always in memory, of 6 KB, and the small answers of the IBM trace.
+    knees = {(kind, size): _knee(lab, kind, size) for kind in KINDS for size in (3, 6)}
+    handoff, splicing = (
+        (knees[kind, 6], knees[kind, 3]) for kind in ("handoff", "splicing")
+    )
+    spread = min(knees[SPREAD, 6], knees[SPREAD, 3])
+    claims = [
+        Claim(
+            PAPER,
+            "handoff saturates, with 6 KB and with the IBM trace",
+            "at 4 nodes",
+            f"at {_and(handoff)} nodes",
+            verdict(handoff == (4, 4)),
+        ),
+        Claim(
+            PAPER,
+            "splicing saturates",
+            "at 1 node with 6 KB, 2 with the IBM trace",
+            f"at {_and(splicing)}",
+            verdict(splicing == (1, 2)),
+        ),
+        Claim(
+            PAPER,
+            "distributors on every node do not saturate",
+            "an order of magnitude more",
+            f"not up to {spread} nodes" if spread == MANY[-1] else f"at {spread} nodes",
+            verdict(spread == MANY[-1]),
+        ),
+    ]
+    return because(
+        claims,
+        _COSTS,
+        f"with 1/3500 s for a handoff in place of 1/5000 it saturates at {_slower(lab)} nodes",
+    )
+
+
+def _and(knees: tuple[int, int]) -> str:
+    return f"{knees[0]} and {knees[1]}"
+
+
+def _slower(lab: Lab) -> int:
+    """The most that was measured taken for a cost, to see what it would take."""
+    front = FrontEnd(FRONT_END, SECOND // 3500, _ACKNOWLEDGED)
+    trace = _one_page(6)
+    return _edge(
+        {
+            n: lab.aside(trace, replace(_apache(n), front=front), "wrr").throughput
+            for n in NODES
+        }
+    )
+
+
+def _knee(lab: Lab, kind: str, kilobytes: int) -> int:
+    trace = _one_page(kilobytes)
+    return _edge(
+        {
+            n: _rate(lab, trace, n, kind, kilobytes)
+            for n in (MANY if kind == SPREAD else NODES)
+        }
+    )
+
+
+def _edge(rate: dict[int, float]) -> int:
+    """The number of nodes from which on another one adds less than half of what one serves."""
+    for few, many in pairwise(rate):
+        if (rate[many] - rate[few]) / (many - few) < 0.5 * rate[1]:
+            return few
+    return max(rate)
+
+
+def _rate(lab: Lab, trace: Trace, nodes: int, kind: str, kilobytes: int) -> float:
+    cluster = replace(_apache(nodes), front=KINDS[kind])
+    return lab.run(
+        trace, cluster, "wrr", picture=f"{kind}, {kilobytes} KB, nodes", x=nodes
+    ).throughput
+
+
+def _apache(nodes: int) -> Cluster:
+    """A node that completes about 800 cached small files a second, as Apache does in the LARD
+    paper.
+    """
+    return replace(
+        clusters.lard(nodes),
+        connect=SECOND // _APACHE // 2,
+        close=SECOND // _APACHE // 4,
+    )
+
+
+def _one_page(kilobytes: int) -> Trace:
+    none = np.zeros(20_000, dtype=np.int64)
+    return Trace(
+        f"one page of {kilobytes} KB",
+        none,
+        np.array([kilobytes * 1024]),
+        np.zeros(1, dtype=np.int64),
+        ("one",),
+    )

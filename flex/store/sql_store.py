@@ -1,0 +1,93 @@
+"""The store in a database: its ports put together, and the door to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from flex.errors import BadInput
+from flex.model.audit_chain import Author
+from flex.store import migrate
+from flex.store.audit import SqlAudit
+from flex.store.database import Database
+from flex.store.dead_node_attempts import SqlAttempts
+from flex.store.dns_journal_store import SqlJournals
+from flex.store.node_orders_and_freeze import SqlOrders
+from flex.store.plans import SqlPlans
+from flex.store.profiles import SqlProfiles
+from flex.store.routing_state import SqlRoutingState
+from flex.store.runs import SqlRuns
+from flex.store.segments import SqlSegments
+from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
+from flex.store.wishes import SqlWishes
+from flex.store.write_audit_entries import noting
+
+
+@noting
+class SqlStore(
+    SqlWishes,
+    SqlOrders,
+    SqlRoutingState,
+    SqlAttempts,
+    SqlSegments,
+    SqlProfiles,
+    SqlPlans,
+    SqlJournals,
+    SqlRuns,
+    SqlAudit,
+    SqlTokens,
+    SqlJobs,
+    SqlAnswers,
+):
+    """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections
+    back.
+    """
+
+    def in_the_name_of(self, author: Author) -> Self:
+        return type(self)(self._database, author)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        with self._database.writing():
+            yield
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_store(url: str) -> SqlStore:
+    """Raises BadInput for a database that must be made or migrated first, StoreError for one that
+    cannot be used.
+    """
+    database = Database(url)
+    try:
+        database.check()
+        current, head = migrate.revision_of(database)
+        if current != head:
+            raise _other_revision(database, current, head)
+    except BaseException:
+        database.close()
+        raise
+    return SqlStore(database)
+
+
+def _other_revision(database: Database, current: str, head: str) -> BadInput:
+    return BadInput(
+        f"the database {database.name}",
+        f"its tables are at revision {current or 'none'}, this FLEX needs {head}",
+        kept="nothing was changed",
+        advice="bring it up to date with `flex db upgrade` (a copy first: `flex db backup`)",
+    )

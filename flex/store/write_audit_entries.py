@@ -1,0 +1,152 @@
+"""Which changes of a store are noted in its audit log: a line each. The decorator puts it into
+every kind of store.
+
+The note is made in the transaction of the change, so that neither is ever there without the other.
+What only keeps the books of a run (stages, beats, how far a log was read) is not noted; that the
+run was begun and how it ended is, also where it ended without a word and another took its lease
+over.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from flex import audit_log_vs_database
+from flex.model.audit_chain import plain
+from flex.model.nightly_run import Run
+from flex.ports import Store
+
+# Any, below: what a noted method of a store is given, which is another thing for each of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`look` says how the thing is, before and after. What can only be told afterwards has none,
+    but `tell`.
+    """
+
+    action: str
+    subject: Callable[..., str]
+    look: Callable[..., object] | None = None
+    tell: Callable[..., object] | None = None
+    # What else became so by it, of what came out: action, subject and what is told of each.
+    besides: Callable[[Any], Iterable[tuple[str, str, object]]] | None = None
+
+
+def _run(run: Run) -> dict[str, object]:
+    return {"exit_code": run.exit_code, "plan": run.plan, "message": run.message}
+
+
+def _taken_over(runs: Sequence[Run]) -> list[tuple[str, str, object]]:
+    return [("run.end", run.id, _run(run)) for run in runs]
+
+
+def _plan(store: Store, plan: Any, *_: object) -> object:
+    return store.headline(plan.id)
+
+
+def _what_is_noted(store: Store, plan: Any) -> object:
+    """What people can change of a plan: its changes of DNS are in its digest."""
+    if store.headline(plan.id) is None:
+        return None
+    found = store.plan(plan.id)
+    return {
+        "state": found.state,
+        "message": found.message,
+        "approvals": [plain(one) for one in found.approvals],
+    }
+
+
+def _token(store: Store, token_id: str, *_: object) -> object:
+    found = next((token for token in store.tokens() if token.id == token_id), None)
+    return found and audit_log_vs_database.told_of_token(found)
+
+
+def _order(store: Store, node: str) -> object:
+    return next((order for order in store.node_orders() if order.node == node), None)
+
+
+def _node(store: Store, name: str) -> object:
+    return next((node for node in store.own_nodes() if node.name == name), None)
+
+
+CHANGES: dict[str, Change] = {
+    "put_pin": Change(
+        "pin.put",
+        lambda pin: pin.site,
+        look=lambda store, pin: store.pin(pin.site, pin.campaign),
+    ),
+    "drop_pin": Change(
+        "pin.drop", lambda site, *_: site, look=lambda store, *given: store.pin(*given)
+    ),
+    "order_node": Change(
+        "node.order",
+        lambda order: order.node,
+        look=lambda store, order: _order(store, order.node),
+    ),
+    "put_node": Change(
+        "node.put",
+        lambda node: node.name,
+        look=lambda store, node: _node(store, node.name),
+    ),
+    "drop_node": Change("node.drop", lambda name: name, look=_node),
+    "put_freeze": Change("freeze", lambda _: "", look=lambda store, _: store.freeze()),
+    "put_profiles": Change(
+        "profiles.put",
+        lambda period, *_: str(period),
+        tell=lambda period, profiles, _: {
+            "start": period.start,
+            "end": period.end,
+            "sites": len(profiles),
+        },
+    ),
+    "propose": Change("plan.propose", lambda plan, _: plan.id, look=_plan),
+    "update": Change("plan.update", lambda plan: plan.id, look=_what_is_noted),
+    "settle": Change("plan.settle", lambda plan, _: plan.id, look=_plan),
+    "begin": Change(
+        "run.begin",
+        lambda run, *_: run.id,
+        tell=lambda run, *_: {"purpose": run.message},
+        besides=_taken_over,
+    ),
+    "end": Change("run.end", lambda run: run.id, tell=_run),
+    "put_token": Change(
+        "token.create",
+        lambda token: token.id,
+        look=lambda store, token: _token(store, token.id),
+    ),
+    "revoke_token": Change("token.revoke", lambda token_id, _: token_id, look=_token),
+}
+
+S = TypeVar("S")
+
+
+def noting(kind: type[S]) -> type[S]:
+    for name, change in CHANGES.items():
+        setattr(kind, name, _note(getattr(kind, name), change))
+    return kind
+
+
+def _note(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def noted(store: Store, *given: Any, **how: Any) -> Any:
+        with store.together():
+            before = change.look(store, *given) if change.look else None
+            result = method(store, *given, **how)
+            after = (
+                change.look(store, *given)
+                if change.look
+                else change.tell and change.tell(*given)
+            )
+            if before != after:
+                store.note(change.action, change.subject(*given), before, after)
+            for action, subject, told in (
+                change.besides(result) if change.besides else ()
+            ):
+                store.note(action, subject, None, told)
+        return result
+
+    return noted

@@ -1,0 +1,68 @@
+"""What the name servers said when somebody last asked them, and when that was: small enough to be
+kept.
+
+In go verdicts, out comes a Check. Of what differs it holds some lines and the number of all of
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from flex.model.name_server_verdict import Verdict
+from flex.zones import zone_changes
+
+LINES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What one name server answered of a zone; `differ` counts the lines that are other than they
+    should be.
+
+    What was kept by versions that did not write down the zone has none.
+    """
+
+    server: str
+    checked: int
+    serial: int | None = None
+    differ: int = 0
+    lines: tuple[str, ...] = ()
+    error: str = ""
+    lag: float = 0.0
+    zone: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.error and not self.differ
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    asked: datetime
+    partition: str
+    servers: tuple[Answered, ...]
+
+    @property
+    def wrong(self) -> tuple[Answered, ...]:
+        return tuple(one for one in self.servers if not one.agrees)
+
+
+def check(asked: datetime, partition: str, verdicts: Iterable[Verdict]) -> Check:
+    return Check(asked, partition, tuple(map(_answer_of, verdicts)))
+
+
+def _answer_of(verdict: Verdict) -> Answered:
+    lines = [line for change in verdict.wrong for line in zone_changes.lines(change)]
+    return Answered(
+        verdict.server,
+        verdict.checked,
+        verdict.serial,
+        len(lines),
+        tuple(lines[:LINES]),
+        verdict.error,
+        verdict.lag,
+        verdict.zone,
+    )

@@ -1,0 +1,102 @@
+"""A Problem as the bounds see it: loads, bands, and the rows that may leave, all as arrays.
+
+Takes a Problem. Returns a Cluster, in which a mean node's share is 1. Does not compute a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flex.placing.problem import Floats, Ints, Problem
+from flex.placing.score import ROUNDING
+from flex_solver import wishes_as_row_rules
+
+# A mean node's share in a Problem, which counts in hundredths of it.
+SHARE = 100.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """The numbers that linear.py's docstring names: nodes are numbered among the open ones,
+    resources among those that carry load.
+
+    A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves;
+    `giver[r]` is its place among the sites that have rows to spare, each of which gives up `gives`,
+    or -1. There are `replicas` in all. `lacking` of them are on no node yet; these ask
+    `lacking_load` and cost `forced` moves.
+    """
+
+    of_site: Floats
+    node: Ints
+    asks: Floats
+    price: Floats
+    giver: Ints
+    gives: Floats
+    replicas: float
+    lacking: float
+    forced: float
+    lacking_load: Floats
+    load: Floats
+    low: Floats
+    high: Floats
+    largest: Floats
+
+
+def cluster_of(problem: Problem) -> Cluster:
+    rows = np.flatnonzero(wishes_as_row_rules.may_leave(problem))
+    carries = np.flatnonzero(problem.load.sum(axis=0) > 0)
+    of_site = problem.load[:, carries] / SHARE
+    opened = np.flatnonzero(problem.open)
+    load, low, high = _bands(problem, of_site, opened)
+    lacking = wishes_as_row_rules.lacking(problem)
+    prices = wishes_as_row_rules.prices(problem).astype(np.float64)
+    to_give = wishes_as_row_rules.rows_demanded(problem) - lacking
+    giving = np.flatnonzero(to_give > 0)
+    place = np.full(len(lacking), -1)
+    place[giving] = np.arange(len(giving))
+    site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
+    return Cluster(
+        of_site=of_site,
+        node=node,
+        asks=of_site[site],
+        price=prices[site],
+        giver=place[site],
+        gives=to_give[giving].astype(np.float64),
+        replicas=float(problem.replicas.sum()),
+        lacking=float(lacking.sum()),
+        forced=float(lacking @ prices),
+        lacking_load=lacking @ of_site,
+        load=load,
+        low=low,
+        high=high,
+        largest=of_site.max(axis=0),
+    )
+
+
+def _bands(
+    problem: Problem, of_site: Floats, opened: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """The load in force of each open node and its band, wider by what the judge forgives."""
+    held = problem.old[wishes_as_row_rules.may_stay(problem)]
+    at = np.searchsorted(opened, held[:, 1])
+    load: Floats = np.stack(
+        [np.bincount(at, asked[held[:, 0]], len(opened)) for asked in of_site.T], axis=1
+    )
+    count = np.bincount(at, minlength=len(opened)).tolist()
+    forgiven = np.array(
+        [slack(problem, node, rows) for node, rows in zip(opened, count, strict=True)]
+    )[:, None]
+    share = problem.share[opened, None]
+    reach = share * problem.tolerance + forgiven
+    low, high = (
+        np.repeat(edge / SHARE, of_site.shape[1], axis=1)
+        for edge in (share - reach, share + reach)
+    )
+    return load, low, high
+
+
+def slack(problem: Problem, node: int, rows: int) -> float:
+    """What the judge forgives, and what a sum of so many floats can be off by."""
+    return float(problem.share[node] * ROUNDING * (2 + rows))

@@ -1,0 +1,161 @@
+"""Takes moves back until the limits of moves are kept.
+
+Takes a placement that keeps every wish. Returns one that also keeps the limits of moves, as far as
+that is possible by sending rows back to where their sites are in force. The row goes first that
+helps and puts the least load outside the band. Where too much arrives at some nodes only, a row may
+go to another node instead, once. Does not make new moves otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flex.placing import score
+from flex.placing.problem import Bools, Ints, MoveLimits, Problem
+from flex_solver.search.local_search_loop import Items
+from flex_solver.search.placement_in_integers import (
+    Placed,
+    may_be_on,
+    movable_rows,
+    off,
+)
+
+# Ways around, at most, for them to be looked at. A guess.
+DETOURS = 100_000
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ways:
+    """Item `item[w]` could go to node `to[w]`."""
+
+    item: Ints
+    to: Ints
+
+    def __getitem__(self, which: Bools) -> Ways:
+        return Ways(self.item[which], self.to[which])
+
+    def __add__(self, others: Ways) -> Ways:
+        return Ways(
+            np.concatenate([self.item, others.item]),
+            np.concatenate([self.to, others.to]),
+        )
+
+
+def limit_moves(problem: Problem, found: Placed) -> Placed:
+    if problem.limits.none:
+        return found
+    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
+    taken = np.zeros(len(rows), dtype=np.bool_)
+    ledger = _Ledger(
+        problem.limits,
+        score.costs(problem, rows),
+        found.node.copy(),
+        len(found.items.low),
+        taken,
+    )
+    moved = np.flatnonzero(movable_rows(problem, rows) & ledger.cost.any(axis=1))
+    back, around = _ways_home(found.items, moved), _ways_around(found, moved, problem)
+    total = found.totals()
+    while ledger.is_exceeded and (
+        way := _least_harmful(found.items, ledger.helpful(back, around), ledger, total)
+    ):
+        item, to = way
+        load = found.items.load[found.items.site[item]]
+        total[ledger.node[item]] -= load
+        total[to] += load
+        row = np.array([[found.items.site[item], found.open_nodes[to]]])
+        ledger.take(item, to, score.costs(problem, row)[0])
+    return replace(found, node=ledger.node)
+
+
+@dataclass(slots=True, eq=False)
+class _Ledger:
+    """What each item costs, on which node it is, and what of that is too much."""
+
+    limits: MoveLimits
+    cost: Ints
+    node: Ints
+    nodes: int
+    taken: Bools
+
+    @property
+    def is_exceeded(self) -> bool:
+        return self._spends_too_much or bool(self._over_limit.any())
+
+    def helpful(self, back: Ways, around: Ways) -> Ways:
+        """The ways of items that cost something, from nodes where too much arrives if that is all
+        that is wrong.
+        """
+        costing: Bools = np.asarray(self.cost.any(axis=1))
+        if self._spends_too_much:
+            return back[costing[back.item]]
+        costing = costing & self._over_limit[self.node]
+        room = self.limits.inflow or 0
+        fits = self._arriving[around.to] + self.cost[around.item, 1] <= room
+        return (
+            back[costing[back.item]]
+            + around[costing[around.item] & fits & ~self.taken[around.item]]
+        )
+
+    def take(self, item: int, to: int, cost: Ints) -> None:
+        self.cost[item], self.node[item], self.taken[item] = cost, to, True
+
+    @property
+    def _spends_too_much(self) -> bool:
+        moves, cold = self.cost.sum(axis=0).tolist()
+        most_moves, most_cold = self.limits.moves, self.limits.cold_bytes
+        return (most_moves is not None and moves > most_moves) or (
+            most_cold is not None and cold > most_cold
+        )
+
+    @property
+    def _arriving(self) -> Ints:
+        arriving = np.zeros(self.nodes, dtype=np.int64)
+        np.add.at(arriving, self.node, self.cost[:, 1])
+        return arriving
+
+    @property
+    def _over_limit(self) -> Bools:
+        most = self.limits.inflow
+        swamped: Bools = self._arriving > (NEVER if most is None else most)
+        return swamped
+
+
+def _ways_home(items: Items, moved: Ints) -> Ways:
+    """Each item with each node where its site is in force."""
+    first = items.first_home[items.site[moved]]
+    last = items.first_home[items.site[moved] + 1]
+    count = last - first
+    place = (
+        np.repeat(first, count)
+        + np.arange(count.sum())
+        - np.repeat(np.cumsum(count) - count, count)
+    )
+    whole = items.at_home[place] == 0
+    return Ways(np.repeat(moved, count)[whole], items.home[place[whole]])
+
+
+def _ways_around(found: Placed, moved: Ints, problem: Problem) -> Ways:
+    """Each item with every other node."""
+    nodes = len(found.items.low)
+    if problem.limits.inflow is None or len(moved) * nodes > DETOURS:
+        return Ways(moved[:0], moved[:0])
+    item, to = np.repeat(moved, nodes), np.tile(np.arange(nodes), len(moved))
+    return Ways(item, to)[found.node[item] != to]
+
+
+def _least_harmful(
+    items: Items, ways: Ways, ledger: _Ledger, total: Ints
+) -> tuple[int, int] | None:
+    """An item and the node it goes to; None where none can."""
+    item, to = ways.item, ways.to
+    here, load = ledger.node[item], items.load[items.site[item]]
+    harm = off(items, here, total[here] - load) - off(items, here, total[here])
+    harm += off(items, to, total[to] + load) - off(items, to, total[to])
+    for way in np.argsort(harm, kind="stable").tolist():
+        if may_be_on(items, ledger.node, int(items.site[item[way]]), int(to[way])):
+            return int(item[way]), int(to[way])
+    return None

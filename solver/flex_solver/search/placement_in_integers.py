@@ -1,0 +1,200 @@
+"""A placement in integers, which the searches work on.
+
+Takes a Problem and rows that keep every wish. Returns Items and the node of each item; nodes are
+numbered among the open ones. Does not search. A new row costs MOVE for each move, and a little for
+its cold bytes, so that cold bytes decide between placements with as many moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing.score import ROUNDING
+from flex_solver import wishes_as_row_rules
+from flex_solver.search import bands
+from flex_solver.search.local_search_loop import MOVE, SHARE, Items
+
+# What the cold bytes of the dearest site cost: 8192 such sites are one move. A guess.
+DEAREST = MOVE >> 13
+# A mean node's share in the units of a Problem.
+HUNDRED = 100.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """`items` with `node[i]`, where each of them is; `open_nodes` are the nodes' places in the
+    problem.
+
+    `home_keys` are the sites and nodes of all homes, each pair as one number, in order.
+    """
+
+    items: Items
+    node: Ints
+    open_nodes: Ints
+    home_keys: Ints
+
+    @property
+    def rows(self) -> Ints:
+        return in_order(np.stack([self.items.site, self.open_nodes[self.node]], axis=1))
+
+    def totals(self) -> Ints:
+        """The load of each node."""
+        totals = np.zeros_like(self.items.low)
+        np.add.at(totals, self.node, self.items.load[self.items.site])
+        return totals
+
+    def costs(self) -> Ints:
+        """What each item costs where it is."""
+        return self.costs_at(self.items.site, self.node)
+
+    def costs_at(self, site: Ints, node: Ints) -> Ints:
+        """What rows of the sites on the nodes cost."""
+        items = self.items
+        known = self.home_keys
+        wanted = site * len(self.items.low) + node
+        if not len(known):
+            return items.price[site]
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        found: Ints = np.where(
+            known[at] == wanted, items.at_home[at], items.price[site]
+        )
+        return found
+
+    def merit(self) -> tuple[int, int]:
+        """Less is better: load outside the band, then what the new rows cost."""
+        return outside(self.items, np.arange(len(self.items.low)), self.totals()), int(
+            self.costs().sum()
+        )
+
+    def moves(self) -> int:
+        """The moves of a placement within the band; 0 where the band does not hold."""
+        load_outside, cost = self.merit()
+        return 0 if load_outside else round(cost / MOVE)
+
+
+def with_all_movable(problem: Problem, rows: Ints) -> Placed:
+    """The rows in order. Searches may change all that ask for anything and are not pinned."""
+    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
+
+
+def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
+    """The rows in order; `movable` are the places of those that searches may change."""
+
+    open_nodes = np.flatnonzero(problem.open)
+    node = np.searchsorted(open_nodes, rows[:, 1])
+    items = _items(problem, rows, open_nodes, movable)
+    sites = np.repeat(np.arange(len(items.price)), np.diff(items.first_home))
+    return Placed(
+        items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home
+    )
+
+
+def company(items: Items, site: int) -> list[int]:
+    """The items of a site and of its rivals: none of them shares a node with another one of the
+    site's own.
+    """
+    rivals = items.rivals[
+        items.first_rival[site] : items.first_rival[site + 1]
+    ].tolist()
+    return [
+        i
+        for s in (site, *rivals)
+        for i in range(items.first_item[s], items.first_item[s + 1])
+    ]
+
+
+def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:
+    """Whether another item of the site may come to the node, as things are."""
+    barred = items.barred[items.first_barred[site] : items.first_barred[site + 1]]
+    return n not in barred and n not in node[company(items, site)]
+
+
+def homes_of(items: Items, site: int) -> list[int]:
+    """The nodes where rows of the site are in force."""
+    places = slice(items.first_home[site], items.first_home[site + 1])
+    homes: list[int] = items.home[places][items.at_home[places] == 0].tolist()
+    return homes
+
+
+def off(items: Items, nodes: Ints | list[int] | int | slice, totals: Ints) -> Ints:
+    """The load outside its band of each node that carries so much."""
+    found: Ints = np.maximum(
+        np.maximum(totals - items.high[nodes], items.low[nodes] - totals), 0
+    ).sum(axis=-1)
+    return found
+
+
+def outside(items: Items, nodes: Ints | list[int], totals: Ints) -> int:
+    """The same of all these nodes."""
+    return int(off(items, nodes, totals).sum())
+
+
+def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Items:
+    unit = SHARE / HUNDRED
+    share = problem.share[open_nodes, None] * unit
+    # Half of what the judge forgives, since the loads are rounded to whole units as well.
+    least, most = bands.bands(problem, problem.tolerance + ROUNDING / 2)
+    carries = problem.load.sum(axis=0) > 0
+    homes, at_home, price = _prices(problem)
+    rivals = _pairs(problem.rivals)
+    barred = _pairs(problem.barred)
+    barred = barred[problem.open[barred[:, 1]]]
+    starts = np.arange(len(problem.sites) + 1)
+    return Items(
+        site=np.ascontiguousarray(rows[:, 0]),
+        load=np.rint(problem.load * unit).astype(np.int64, order="C"),
+        low=np.ceil(share * least * carries).astype(np.int64, order="C"),
+        high=np.floor(share * most).astype(np.int64, order="C"),
+        first_item=np.searchsorted(rows[:, 0], starts),
+        first_home=np.searchsorted(homes[:, 0], starts),
+        home=np.searchsorted(open_nodes, homes[:, 1]),
+        at_home=at_home,
+        price=price,
+        first_barred=np.searchsorted(barred[:, 0], starts),
+        barred=np.searchsorted(open_nodes, barred[:, 1]),
+        first_rival=np.searchsorted(rivals[:, 0], starts),
+        rivals=np.ascontiguousarray(rivals[:, 1]),
+        movable=movable,
+    )
+
+
+def _prices(problem: Problem) -> tuple[Ints, Ints, Ints]:
+    """Rows that cost less than others of their sites, what they cost, and what others do."""
+    weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
+    price = weight * MOVE + _of_cold(problem, problem.cold)
+    held = problem.old[wishes_as_row_rules.may_stay(problem)]
+    if problem.partly is None or not len(problem.partly):
+        return held, np.zeros(len(held), dtype=np.int64), price
+    partly = problem.partly[problem.open[problem.partly[:, 1]]]
+    site = partly[:, 0]
+    reduced = (weight[site] - partly[:, 2]) * MOVE + _of_cold(
+        problem, problem.cold[site] - partly[:, 3]
+    )
+    rows = np.concatenate([held, partly[:, :2]])
+    cost = np.concatenate([np.zeros(len(held), dtype=np.int64), reduced])
+    ordered = np.lexsort((rows[:, 1], rows[:, 0]))
+    return rows[ordered], cost[ordered], price
+
+
+def _of_cold(problem: Problem, cold: Ints) -> Ints:
+    return np.rint(cold / max(1, int(problem.cold.max(initial=0))) * DEAREST).astype(
+        np.int64
+    )
+
+
+def _pairs(wishes: Mapping[int, frozenset[int]]) -> Ints:
+    pairs = [(site, other) for site in sorted(wishes) for other in sorted(wishes[site])]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def movable_rows(problem: Problem, rows: Ints) -> Bools:
+    """Rows that ask for anything and are not pinned where they are."""
+    asking: Floats = problem.load[rows[:, 0]].max(axis=1)
+    movable: Bools = (asking > 0) & ~wishes_as_row_rules.rows_among(
+        problem, rows, problem.pinned
+    )
+    return movable
