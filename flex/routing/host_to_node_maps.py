@@ -47,10 +47,10 @@ def of(node: str) -> str:
     return f"at_{node}"
 
 
-def layered(owner_of: Mapping[str, str], large: str = "") -> Owners:
+def maps_of(owner_of: Mapping[str, str], large: str = "") -> Owners:
     """The maps by which each name has its owner now. Without a `large` map there is a new one."""
     if not is_whole(large):
-        return Owners(written(owner_of), written({}), len(owner_of), 0)
+        return Owners(map_of(owner_of), map_of({}), len(owner_of), 0)
     said = read(large)
     differ = {
         name: backend
@@ -62,7 +62,7 @@ def layered(owner_of: Mapping[str, str], large: str = "") -> Owners:
     return Owners(large, _text(moved), len(owner_of), len(moved))
 
 
-def written(owner_of: Mapping[str, str]) -> str:
+def map_of(owner_of: Mapping[str, str]) -> str:
     """One map of these names alone."""
     return _text({name: of(node) for name, node in owner_of.items()})
 

@@ -95,14 +95,14 @@ def differing(name: str) -> str:
         return ""
     for path in sorted((HOME / name / "corpus").iterdir()):
         data = path.read_bytes()
-        if len(data) > 2 and counted(
-            native_or_python.NATIVE.Scan, name, data
-        ) != counted(ReferenceScan, name, data):
+        if len(data) > 2 and count(native_or_python.NATIVE.Scan, name, data) != count(
+            ReferenceScan, name, data
+        ):
             return f"the engines differ on {path}"
     return ""
 
 
-def counted(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, object]:
+def count(scan: type[ReferenceScan], name: str, data: bytes) -> dict[str, object]:
     loop = scan(seeds.LAYOUTS[name], SiteRule(directory=data[1] > 0x7F), data[1] & 0x3F)
     loop.feed(data[2:])
     found = loop.finish()

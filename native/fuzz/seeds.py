@@ -86,7 +86,7 @@ WORDS = (
 
 def of_format(name: str, folder: Path) -> None:
     layout = LAYOUTS[name]
-    (folder / "layout").write_text(described(layout))
+    (folder / "layout").write_text(layout_text(layout))
     log = (
         DIRECTIVES[name][1] + b"\n"
         if name in DIRECTIVES
@@ -106,7 +106,7 @@ def of_format(name: str, folder: Path) -> None:
     (folder / "words").write_text("".join(f'"{word}"\n' for word in spelled))
 
 
-def described(layout: Layout) -> str:
+def layout_text(layout: Layout) -> str:
     """As src/layout.rs reads it."""
     assert {field.name for field in fields(Layout)} == DESCRIBED, (
         "a layout says more than the fuzzer is told"

@@ -68,7 +68,7 @@ class Cluster:
     ) -> dict[str, str]:
         # What connects from this machine to 127.0.0.3 comes from 127.0.0.1.
         every = allowed or (*self.members.addresses.values(), "127.0.0.1")
-        made = Doors(host_to_node_maps.layered(owner_of, self.large), every)
+        made = Doors(host_to_node_maps.maps_of(owner_of, self.large), every)
         self.large = self.large or made.owners.large
         return files(node, self.members.addresses, self.pools, self.layout(node), made)
 
@@ -301,6 +301,6 @@ def test_haproxy_takes_doors_with_everything_that_can_be_set(
                 proxy_protocol=proxy_protocol,
                 content=content,
             )
-            made = Doors(host_to_node_maps.layered(NAMES), nodes.values())
+            made = Doors(host_to_node_maps.maps_of(NAMES), nodes.values())
             write(files("n1", nodes, [], layout, made), tmp_path)
             assert refusal(cluster.found, tmp_path) == ""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import NOBODY, layered, of
+from flex.routing.host_to_node_maps import NOBODY, maps_of, of
 
 NAMES = st.sampled_from([f"{letter}.example" for letter in "abcdefgh"])
 OWNERS = st.dictionaries(NAMES, st.sampled_from(["n1", "n2", "n3"]))
@@ -22,9 +22,9 @@ def said(made: host_to_node_maps.Owners) -> dict[str, str]:
 def test_the_two_maps_say_who_owns_each_name_whatever_the_large_one_is(
     before: dict[str, str], now: dict[str, str]
 ) -> None:
-    made = layered(now, host_to_node_maps.written(before))
+    made = maps_of(now, host_to_node_maps.map_of(before))
     assert said(made) == {name: of(node) for name, node in now.items()}
-    assert made.large == host_to_node_maps.written(before)
+    assert made.large == host_to_node_maps.map_of(before)
     assert made.names == len(now)
     assert made.differ == len(host_to_node_maps.read(made.moved))
 
@@ -38,7 +38,7 @@ def test_the_small_map_has_what_differs_and_nothing_else(
     }
     assert (
         host_to_node_maps.read(
-            layered(now, host_to_node_maps.written(before)).moved
+            maps_of(now, host_to_node_maps.map_of(before)).moved
         ).keys()
         == differ
     )
@@ -49,30 +49,30 @@ def test_the_order_of_names_changes_nothing(
     now: dict[str, str], order: list[str]
 ) -> None:
     turned = dict(sorted(now.items(), key=lambda pair: pair[0][::-1]))
-    assert layered(now).large == layered(turned).large
-    assert host_to_node_maps.written(
+    assert maps_of(now).large == maps_of(turned).large
+    assert host_to_node_maps.map_of(
         dict.fromkeys(order, "n1")
-    ) == host_to_node_maps.written(dict.fromkeys(sorted(order), "n1"))
+    ) == host_to_node_maps.map_of(dict.fromkeys(sorted(order), "n1"))
 
 
 @given(OWNERS, st.data())
 def test_a_map_that_was_cut_or_changed_is_not_whole_and_is_written_anew(
     now: dict[str, str], data: st.DataObject
 ) -> None:
-    whole = host_to_node_maps.written(now)
+    whole = host_to_node_maps.map_of(now)
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
     assert host_to_node_maps.is_whole(whole)
     assert not host_to_node_maps.is_whole(cut)
     assert not host_to_node_maps.is_whole(f"{whole}z.example at_n9\n")
-    assert said(layered(now, cut)) == {name: of(node) for name, node in now.items()}
-    assert layered(now, cut).differ == 0
+    assert said(maps_of(now, cut)) == {name: of(node) for name, node in now.items()}
+    assert maps_of(now, cut).differ == 0
 
 
 def test_the_large_map_is_old_when_a_quarter_of_all_names_differ_from_it() -> None:
     names = [f"s{number}.example" for number in range(8_000)]
-    large = host_to_node_maps.written(dict.fromkeys(names, "n1"))
+    large = host_to_node_maps.map_of(dict.fromkeys(names, "n1"))
     for moved, is_old in ((1_000, False), (2_000, False), (2_001, True)):
         now = {
             name: "n2" if place < moved else "n1" for place, name in enumerate(names)
         }
-        assert layered(now, large).is_old == is_old
+        assert maps_of(now, large).is_old == is_old

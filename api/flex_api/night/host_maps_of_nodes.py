@@ -37,7 +37,7 @@ def doors(
     serving = {node.name for node in known if node.addresses and node.state != "down"}
     owner_of = owners_of_names(settings, placement, serving)
     every = {address for node in known for address in node.addresses}
-    return Doors(_layered(store, owner_of, coming=coming), every)
+    return Doors(_maps_of(store, owner_of, coming=coming), every)
 
 
 def owners_of_names(
@@ -65,15 +65,15 @@ def owners_of_names(
     return {name: node for name, node in found.items() if is_host(name)}
 
 
-def _layered(store: Store, owner_of: Mapping[str, str], *, coming: bool) -> Owners:
+def _maps_of(store: Store, owner_of: Mapping[str, str], *, coming: bool) -> Owners:
     """Where somebody else writes the large map anew at the same time, that one counts."""
     while True:
         large = store.large_map()
-        made = host_to_node_maps.layered(owner_of, large)
+        made = host_to_node_maps.maps_of(owner_of, large)
         if made.large == large and (coming or not made.is_old):
             return made
-        new = host_to_node_maps.written(owner_of)
+        new = host_to_node_maps.map_of(owner_of)
         if store.put_large_map(
             new, host_to_node_maps.digest(new), host_to_node_maps.digest(large)
         ):
-            return host_to_node_maps.layered(owner_of, new)
+            return host_to_node_maps.maps_of(owner_of, new)

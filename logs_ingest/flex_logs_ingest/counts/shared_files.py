@@ -106,12 +106,12 @@ def levels(metadata: Mapping[bytes, bytes]) -> list[tuple[str, int]]:
 
 def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, Ints]:
     """All rows in order, those of one target added up; and the place of each of the rows given."""
-    day = _joined([rows["day"] for rows in every])
-    site = _joined(
+    day = _join([rows["day"] for rows in every])
+    site = _join(
         [numbers[rows["site"]] for rows, numbers in zip(every, of_sites, strict=True)]
     )
     ends = np.cumsum([0, *(len(rows["text"]) for rows in every)])
-    offsets = _joined(
+    offsets = _join(
         [rows["offsets"][:-1] + end for rows, end in zip(every, ends, strict=False)]
     )
     target = texts(
@@ -125,7 +125,7 @@ def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, 
     )
 
     def ordered(name: str) -> Ints:
-        values: Ints = _joined([rows[name] for rows in every])[order]  # type: ignore[literal-required]  # a column of numbers
+        values: Ints = _join([rows[name] for rows in every])[order]  # type: ignore[literal-required]  # a column of numbers
         return values
 
     found = Columns(
@@ -148,20 +148,20 @@ def _hours(
     readings: Sequence[Counts], of_sites: Sequence[Ints], sites: list[str]
 ) -> pa.Table:
     found = [counts.found for counts in readings]
-    site = _joined(
+    site = _join(
         [
             numbers[one["hour_site"]]
             for one, numbers in zip(found, of_sites, strict=True)
         ]
     )
-    hour = _joined([one["hour"] for one in found])
+    hour = _join([one["hour"] for one in found])
     order, first, _ = _groups([integers(site), integers(hour)])
     return hours_table(
         site[order][first],
         sites,
         hour[order][first],
-        _sums(_joined([one["hour_requests"] for one in found])[order], first),
-        _sums(_joined([one["hour_bytes"] for one in found])[order], first),
+        _sums(_join([one["hour_requests"] for one in found])[order], first),
+        _sums(_join([one["hour_bytes"] for one in found])[order], first),
     )
 
 
@@ -173,9 +173,9 @@ def _sample(every: Sequence[Columns], place: Ints) -> pa.Table:
     ]
     return plain_table(
         {
-            "time": _joined([rows["sample_time"] for rows in every]),
-            "target": place[_joined(numbered)],
-            "level": _joined([rows["sample_level"] for rows in every]),
+            "time": _join([rows["sample_time"] for rows in every]),
+            "target": place[_join(numbered)],
+            "level": _join([rows["sample_level"] for rows in every]),
             "reading": np.repeat(np.arange(len(every)), sizes),
         }
     )
@@ -184,7 +184,7 @@ def _sample(every: Sequence[Columns], place: Ints) -> pa.Table:
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
-def _joined(columns: Sequence[Ints]) -> Ints:
+def _join(columns: Sequence[Ints]) -> Ints:
     return np.concatenate([_NONE, *columns])
 
 
