@@ -66,3 +66,21 @@ def test_comments_in_rust_name_python_files_that_are_there() -> None:
         named = re.findall(r"(?:\w+/)+\w+\.py\b", source.read_text(encoding="utf-8"))
         missing += [f"{source.name}: {path}" for path in named if not is_there(path)]
     assert missing == []
+
+
+def test_comments_in_python_name_files_that_are_there() -> None:
+    """By the end of their paths: a neighbour is called by its name alone."""
+    sources = [path for folder in PACKAGES for path in modules_of(folder)]
+    there = {path.as_posix() for path in (*sources, *(ROOT / "tests").rglob("*.py"))}
+    missing = []
+    for source in sources:
+        text = source.read_text(encoding="utf-8")
+        for named in re.findall(r"(?<![\w/.{])((?:\w+/)*\w+\.py)\b", text):
+            if not any(path.endswith(f"/{named}") for path in there):
+                missing.append(f"{source.name}: {named}")
+    assert missing == []
+
+
+def modules_of(folder: Path) -> list[Path]:
+    shipped = "flex*" if folder != ROOT else "flex"
+    return sorted(path for top in folder.glob(shipped) for path in top.rglob("*.py"))

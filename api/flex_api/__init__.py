@@ -6,7 +6,9 @@ from flex_api.lazy_imports import put_off
 
 put_off("pandas", "duckdb", "psycopg", "flex_solver")
 # What only some settings or some verbs need, but modules name that every verb needs.
-put_off("dns.query", "flex_dns.checks.nameservers", "flex_dns.preflight.primary_check")
+put_off(
+    "dns.query", "flex_dns.checks.servers_to_check", "flex_dns.preflight.primary_check"
+)
 put_off(
     "flex_logs_ingest.counts.file_table",
     "flex_logs_ingest.formats",

@@ -45,7 +45,7 @@ from flex_api.routes import (
     sites,
     static,
     tokens,
-    what_if_routes,
+    what_if_and_differences,
 )
 from flex_api.settings.file import Settings
 from flex_api.web import openapi_document
@@ -77,7 +77,7 @@ ROUTES = (
     audit,
     tokens,
     reports,
-    what_if_routes,
+    what_if_and_differences,
     routing,
     simulations,
     metrics,

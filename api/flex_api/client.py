@@ -2,7 +2,7 @@
 
 Takes the server's address and a token. Returns models, or raises the errors that the same verb
 raises on the server. The command line's `--server` uses it. How a request is sent is in
-client_asking.py.
+client_http.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
 from flex_api.client_http import Asking, Filter, error_of, part, plain
-from flex_api.schemas.night import DeadRow, NodeRow, NodeTurn
+from flex_api.schemas.night_nodes_and_orders import DeadRow, NodeRow, NodeTurn
 from flex_api.schemas.paged import (
     DifferencePage,
     DnsChangeRow,

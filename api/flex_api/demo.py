@@ -21,7 +21,7 @@ from flex.sim.logs import LogSource
 from flex.sim.made_up_cluster import Hosting
 from flex.store import migrate
 from flex_api.facts import core_to_output_models
-from flex_api.in_words import amounts, terminal_text
+from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
 from flex_api.report import write_reports
 from flex_api.schemas.verbs import DemoOutput, NightRow, PlanOutput
@@ -215,9 +215,9 @@ dir = "reports"
 
 def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> None:
     say(
-        f"  read      {terminal_text.lines(lines).rstrip('.')} from {amounts.count(files, 'file')}"
+        f"  read      {results_in_terminal.lines(lines).rstrip('.')} from {amounts.count(files, 'file')}"
     )
-    say(f"  plan      {terminal_text.moves_text(output)}")
+    say(f"  plan      {results_in_terminal.moves_text(output)}")
     say(
         f"  balance   worst node {amounts.share(output.after.worst_ratio)} off its fair "
         f"share{_before(output)}"

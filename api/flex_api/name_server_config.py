@@ -19,7 +19,7 @@ from flex.zones import records
 from flex_api import wiring
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
-from flex_dns.checks import nameservers
+from flex_dns.checks import servers_to_check
 from flex_dns.server_configuration import knot_conf, named_conf
 from flex_dns.server_configuration.zones_and_keys import (
     SAMPLE_ADDRESS,
@@ -127,7 +127,7 @@ def _name_servers(server: Server, zones: Sequence[str]) -> Servers:
     tell.
     """
     try:
-        return nameservers.names_of_servers(server, zones)
+        return servers_to_check.names_of_servers(server, zones)
     except DnsError:
         return {}
 

@@ -17,10 +17,10 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Budget
-from flex.planning.facts_to_plan_from import Rules
+from flex.planning.leave_out_the_immovable import Rules
 from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
-from flex.wishes import campaigns
+from flex.wishes import campaigns_over_wishes
 from flex_api import which_names_are_sites
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
@@ -77,7 +77,7 @@ class World:
     @property
     def pins(self) -> tuple[Pin, ...]:
         """Those that hold now, one a site."""
-        return campaigns.in_force(self.store.pins(), self.clock())
+        return campaigns_over_wishes.in_force(self.store.pins(), self.clock())
 
     @property
     def rules(self) -> Rules:

@@ -19,7 +19,7 @@ from flex.placing.problem import Floats, Ints
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace, first
 from flex.sim.twins_of_published_traces import twin
-from flex_api.simulation.real_traces_and_placements import of_logs
+from flex_api.simulation.traces_and_solver import of_logs
 
 TARGETS, ACCESSES = 3_000, 400_000
 SKEW, MEAN, SPREAD = 0.9, 16_384, 1.0

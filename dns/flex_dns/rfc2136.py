@@ -20,7 +20,7 @@ from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records import ZoneState
-from flex_dns.checks import nameservers, settling
+from flex_dns.checks import servers_to_check, settling
 from flex_dns.preflight import key_rights
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_ledger import Tally
@@ -149,7 +149,7 @@ class Rfc2136Publisher:
 
     def _answering(self, zone: str) -> tuple[Address, ...]:
         return (
-            nameservers.servers_to_check(self.server, zone)
+            servers_to_check.servers_to_check(self.server, zone)
             if self.verify_ns
             else (self.server.address,)
         )

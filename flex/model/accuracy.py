@@ -1,6 +1,6 @@
 """What became of earlier predictions: the words of comparisons that are kept with each plan.
 
-Loads of nodes are ratios of a fair share of all requests. How they are found is looking_back.py's
+Loads of nodes are ratios of a fair share of all requests. How they are found is compare_with_measured.py's
 business.
 """
 

@@ -1,4 +1,4 @@
-"""What a best effort falls short of, as values: found by shortfall.py and by solvers, shown to
+"""What a best effort falls short of, as values: found by why_best_effort.py and by solvers, shown to
 people.
 """
 

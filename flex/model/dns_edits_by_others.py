@@ -1,7 +1,7 @@
 """What somebody else changed in DNS at a name of ours, and what a plan keeps for the next one to
 see that.
 
-Values only: how edits are found is edited.py's business.
+Values only: how edits are found is names_edited_by_others.py's business.
 """
 
 from __future__ import annotations

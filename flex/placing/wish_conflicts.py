@@ -3,7 +3,7 @@ and what would do.
 
 In go a Problem and sites whose wishes an answer breaks; out come the wishes that cause it, none of
 which could be left out, and how many nodes, or how many wishes less, would do. Loads and limits
-play no part: those are shortfall.py's.
+play no part: those are why_best_effort.py's.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Takes a Problem, a solver and the rules of movement. Returns the rows to have ne
 have in the end. A new site, a new pin or a node that was taken out of service is repaired, as long
 as the imbalance stays below the one that starts a plan. Beyond that the whole cluster is balanced
 anew. What exceeds the limits of one night is left to the next night. Does not find out which rule
-kept moves from being made: obstacles.py does.
+kept moves from being made: rules_that_stop_moves.py does.
 """
 
 from __future__ import annotations

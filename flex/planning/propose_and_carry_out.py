@@ -35,7 +35,7 @@ from flex.planning import (
     remarks,
     verify_dns,
 )
-from flex.planning.facts_to_plan_from import (
+from flex.planning.leave_out_the_immovable import (
     Facts,
     Rules,
     look_at_zones,

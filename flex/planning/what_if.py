@@ -22,7 +22,7 @@ from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_and_carry_out
 from flex.planning.decide import decide
-from flex.planning.facts_to_plan_from import Facts, Rules
+from flex.planning.leave_out_the_immovable import Facts, Rules
 from flex.planning.remarks import of_wishes
 from flex.ports import Solver
 from flex.prediction import predict

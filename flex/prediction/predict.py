@@ -2,7 +2,7 @@
 
 In go a sample of accesses, a placement (or none: round robin) and the nodes; out comes a Forecast.
 A sample that holds a share of the targets is replayed through caches of the same share of each
-node's memory, and what comes out is scaled back: by scaling.py. Replaying itself is in replay.py;
+node's memory, and what comes out is scaled back: by scale_up_sample.py. Replaying itself is in replay.py;
 choosing the sample is the ingest's business, and so are logs.
 """
 

@@ -2,7 +2,7 @@
 the inner door at which other nodes do.
 
 Takes the nodes and the Layout of their machines. Returns lines of HAProxy's configuration. Does not
-know which site is on which node: the maps say that, see owners.py.
+know which site is on which node: the maps say that, see host_to_node_maps.py.
 
 Why no request goes around in circles: what comes in at an inner door is answered on that node. The
 inner door knows the members of a replicated site, and it never looks at owners. So a request passes

@@ -2,7 +2,7 @@
 
 In go the accesses of a night and the placement they were served under; out come files: one
 directory per node, several formats, rotated and compressed the way logrotate does it, with the
-broken lines that every public server collects. What is asked for is made up in twin.py; how logs
+broken lines that every public server collects. What is asked for is made up in made_up_cluster.py; how logs
 are read back is none of this module's business.
 """
 

@@ -80,7 +80,7 @@ class Hosting:
 @dataclass(frozen=True, slots=True, eq=False)
 class Accesses:
     """In time order. `site` and `target` number those of the hosting, `method` and `agent` the
-    words of words.py.
+    words of made_up_names.py.
 
     `bytes` is what was sent; a `query` of 0 means none. What a 404 was asked for is not there:
     `target` means nothing.

@@ -1,7 +1,7 @@
 """What the papers publish of their traces, as they print it: megabytes are 2^20 bytes, units are of
 400.
 
-Nothing of a paper's results is here: twins (fitted.py) are fitted to these figures and to nothing
+Nothing of a paper's results is here: twins (twins_of_published_traces.py) are fitted to these figures and to nothing
 else.
 """
 

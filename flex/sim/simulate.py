@@ -1,7 +1,7 @@
 """A trace through a cluster under a policy: the simulator's one function, and what it finds in
 figures.
 
-What is to be done becomes a Job for the engine that is there (native or reference.py), and its Run
+What is to be done becomes a Job for the engine that is there (native or python_engine.py), and its Run
 becomes a Result.
 """
 

@@ -7,7 +7,7 @@ Of a Segment
 - `after` is the reading that the machine which sent this one had sent before it, "" where nothing was sent or that is
   not known.
 - `signature` is a sum over all that was counted, "" in readings of older versions: equal counts have equal sums, and
-  the sums of two readings add up (flex_logs_ingest/signature.py).
+  the sums of two readings add up (flex_logs_ingest/counts/signature.py).
 - `opening` is a hash of what the first answer of a log counts for; the first reading of a log has it.
 - `copy_of` is the reading up to which the lines of the log were counted before they were edited: these lines, in this
   reading, count for nothing. "" in every other reading.

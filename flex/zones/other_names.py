@@ -3,7 +3,7 @@
 
 In go other names of sites, what DNS says of them and the nodes; out come those that do not move
 with their site. A name that is a CNAME to its site moves along, and is not heard of here. FLEX
-changes none of these names. What their traffic asks of which node is in othertraffic.py.
+changes none of these names. What their traffic asks of which node is in planning/traffic_by_other_names.py.
 
 What DNS does with visitors is modelled in the simplest way: each address of a name, A or AAAA, gets
 as many of them.

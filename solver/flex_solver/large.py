@@ -11,7 +11,7 @@ out, and the answer is that of the searches in step 3.
 
 3. A search like that of local.py goes on from each of them. The best placement is kept.
 
-4. better_blocks.py takes blocks of nodes out of it and solves them anew, again and again. Beside
+4. solve_blocks_again.py takes blocks of nodes out of it and solves them anew, again and again. Beside
    steps 3 and 4 rising_bound.py makes the bound higher. Both end when the moves are as few as the
    bound.
 

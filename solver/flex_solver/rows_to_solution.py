@@ -15,7 +15,7 @@ from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score, why_best_effort
 from flex.placing.problem import Floats, Ints, Problem, Solution
 from flex_solver.bounds.linear import relax
-from flex_solver.symmetry.canonical_placement import told_apart
+from flex_solver.symmetry.canonical_among_twins import told_apart
 
 # The first words of a note that says that the search's time ended.
 LATE = "out of time"

@@ -19,7 +19,7 @@ from flex.model.pin import Pin
 from flex.planning import decide
 from flex.planning.decide import COOLDOWN
 from flex_api.facts import core_to_output_models
-from flex_api.in_words import terminal_text
+from flex_api.in_words import results_in_terminal
 from flex_api.night import apply_or_accept_plan, bulletin, nightly
 from flex_api.report.content import ReportData
 from flex_api.report.formats import FORMATS
@@ -227,7 +227,7 @@ def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wh
     output = core_to_output_models.plan_output(done)
     assert put_off.reason in {move.reason for move in output.put_off}
     shown = io.StringIO()
-    terminal_text.plan(Console(file=shown, width=200), output)
+    results_in_terminal.plan(Console(file=shown, width=200), output)
     assert f"pinned to {wanted}; {limit}" in shown.getvalue()
     data = ReportData("test", cluster.now, 0.05, output, (), None, {})
     assert all(
@@ -275,7 +275,7 @@ def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_break
         dataclasses.replace(made, forecasts=forecasts)
     )
     shown = io.StringIO()
-    terminal_text.plan(Console(file=shown, width=1000), output)
+    results_in_terminal.plan(Console(file=shown, width=1000), output)
     does = "60 sites would be adopted and give up 180 replicas that they do not need"
     assert f"{does}, predicted misses 23 % to 5.4 %; worst node" in shown.getvalue()
     over = [line for line in shown.getvalue().splitlines() if "over limits" in line]

@@ -17,7 +17,7 @@ import pytest
 
 from flex_api.night.bulletin import Bulletin
 from flex_api.night.notifying import post
-from flex_api.settings.night import Webhook
+from flex_api.settings.safety_and_notices import Webhook
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -17,7 +17,7 @@ from flex.errors import Away
 from flex_api.client import client
 from flex_api.night.notifying import post
 from flex_api.schemas.sites import PinGiven
-from flex_api.settings.night import Webhook
+from flex_api.settings.safety_and_notices import Webhook
 from tests.api.test_notify import NEWS
 
 CODES = (300, 301, 302, 303, 304, 305, 307, 308, 399)

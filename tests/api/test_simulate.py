@@ -26,7 +26,7 @@ from flex_api import cli
 from flex_api.pages.simulate import ABOUT, EVERY
 from flex_api.pictures import curves
 from flex_api.schemas.sim import SimulatePaperOutput
-from flex_api.simulation import papers, real_traces_and_placements
+from flex_api.simulation import papers, traces_and_solver
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = (
@@ -62,7 +62,7 @@ def _flex(
 
 
 def test_a_real_log_is_replayed_with_its_directories_as_sites(log: Path) -> None:
-    trace = real_traces_and_placements.of_logs([log])
+    trace = traces_and_solver.of_logs([log])
     assert trace.sites == ("/s0/", "/s1/", "/s2/", "/s3/")
     assert len(trace.target) == 1200
 
@@ -125,7 +125,7 @@ def test_more_memory_than_any_node_has_is_one_clear_error(
 
 
 def test_who_asked_is_read_from_lines_that_begin_with_it(log: Path) -> None:
-    trace = real_traces_and_placements.of_logs([log])
+    trace = traces_and_solver.of_logs([log])
     assert len(set(trace.client.tolist())) == 9
     assert trace.client[:10].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]
 
@@ -138,7 +138,7 @@ def test_who_asked_is_read_behind_a_virtual_host(log: Path, tmp_path: Path) -> N
         ),
         encoding="utf-8",
     )
-    assert len(set(real_traces_and_placements.of_logs([hosts]).client.tolist())) == 9
+    assert len(set(traces_and_solver.of_logs([hosts]).client.tolist())) == 9
 
 
 def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> N
         '/a/b HTTP/1.1","status":200,'
     )
     path.write_text(f'{line}"body_bytes_sent":5}}\n' * 3, encoding="utf-8")
-    trace = real_traces_and_placements.of_logs([path])
+    trace = traces_and_solver.of_logs([path])
     assert len(trace.target) == 3
     assert not len(trace.client)
 
@@ -291,7 +291,7 @@ def test_a_file_that_would_take_days_to_read_block_by_block_is_refused(
 
 
 def _of(path: Path) -> Trace:
-    return real_traces_and_placements.of_logs([path], format_="combined")
+    return traces_and_solver.of_logs([path], format_="combined")
 
 
 def test_a_log_in_another_order_is_the_same_trace(tmp_path: Path) -> None:
@@ -497,8 +497,8 @@ def test_an_empty_log_is_no_trace(
 def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
     from flex.sim.cluster import MIB, flex
 
-    trace = real_traces_and_placements.of_twin("hp-july")
-    placed = real_traces_and_placements.place_by_solver(trace, trace, flex(4, 64 * MIB))
+    trace = traces_and_solver.of_twin("hp-july")
+    placed = traces_and_solver.place_by_solver(trace, trace, flex(4, 64 * MIB))
     assert len(placed) == len(trace.sites) == 89
     assert {node for nodes in placed for node in nodes} == {0, 1, 2, 3}
     assert isinstance(trace, Trace)

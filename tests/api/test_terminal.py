@@ -11,7 +11,7 @@ from rich.console import Console
 
 from flex_api.cli.common import Context
 from flex_api.cli.progress_bar import following
-from flex_api.in_words import terminal_text
+from flex_api.in_words import results_in_terminal
 from flex_api.schemas.verbs import CheckRow
 from flex_logs_ingest.reading.run_state import Step
 
@@ -38,7 +38,7 @@ def test_a_table_shows_its_cells_as_they_are(
     said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = CheckRow(name="logs", state="warn", detail=said, advice=said)
-    terminal_text.checks(Context().console, [row])
+    results_in_terminal.checks(Context().console, [row])
     assert capsys.readouterr().out.splitlines()[-1].split("  ", 2)[-1].count(said) == 2
 
 

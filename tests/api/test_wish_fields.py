@@ -12,7 +12,7 @@ import pytest
 from flex.model.pin import ASKS, DEFAULTS, FIELDS, Pin, option
 from flex.store import MemoryStore
 from flex.store.schema import pins
-from flex.wishes.campaigns import over
+from flex.wishes.campaigns_over_wishes import over
 from flex.wishes.suspended_wishes import asks
 from flex_api.in_words.wish_text import phrases
 from flex_api.pages.site import INPUTS

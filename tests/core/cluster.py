@@ -12,7 +12,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
 from flex.placing.problem import Budget, Problem, Solution, in_order
 from flex.planning import propose_and_carry_out
-from flex.planning.facts_to_plan_from import Facts, Rules
+from flex.planning.leave_out_the_immovable import Facts, Rules
 from flex.planning.propose_and_carry_out import Proposal
 from flex.ports import Publisher, Solver
 from flex.store import MemoryStore

@@ -22,7 +22,7 @@ from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files import remote_files
 from flex_logs_ingest.files.sources import Source, Unusable
-from flex_logs_ingest.parcels import arrivals
+from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -242,7 +242,7 @@ def test_what_was_read_there_arrives_at_the_controller_once(
     read_there()
     assert cluster.send(str(to), out) == 1
     for outcome in ("taken", "known"):
-        arrived = arrivals.take([out], store, counts, {("one", "node-1")})
+        arrived = take_in_parcels.take([out], store, counts, {("one", "node-1")})
         assert [arrival.outcome for arrival in arrived] == [outcome] * 3
     pd.testing.assert_frame_equal(
         tables(to)[0], file_table(store, counts, PERIOD).whole()
@@ -263,7 +263,7 @@ def test_names_that_are_no_sites_arrive_as_well(
     (entry,) = cluster.entries(str(to))
     unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
     cluster.send(str(to), tmp_path / "incoming")
-    arrivals.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
+    take_in_parcels.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
     assert unknown_hosts.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
 
 

@@ -18,7 +18,7 @@ from flex_logs_ingest.counts import names_visited, other_names
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.parcels import parcel_files
-from flex_logs_ingest.parcels.arrivals import take
+from flex_logs_ingest.parcels.take_in_parcels import take
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.counts_as_columns import OtherCount
 from flex_logs_ingest.scan.python_loop import ReferenceScan

@@ -23,7 +23,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
-from flex_solver.symmetry.canonical_placement import told_apart
+from flex_solver.symmetry.canonical_among_twins import told_apart
 from flex_solver.symmetry.site_kinds import counts_of, kinds
 from tests.thorough import THOROUGH
 

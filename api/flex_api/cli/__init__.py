@@ -58,7 +58,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     ),
     **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("approve_and_freeze",)),
     "whatif": ("what_if_verbs",),
-    "files": ("files_of_a_site",),
+    "files": ("requests_by_file",),
     "export": ("export",),
     "explain": ("why",),
     **dict.fromkeys(
@@ -67,7 +67,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "plan": ("night", "what_if_verbs"),
     "sites": ("sites",),
     "nodes": ("nodes",),
-    "dns": ("fencing",),
+    "dns": ("dns_takeover",),
     "route": ("route",),
     "simulate": ("simulate",),
     **dict.fromkeys(("token", "audit"), ("tokens_and_audit",)),

@@ -18,7 +18,7 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.night import show
 from flex_api.in_words import amounts
-from flex_api.schemas.night import FreezeOutput
+from flex_api.schemas.night_nodes_and_orders import FreezeOutput
 
 Checksum = Annotated[
     str, typer.Option(help="refuse unless the plan's digest begins so")

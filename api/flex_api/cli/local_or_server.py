@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flex.model.roles_and_tokens import Role
     from flex.planning.what_if import Supposition
     from flex_api.cli.common import Context
-    from flex_api.schemas.night import FreezeOutput, NodesOutput
+    from flex_api.schemas.night_nodes_and_orders import FreezeOutput, NodesOutput
     from flex_api.schemas.sites import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,

@@ -18,7 +18,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import following
 from flex_api.facts import logs_good_enough
 from flex_api.facts.choose_log_sources import Asked, choose, of_files
-from flex_api.in_words import amounts, terminal_text
+from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
 from flex_api.night.leases import lease
 from flex_api.report import readings
@@ -26,8 +26,8 @@ from flex_api.settings.file import Settings
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest.counts.damaged_files import set_aside
 from flex_logs_ingest.files.sources import NO_FILE, Source, path_text
-from flex_logs_ingest.parcels import arrivals
-from flex_logs_ingest.parcels.arrivals import Arrival
+from flex_logs_ingest.parcels import take_in_parcels
+from flex_logs_ingest.parcels.take_in_parcels import Arrival
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -144,7 +144,9 @@ def ingest(
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
     read = readings.ingest_output(reports, bad, partials_only)
-    found.show(read, lambda console: terminal_text.ingest(console, read, every=verbose))
+    found.show(
+        read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
+    )
     if unread := [
         each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE
     ]:
@@ -247,7 +249,7 @@ def import_(
     with open_world(found) as here, lease(here, "import"):
         allowed = _sources_allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
-        taken = arrivals.take(
+        taken = take_in_parcels.take(
             paths, here.store, here.settings.ingest.directory, allowed, known_too=delete
         )
         missing = holes(
@@ -256,7 +258,7 @@ def import_(
     if delete:
         _delete(taken)
     output = readings.import_output(taken, missing)
-    found.show(output, lambda console: terminal_text.arrivals(console, output))
+    found.show(output, lambda console: results_in_terminal.arrivals(console, output))
     if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
         raise _refusal(refused)
 
@@ -314,6 +316,6 @@ def data(
             period,
             logs_good_enough.unused_files(here.settings, here.store, period),
         )
-    found.show(output, lambda console: terminal_text.data(console, output))
+    found.show(output, lambda console: results_in_terminal.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
         raise typer.Exit(20)

@@ -28,7 +28,7 @@ from flex_api.cli.common import (
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
 from flex_api.cli.started_by_timer import is_started_by_timer
-from flex_api.in_words import terminal_text
+from flex_api.in_words import results_in_terminal
 from flex_api.report.page import put
 from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, VerifyOutput
 
@@ -97,7 +97,7 @@ def plan_list(ctx: typer.Context, limit: Limit = 20) -> None:
     """The latest plans, newest first."""
     found = context(ctx)
     output = local_or_server.plans(found).every(limit)
-    found.show(output, lambda console: terminal_text.plans(console, output))
+    found.show(output, lambda console: results_in_terminal.plans(console, output))
 
 
 @plan_app.command("show")
@@ -270,7 +270,9 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """
     found = context(ctx)
     output = local_or_server.look(found).verification()
-    found.show(output, lambda console: terminal_text.show_verification(console, output))
+    found.show(
+        output, lambda console: results_in_terminal.show_verification(console, output)
+    )
     exit_as(output, detailed=detailed_exitcode)
 
 
@@ -306,7 +308,7 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     )
     found.show(
         output,
-        lambda console: terminal_text.plan(
+        lambda console: results_in_terminal.plan(
             console, core_to_output_models.plan_output(night.plan)
         ),
     )
@@ -374,10 +376,10 @@ def history(ctx: typer.Context, limit: Limit = 20) -> None:
     """List the latest runs. Each says how it ended, what moved, how good the predictions were."""
     found = context(ctx)
     output = local_or_server.look(found).runs(limit)
-    found.show(output, lambda console: terminal_text.runs(console, output))
+    found.show(output, lambda console: results_in_terminal.runs(console, output))
 
 
 def show(found: Context, plan: PlanOutput, *, diff: bool = False) -> None:
-    found.show(plan, lambda console: terminal_text.plan(console, plan, diff=diff))
+    found.show(plan, lambda console: results_in_terminal.plan(console, plan, diff=diff))
     if plan.old_answers_until and plan.old_answers_until > now():
-        found.say(terminal_text.countdown(plan.old_answers_until, now()))
+        found.say(results_in_terminal.countdown(plan.old_answers_until, now()))

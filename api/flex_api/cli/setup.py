@@ -20,7 +20,7 @@ from flex.store import migrate
 from flex_api import check_files_in_settings, first_files, systemd_units
 from flex_api import doctor as checking
 from flex_api.cli.common import Context, Format, all_only_here, context, now, only_here
-from flex_api.in_words import terminal_text
+from flex_api.in_words import results_in_terminal
 from flex_api.name_server_config import configurations
 from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
 from flex_api.schemas.verbs import (
@@ -129,7 +129,9 @@ def doctor(ctx: typer.Context) -> None:
     """Check everything a night needs; nothing is changed."""
     found = context(ctx)
     output = DoctorOutput(checks=list(checking.checks(found.settings, now())))
-    found.show(output, lambda console: terminal_text.checks(console, output.checks))
+    found.show(
+        output, lambda console: results_in_terminal.checks(console, output.checks)
+    )
     if any(check.state == "fail" for check in output.checks):
         raise typer.Exit(3)
 

@@ -26,7 +26,7 @@ from flex_api.cli.common import all_only_here, context
 from flex_api.in_words import amounts
 from flex_api.in_words.grids import grid
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.simulation import comparing, papers, real_traces_and_placements
+from flex_api.simulation import comparing, papers, traces_and_solver
 
 simulate_app = typer.Typer(
     help="Simulate routing policies on a model of a cluster. It shows requests a "
@@ -132,9 +132,7 @@ def paper(
     """
     found = context(ctx)
     real = (
-        real_traces_and_placements.of_logs(
-            logs, format_=log_format, by_directory=by_directory
-        )
+        traces_and_solver.of_logs(logs, format_=log_format, by_directory=by_directory)
         if logs
         else None
     )
@@ -167,9 +165,9 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
             advice="name one twin with --twin, or access logs with --logs",
         )
     return (
-        real_traces_and_placements.of_twin(twin)
+        traces_and_solver.of_twin(twin)
         if twin
-        else real_traces_and_placements.of_logs(
+        else traces_and_solver.of_logs(
             logs, format_=log_format, by_directory=by_directory
         )
     )

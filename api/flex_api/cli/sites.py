@@ -21,7 +21,7 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.wish_options import Asked, with_wish_options
-from flex_api.in_words import terminal_text, tokens_and_audit_text
+from flex_api.in_words import results_in_terminal, tokens_and_audit_text
 from flex_api.schemas.verbs import UnknownName, UnknownOutput
 from flex_logs_ingest.counts.unknown_hosts import unknown
 
@@ -52,7 +52,7 @@ def sites_list(ctx: typer.Context) -> None:
     """Every site, busiest first."""
     found = context(ctx)
     output = local_or_server.sites(found).every()
-    found.show(output, lambda console: terminal_text.sites(console, output))
+    found.show(output, lambda console: results_in_terminal.sites(console, output))
 
 
 @sites_app.command("show")
@@ -60,7 +60,7 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
     """One site: what it asks of its nodes, and where it is."""
     found = context(ctx)
     output = local_or_server.sites(found).one(which_names_are_sites.site_name(site))
-    found.show(output, lambda console: terminal_text.sites(console, output))
+    found.show(output, lambda console: results_in_terminal.sites(console, output))
 
 
 @sites_app.command("unknown")
@@ -88,7 +88,7 @@ def sites_unknown(
     output = UnknownOutput(
         since=since, requests=told.requests, bytes=told.bytes, items=items
     )
-    found.show(output, lambda console: terminal_text.unknown(console, output))
+    found.show(output, lambda console: results_in_terminal.unknown(console, output))
 
 
 @sites_app.command("pin")

@@ -15,7 +15,12 @@ from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import PlanId, context, split_names
 from flex_api.cli.night import plan_app
-from flex_api.in_words import amounts, forecast_text, nodes_given_up, terminal_text
+from flex_api.in_words import (
+    amounts,
+    forecast_text,
+    nodes_given_up,
+    results_in_terminal,
+)
 from flex_api.in_words.grids import grid
 from flex_api.schemas.what_if_output import (
     DiffOutput,
@@ -127,7 +132,7 @@ def _show_what_if(console: Console, output: WhatIfOutput) -> None:
         console.print()
         console.print(nodes_given_up.table(output.moves))
     console.print()
-    console.print(terminal_text.loads(output.before, output.after))
+    console.print(results_in_terminal.loads(output.before, output.after))
     console.print()
     forecast_text.show_comparison(console, output.forecasts)
     if output.frontier:

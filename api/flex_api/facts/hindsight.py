@@ -14,7 +14,7 @@ from flex.model.accuracy import Measured
 from flex.model.plan import Plan
 from flex.placing import score
 from flex.planning import propose_and_carry_out
-from flex.planning.facts_to_plan_from import Facts
+from flex.planning.leave_out_the_immovable import Facts
 from flex.prediction import compare_with_measured, predict, site_traffic_forecast
 from flex_api.facts import past_traffic
 from flex_api.wiring import World

@@ -16,7 +16,7 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.placing import failover
 from flex.planning.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
-from flex.planning.facts_to_plan_from import Rules
+from flex.planning.leave_out_the_immovable import Rules
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts
 from flex_api.wiring import World

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from flex_api.in_words import amounts, nodes_given_up, terminal_text
-from flex_api.schemas.night import NodesOutput
+from flex_api.in_words import amounts, nodes_given_up, results_in_terminal
+from flex_api.schemas.night_nodes_and_orders import NodesOutput
 from flex_api.schemas.what_if_output import PreviewRow
 
 
 def nodes(console: Console, output: NodesOutput) -> None:
-    terminal_text.nodes(console, output)
+    results_in_terminal.nodes(console, output)
     preview(console, output.preview)
 
 

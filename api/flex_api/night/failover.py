@@ -15,7 +15,7 @@ from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
 from flex.planning import propose_and_carry_out, refuse_ended_or_outdated
-from flex.planning.facts_to_plan_from import Facts
+from flex.planning.leave_out_the_immovable import Facts
 from flex.planning.propose_and_carry_out import Proposal
 from flex.prediction.replay import NO_SAMPLE
 from flex.table_schemas import texts

@@ -23,7 +23,7 @@ from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
-from flex_api.night import host_maps_of_nodes
+from flex_api.night import make_host_maps
 from flex_api.night.site_names_to_route import other_names
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
@@ -345,7 +345,7 @@ def doors_of_all(
         return None
     placement = store.placement_of(which.wanted)
     coming = which.wanted != store.in_force()
-    return host_maps_of_nodes.doors(settings, store, known, placement, coming=coming)
+    return make_host_maps.doors(settings, store, known, placement, coming=coming)
 
 
 def versions(

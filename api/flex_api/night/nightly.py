@@ -20,7 +20,7 @@ from flex.model.nightly_run import Run
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.planning import propose_and_carry_out, what_if
-from flex.planning.facts_to_plan_from import Facts
+from flex.planning.leave_out_the_immovable import Facts
 from flex.planning.propose_and_carry_out import Proposal
 from flex.planning.what_if import Supposition
 from flex.ports import Store

@@ -31,7 +31,7 @@ from flex_api.night import bulletin
 from flex_api.night.bulletin import Bulletin
 from flex_api.night.metrics_text_file import metrics_text
 from flex_api.report import write_reports
-from flex_api.settings.night import Webhook
+from flex_api.settings.safety_and_notices import Webhook
 from flex_api.wiring import World
 
 TIMEOUT = 10.0

@@ -16,7 +16,7 @@ from flex_api.pages import (
     plans,
     routing,
     search_and_colours,
-    settings,
+    settings_freeze_and_tokens,
     simulate,
     site,
     sites,
@@ -26,5 +26,5 @@ from flex_api.pages import (
 # In this order a path is looked for.
 PAGES = (
     overview, plans, sites, site, nodes, what_if, history, dns, logs, routing, simulate, audit,
-    settings, jobs, search_and_colours, glossary,
+    settings_freeze_and_tokens, jobs, search_and_colours, glossary,
 )  # fmt: skip

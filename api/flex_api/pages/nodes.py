@@ -41,7 +41,7 @@ from flex_api.pictures.time_and_forecast_charts import (
 )
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
-from flex_api.schemas.night import NodeRow
+from flex_api.schemas.night_nodes_and_orders import NodeRow
 from flex_api.schemas.rest import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
 from flex_api.web.request_context import Desk, Operator, Viewer

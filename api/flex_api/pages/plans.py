@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.model.plan import Plan
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.facts.changed_since_plan import BASE
-from flex_api.in_words import terminal_text
+from flex_api.in_words import results_in_terminal
 from flex_api.night import approving, rules_that_stop_plans
 from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
 from flex_api.pages.frame import as_model, show
@@ -105,7 +105,7 @@ def plan(
         in_force=desk.views.base()[0] == chosen.id,
         changes=CHANGES,
         put_off_most=PUT_OFF,
-        summary=terminal_text.summary(output),
+        summary=results_in_terminal.summary(output),
         given_up=sum(not move.target for move in output.moves),
         page=figures(desk, output) if tab == "moves" else None,
         tolerance=desk.settings.solver.tolerance,

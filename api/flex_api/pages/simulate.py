@@ -23,7 +23,7 @@ from flex_api.pages.frame import show
 from flex_api.pictures.charts import Bars, quantities
 from flex_api.routes.simulations import period_to_replay
 from flex_api.schemas.request_and_page_base import Given
-from flex_api.simulation import comparing, real_traces_and_placements
+from flex_api.simulation import comparing, traces_and_solver
 from flex_api.web.request_context import Desk, Operator
 
 router = APIRouter(include_in_schema=False)
@@ -126,7 +126,7 @@ def _simulate(
 ) -> Told:
     """Raises Unknown where no access of the period was kept."""
     period = period_to_replay(desk)
-    trace, rate = real_traces_and_placements.of_own_logs(
+    trace, rate = traces_and_solver.of_own_logs(
         desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES
     )
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.pin import ASKS, DEFAULTS, Pin, Words
-from flex_api import files_of_a_site, which_names_are_sites
+from flex_api import requests_by_file, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import wish_text
 from flex_api.pages.forms import (
@@ -187,7 +187,7 @@ def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
     try:
-        return files_of_a_site.files_output(desk.world(), name, limit=FILES)
+        return requests_by_file.files_output(desk.world(), name, limit=FILES)
     except NoData as error:
         return error.answer
 

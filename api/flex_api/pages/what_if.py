@@ -18,7 +18,7 @@ from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
 from flex_api.report.content import NodeLine
-from flex_api.routes import what_if_routes
+from flex_api.routes import what_if_and_differences
 from flex_api.schemas.plan_parts import BalanceOutput
 from flex_api.schemas.request_and_page_base import Given
 from flex_api.schemas.rest import Supposed
@@ -72,7 +72,7 @@ def what_if(
 
 def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     """None while it is being worked out."""
-    question, world = what_if_routes.supposition(wanted), desk.world()
+    question, world = what_if_and_differences.supposition(wanted), desk.world()
     return desk.house.later.ask(
         f"what if {wanted.model_dump_json()}",
         lambda: what_if_answers.what_if(world, question, with_frontier=wanted.frontier),

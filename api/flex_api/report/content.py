@@ -14,7 +14,7 @@ from heapq import nlargest
 from flex.model.period import Period
 from flex.planning import verify_dns
 from flex_api.in_words import amounts, clean_text, held_back_moves_text, nodes_given_up
-from flex_api.in_words import terminal_text as text
+from flex_api.in_words import results_in_terminal as text
 from flex_api.pictures import charts
 from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
 from flex_api.schemas.verbs import (

@@ -2,7 +2,7 @@
 the same.
 
 Takes a ReportData. Returns text. A new form is a function and a line in FORMATS. Does not make PDF:
-paper.py prints it from the page.
+print_pdf.py prints it from the page.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from flex_api.schemas.verbs import (
     ParcelsRow,
     RateRow,
 )
-from flex_logs_ingest.parcels.arrivals import Arrival
+from flex_logs_ingest.parcels.take_in_parcels import Arrival
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
 

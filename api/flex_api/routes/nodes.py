@@ -23,7 +23,7 @@ from flex_api.night import failover
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.night import NodeRow, NodeTurn
+from flex_api.schemas.night_nodes_and_orders import NodeRow, NodeTurn
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import (
     DownGiven,

@@ -18,7 +18,7 @@ from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex_api.schemas.request_and_page_base import Given
 from flex_api.schemas.sim import SimulateOutput
-from flex_api.simulation import comparing, real_traces_and_placements
+from flex_api.simulation import comparing, traces_and_solver
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Desk, Operator
 
@@ -97,10 +97,8 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     kept.
     """
     if given.twin:
-        return traces.first(
-            real_traces_and_placements.of_twin(given.twin), given.accesses
-        ), 1.0
-    return real_traces_and_placements.of_own_logs(
+        return traces.first(traces_and_solver.of_twin(given.twin), given.accesses), 1.0
+    return traces_and_solver.of_own_logs(
         desk.store,
         desk.settings.ingest.directory,
         period_to_replay(desk),

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.period import Period
-from flex.wishes import campaigns
+from flex.wishes import campaigns_over_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
@@ -105,7 +105,7 @@ def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
 
 def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
-    pins = campaigns.in_force(desk.views.wishes().get(site, ()), desk.now)
+    pins = campaigns_over_wishes.in_force(desk.views.wishes().get(site, ()), desk.now)
     return core_to_output_models.site_row(
         site, found.measures(row), found.nodes_of(row), pins[0] if pins else None
     )

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, Field
 
 from flex.model.jobs import JobState
 from flex.model.roles_and_tokens import Role
-from flex_api.schemas.night import TURN, DeadRow, NodeRow
+from flex_api.schemas.night_nodes_and_orders import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part
 from flex_api.schemas.plan_parts import BehindRow
 from flex_api.schemas.request_and_page_base import (

@@ -28,7 +28,7 @@ from flex_api.schemas.logs import (
     UnreadRow,
 )
 from flex_api.schemas.name_server_config import ConfigServersOutput
-from flex_api.schemas.night import (
+from flex_api.schemas.night_nodes_and_orders import (
     ApprovalRow,
     FreezeOutput,
     HoldersOutput,

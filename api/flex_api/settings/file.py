@@ -20,7 +20,7 @@ from flex.errors import BadSetting
 from flex_api.settings.dns import Primary
 from flex_api.settings.explain_bad_settings import explain
 from flex_api.settings.file_changed import Origin, origin
-from flex_api.settings.night import Metrics, Notify, Webhook
+from flex_api.settings.safety_and_notices import Metrics, Notify, Webhook
 from flex_api.settings.sections import Database, Report, Settings, SourceSection
 
 __all__ = [

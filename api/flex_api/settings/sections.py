@@ -27,9 +27,9 @@ from flex_api.settings.dns import Dns
 from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.file_changed import Origin
 from flex_api.settings.health_watch_settings import Watch
-from flex_api.settings.night import Metrics, Notify, Safety
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing import Routing, Warming
+from flex_api.settings.safety_and_notices import Metrics, Notify, Safety
 from flex_logs_ingest import formats
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 

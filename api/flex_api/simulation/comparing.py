@@ -17,7 +17,7 @@ from flex.sim.simulate import Result, simulate
 from flex.sim.traces import Trace
 from flex_api.in_words import amounts
 from flex_api.schemas.sim import SimulatedNode, SimulatedRow
-from flex_api.simulation import real_traces_and_placements
+from flex_api.simulation import traces_and_solver
 from flex_logs_ingest.lines.field_values import LARGEST
 
 USUAL = ("flex", "round_robin", "optimal")
@@ -66,7 +66,7 @@ def compare_policies(
                     trace,
                     cluster,
                     name,
-                    lambda t, c: real_traces_and_placements.place_by_solver(t, t, c),
+                    lambda t, c: traces_and_solver.place_by_solver(t, t, c),
                 ),
             )
         )

@@ -18,7 +18,7 @@ from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import MB, fit
 from flex_api.pictures import curves
 from flex_api.schemas.sim import ClaimRow, FitRow, SimulatePaperOutput
-from flex_api.simulation.real_traces_and_placements import place_by_solver
+from flex_api.simulation.traces_and_solver import place_by_solver
 
 PAGE = "papers.md"
 WHOLE = "requests a second until the last node ends"

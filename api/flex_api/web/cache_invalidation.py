@@ -2,7 +2,7 @@
 
 Takes nothing. Returns, for each kind of remembered answer, the actions of the audit log that change
 it: an answer holds as long as no newer entry of these is there. Does not remember anything:
-views.py and background.py do.
+cached_views.py and background_answers.py do.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "files": ROUTING,
     "misnamed": ROUTING,
     "routed-paths": SITES,
-    # What takes longer than a page may (background.py).
+    # What takes longer than a page may (background_answers.py).
     "slow": (*MADE_FROM, *WISHES),
 }
 

@@ -2,7 +2,7 @@
 the store.
 
 Takes the store. Returns an answer that was made before, where it still holds. Does not say what
-outdates which answer: outdating.py does, by the actions of the audit log.
+outdates which answer: cache_invalidation.py does, by the actions of the audit log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
-from flex.wishes import campaigns
+from flex.wishes import campaigns_over_wishes
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, catalogue
 from flex_api.schemas.verbs import PlanOutput
@@ -94,7 +94,7 @@ class Views:
         """By site the wish as it is now, or the first where none holds."""
         now = datetime.now(UTC)
         return {
-            site: next(iter(campaigns.in_force(pins, now)), pins[0])
+            site: next(iter(campaigns_over_wishes.in_force(pins, now)), pins[0])
             for site, pins in self.wishes().items()
         }
 

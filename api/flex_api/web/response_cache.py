@@ -1,7 +1,7 @@
 """Answers that many callers ask for, given again as long as nobody has written to the store.
 
 Takes a request whose caller is known. Returns the last answer of the route where it still holds. A
-view (views.py) saves reading the store; this saves all the rest.
+view (cached_views.py) saves reading the store; this saves all the rest.
 """
 
 from __future__ import annotations

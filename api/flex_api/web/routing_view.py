@@ -2,7 +2,7 @@
 out once for each state of the store and the settings.
 
 Takes a desk, and the plan that is coming, if any. Returns the routing. Does not know what HAProxy
-does now: distributors.py asks.
+does now: cached_haproxy_state.py asks.
 """
 
 from __future__ import annotations

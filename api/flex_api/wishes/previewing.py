@@ -3,7 +3,7 @@ without.
 
 Takes a world, and the wish or node. Returns how the two plans differ. Does not store anything or
 ask a name server, and does not count the limits of a night. The search is the short one of previews
-(quick.py).
+(preview_solver.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from flex.model.pin import Pin
 from flex.model.plan import Move
 from flex.placing import failover, score
 from flex.planning import propose_and_carry_out, what_if
-from flex.planning.facts_to_plan_from import Facts
+from flex.planning.leave_out_the_immovable import Facts
 from flex.planning.what_if import Supposed
-from flex.wishes import campaigns, suspended_wishes
+from flex.wishes import campaigns_over_wishes, suspended_wishes
 from flex_api import wiring
 from flex_api.facts import core_to_output_models, other_names
 from flex_api.night import failover as failing
@@ -54,7 +54,7 @@ def with_pin(world: World, wanted: Pin) -> Preview:
     now = world.clock()
     return _preview(
         world,
-        campaigns.in_force(
+        campaigns_over_wishes.in_force(
             (*_others(world, wanted), wanted), max(wanted.since or now, now)
         ),
     )
@@ -62,7 +62,10 @@ def with_pin(world: World, wanted: Pin) -> Preview:
 
 def without_pin(world: World, dropped: Pin) -> PreviewRow:
     return _row(
-        _preview(world, campaigns.in_force(_others(world, dropped), world.clock())),
+        _preview(
+            world,
+            campaigns_over_wishes.in_force(_others(world, dropped), world.clock()),
+        ),
         {dropped.site},
     )
 

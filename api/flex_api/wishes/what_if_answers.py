@@ -15,7 +15,7 @@ from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
 from flex.planning import decide, propose_and_carry_out
 from flex.planning import what_if as suppose
-from flex.planning.facts_to_plan_from import Facts
+from flex.planning.leave_out_the_immovable import Facts
 from flex.planning.what_if import Supposed, Supposition
 from flex.wishes import suspended_wishes
 from flex_api.facts import (

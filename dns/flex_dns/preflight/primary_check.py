@@ -21,7 +21,7 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex.errors import DnsError, Refused
 from flex.zones.marker import marker_name
-from flex_dns.checks import nameservers, verify
+from flex_dns.checks import servers_to_check, verify
 from flex_dns.preflight import PreflightResult, key_rights
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS, PRINTED
 from flex_dns.update import fence, permission
@@ -78,7 +78,7 @@ def _name_servers(
     follows = wanted.follows and not wanted.verified
     known = {host for host, _ in (server.address, *wanted.verified)}
     try:
-        found = nameservers.of_zone(server, zone)
+        found = servers_to_check.of_zone(server, zone)
     except DnsError as error:
         yield PreflightResult("name servers", "warn", str(error), error.advice)
         return
@@ -237,7 +237,7 @@ def _limits(
     session: Session, zone: str, *, own_name: bool
 ) -> Iterator[PreflightResult]:
     try:
-        servers = list(nameservers.of_zone(session.server, zone))
+        servers = list(servers_to_check.of_zone(session.server, zone))
         yield from key_rights.checks(session, zone, servers, own_name=own_name)
     except DnsError as error:
         yield PreflightResult("limits of the key", "fail", str(error), error.advice)

@@ -1,7 +1,7 @@
 """Record sets of the names that are wanted, record by record as a transfer brings them.
 
 Takes the bytes of a message. Puts sets on a Shelf. Does not look at records that say something
-about the zone or about what a name can hold: wanted_records.py does.
+about the zone or about what a name can hold: filter_transfer_records.py does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TXT = 16
 AAAA = 28
 DNAME = 39
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
-# Types at which the loop stops: its caller looks at them (zone/wanted_records.py).
+# Types at which the loop stops: its caller looks at them (zone/filter_transfer_records.py).
 NOTED = frozenset((SOA, CNAME, NS, DNAME))
 
 # Values of one set that are remembered as one. So many are usual; all sets that a hostile zone can

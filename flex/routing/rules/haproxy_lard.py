@@ -2,7 +2,7 @@
 
 Takes a pool of members and an expression that gives the time in seconds. Returns the lines of a
 backend, for LARD without and with replication (Pai and others, ASPLOS 1998, figures 2 and 3). Does
-not weigh the members: that is in sets.py.
+not weigh the members: that is in lard_member_sets.py.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
     ]
 )
 # Bytes of a parcel's first line that names may take; where they take more, none is listed. Half of
-# what the line may have (parcels/arrivals.py).
+# what the line may have (parcels/take_in_parcels.py).
 LONGEST = 2**19
 
 

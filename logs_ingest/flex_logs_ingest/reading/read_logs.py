@@ -7,7 +7,7 @@ Does not count lines that are still being written: they wait for the next run.
 
 The order makes it exact. The files are whole and on disk before the store hears of them. The store
 learns of the counts and of how far the log was read in one transaction, for several small logs at
-once (batch.py). When a run is killed before that, nothing counts and the segment is read again
+once (record_in_batches.py). When a run is killed before that, nothing counts and the segment is read again
 under the same name; when it is killed after that, the next run goes on behind it.
 """
 
@@ -89,7 +89,7 @@ def ingest(
     run reads into the directory, NotWritten when the directory takes no more; what was counted
     until then stays counted.
 
-    Readings are recorded so many `together` at most, as batch.py says.
+    Readings are recorded so many `together` at most, as record_in_batches.py says.
 
     With `copies_too`, also lines count that look like those of a log that was counted before it was
     edited.

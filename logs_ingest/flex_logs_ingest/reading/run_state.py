@@ -149,7 +149,7 @@ class Reader:
         self._heads.setdefault(self.family(path), []).append(head)
 
     def elsewhere(self, log: Log | Pipe, head: bytes, family: str) -> list[Stream]:
-        """What it may go on with of other families and sources: see elsewhere.py."""
+        """What it may go on with of other families and sources: see renamed_logs.py."""
         with self.run.apart.serial():
             if self.run.elsewhere is None:
                 self.run.batch.settle()
@@ -255,7 +255,7 @@ class Reader:
         documents: Documents | None,
     ) -> bool:
         """Whether it was not counted yet; then it is, as soon as its batch is recorded
-        (batch.py).
+        (record_in_batches.py).
         """
         if segment.id in self.run.known:
             return False

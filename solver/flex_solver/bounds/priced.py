@@ -11,7 +11,7 @@ gives up. So the cost of all moves is the sum of price times k - h over all site
 nodes pay.
 
 A node outside the band pays at least the price of its cheapest remedy. Every other node pays at
-least nothing. This is true at any prices; prices.py looks for those at which the sum is largest.
+least nothing. This is true at any prices; site_prices.py looks for those at which the sum is largest.
 
 The cheapest remedy is found by looking at all sets of a few changes. Larger sets are not looked at.
 Prices keep a distance from zero and from the worth, so that every change costs at least MARGIN

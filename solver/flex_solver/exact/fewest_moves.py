@@ -54,7 +54,7 @@ CASES = 30
 # The same while the look at all ways goes on beside it. A guess.
 BESIDE = 10
 COLDER = "other plans with as few moves may read fewer cold bytes"
-# Nodes of HiGHS's search tree in the search for fewer moves by proof.py's program, which leaves out
+# Nodes of HiGHS's search tree in the search for fewer moves by proof_by_integer_program.py's program, which leaves out
 # wishes that rarely make a difference. A guess.
 PROOF = 1_000
 # The least part of the seconds left that is kept for the whole program. A guess.

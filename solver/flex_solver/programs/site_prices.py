@@ -2,7 +2,7 @@
 
 Takes a Market: what each node may change by, and which rows it could give or take. Returns prices
 at which no node has a cheaper remedy than the known ones, and those remedies. Does not choose a
-remedy for each node: dealt_remedies.py does. A row that moves costs as much as its site's `worth`.
+remedy for each node: exchange_remedies.py does. A row that moves costs as much as its site's `worth`.
 The node that it leaves pays the site's price, and the node that takes it pays the rest.
 
 Prices come from a linear program: its columns are the remedies, fractions allowed, its rows say
@@ -11,7 +11,7 @@ Remedies are found at the prices of the program solved before, until there are n
 it cheaper. Rows that come or leave without anybody on the other side are allowed at an extra price,
 the `margin`. Where that is less than nothing no change is for nothing, which is what priced.py
 wants; where it is more, nodes that take are drawn to nodes that give, which is what
-dealt_remedies.py wants.
+exchange_remedies.py wants.
 
 Small sites are many and hardly matter. They have no names here: at a fixed price, a node may give
 or take a few that are each as large as the largest of them, where this is allowed.
@@ -30,7 +30,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.programs import highs
-from flex_solver.programs.node_remedies import Changes, remedies
+from flex_solver.programs.cheapest_changes_into_band import Changes, remedies
 
 # Remedies of each size that are kept for a node in the first round. A guess.
 AT_FIRST = 40

@@ -1,4 +1,4 @@
-"""Runs the search of improve.py: how hot, and for how long.
+"""Runs the search of local_search_loop.py: how hot, and for how long.
 
 Takes a placement and a number of steps. Returns the best placement found. Does not depend on the
 clock, which is looked at between parts of the search and only to give up: the same steps give the

@@ -3,7 +3,7 @@
 Takes a placement and the tolerance. Returns a placement that is no worse and keeps the same wishes.
 Does not go on after one remedy for each node: large.py calls it again.
 
-prices.py finds deals, which are remedies of one node at market prices. An integer program then
+site_prices.py finds deals, which are remedies of one node at market prices. An integer program then
 chooses one deal for each node outside the band, and at most one for each other node, so that all
 together need the fewest moves. A node that is left as it is costs some more moves, and so does a
 row that nobody takes or gives.

@@ -14,13 +14,13 @@ from flex.placing.problem import Budget, Ints, Problem, Solution, in_order
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search.anneal import PARTS, anneal, with_fewer_cold_bytes
-from flex_solver.search.candidate_rows import choose
+from flex_solver.search.choose_rows_to_search import choose
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.needless_moves import drop_needless_moves
 from flex_solver.search.placement_in_integers import Placed, to_integers
 from flex_solver.search.repair_wishes import repair_all
 
-# Rows of each node that the search may move, of each kind that candidates.py tells apart. A guess.
+# Rows of each node that the search may move, of each kind that choose_rows_to_search.py tells apart. A guess.
 OF_EACH = 4
 # The budget's steps for one change tried for each node. A guess.
 STEPS = 10
@@ -63,7 +63,7 @@ def search_around(
 
 
 def with_some_movable(problem: Problem, known: Relaxed, rows: Ints) -> Placed:
-    """The rows in order. Searches may change those that candidates.py chooses."""
+    """The rows in order. Searches may change those that choose_rows_to_search.py chooses."""
     return to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
 
 

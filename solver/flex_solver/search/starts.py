@@ -2,7 +2,7 @@
 
 Takes a Problem and its bound. Returns rows for each search. Does not search around them: local.py
 does. Every start comes from the placement in force, changed as little as the wishes demand.
-bring_near.py brings its far nodes near, and dealt_remedies.py puts most of its nodes right.
+bring_nodes_near_band.py brings its far nodes near, and exchange_remedies.py puts most of its nodes right.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from flex_solver.search.repair_wishes import repair_all
 SEARCHES = 4
 # Nodes, at most, that count as few. Then smaller sites are dealt as well. A guess.
 FEW_NODES = 40
-# Open nodes, at most, for which dealt_remedies.py is asked. A guess.
+# Open nodes, at most, for which exchange_remedies.py is asked. A guess.
 MOST_NODES_FOR_DEALS = 400
 # How often it is asked in a row, each time for what one remedy for each node has left. A guess.
 DEALS = 2
-# Rows for each node that bring_near.py moves. Where it moves more, the nodes are far off, and the
+# Rows for each node that bring_nodes_near_band.py moves. Where it moves more, the nodes are far off, and the
 # placement in force is no start for deals. A guess.
 FAR = 0.5
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from flex_api.cli.on_a_server.follow_jobs import given_as, refuse
 from flex_api.client import Client
-from flex_api.schemas.night import FreezeOutput
+from flex_api.schemas.night_nodes_and_orders import FreezeOutput
 from flex_api.schemas.rest import FreezeGiven
 
 WHY_NOT = "a server does not try out a freeze or its end"

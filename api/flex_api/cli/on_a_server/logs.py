@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from flex_api.cli.common import Context
 from flex_api.cli.on_a_server.follow_jobs import given_as, refuse
 from flex_api.client import Client
-from flex_api.schemas.night import JobOutput
+from flex_api.schemas.night_nodes_and_orders import JobOutput
 from flex_api.schemas.rest import IngestGiven
 
 

@@ -10,8 +10,8 @@ from flex_api.cli.common import Context
 from flex_api.cli.node_options import check
 from flex_api.cli.on_a_server.follow_jobs import given_as, result_of
 from flex_api.client import Client
-from flex_api.in_words import preview_text, terminal_text
-from flex_api.schemas.night import NodesOutput
+from flex_api.in_words import preview_text, results_in_terminal
+from flex_api.schemas.night_nodes_and_orders import NodesOutput
 from flex_api.schemas.rest import (
     DownGiven,
     DrainGiven,
@@ -110,7 +110,7 @@ class NodesThere:
         kind, name = result_of(found, self.client, job)
         if kind == "plans":
             plan = self.client.plan(name)[0]
-            found.show(plan, lambda console: terminal_text.plan(console, plan))
+            found.show(plan, lambda console: results_in_terminal.plan(console, plan))
         elif kind == "nodes":
             output = self.every()
             found.show(output, lambda console: preview_text.nodes(console, output))

@@ -9,7 +9,7 @@ from flex.model.operator_orders import Freeze
 from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
 from flex_api.night import freezing
-from flex_api.schemas.night import FreezeOutput
+from flex_api.schemas.night_nodes_and_orders import FreezeOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from flex_api.cli.common import Context, author, now
 from flex_api.cli.node_options import check
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models
-from flex_api.in_words import amounts, preview_text, terminal_text
+from flex_api.in_words import amounts, preview_text, results_in_terminal
 from flex_api.night import change_nodes, failover
 from flex_api.night.leases import lease
-from flex_api.schemas.night import NodesOutput
+from flex_api.schemas.night_nodes_and_orders import NodesOutput
 from flex_api.wiring import World
 
 # What follows from a change, and the node as it would be.
@@ -119,12 +119,12 @@ class NodesHere:
         if done:
             # What it changed in DNS, line by line, is not said here, and would take a while of tens
             # of thousands.
-            moved = terminal_text.moves_text(
+            moved = results_in_terminal.moves_text(
                 core_to_output_models.plan_output(replace(done, zone_plans=()))
             )
             found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
         if done and done.old_answers_until:
-            found.say(terminal_text.countdown(done.old_answers_until, now()))
+            found.say(results_in_terminal.countdown(done.old_answers_until, now()))
         if taken.left:
             raise typer.Exit(failover.LEFT_CODE)
 

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from flex_api.cli.common import context, only_here
 from flex_api.cli.open_installation import open_world
-from flex_api.files_of_a_site import files_output
 from flex_api.in_words import amounts
 from flex_api.in_words.grids import grid
+from flex_api.requests_by_file import files_output
 from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
 
 
 class Order(StrEnum):
-    """ORDERS of flex_logs_ingest/questions.py."""
+    """ORDERS of flex_logs_ingest/counts/file_questions.py."""
 
     REQUESTS = "requests"
     BYTES = "bytes"

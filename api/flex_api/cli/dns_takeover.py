@@ -10,11 +10,11 @@ import typer
 
 from flex_api.cli.common import Reason, all_only_here, context
 from flex_api.cli.open_installation import open_world
-from flex_api.in_words import terminal_text
+from flex_api.in_words import results_in_terminal
 from flex_api.night import fencing
 from flex_api.night.fencing import Hold
 from flex_api.night.leases import lease
-from flex_api.schemas.night import HoldersOutput, HoldRow
+from flex_api.schemas.night_nodes_and_orders import HoldersOutput, HoldRow
 
 dns_app = typer.Typer(
     help="Show and change which controller writes the zones.",
@@ -33,7 +33,7 @@ def dns_holders(ctx: typer.Context) -> None:
     found = context(ctx)
     with open_world(found) as here:
         output = _output(fencing.holds(here))
-    found.show(output, lambda console: terminal_text.holders(console, output))
+    found.show(output, lambda console: results_in_terminal.holders(console, output))
 
 
 @dns_app.command("takeover")
@@ -55,7 +55,7 @@ def dns_takeover(
     found = context(ctx)
     with open_world(found) as here, lease(here, f"take over from {was}"):
         output = _output(fencing.take_over(here, was, reason))
-    found.show(output, lambda console: terminal_text.holders(console, output))
+    found.show(output, lambda console: results_in_terminal.holders(console, output))
 
 
 def _output(holds: list[Hold]) -> HoldersOutput:
