@@ -1,8 +1,10 @@
-"""HTTP that goes where it was sent and nowhere else.
+"""HTTP requests that follow no redirect.
 
-The standard library follows a redirect by itself: it makes an empty GET of what was a POST, and
-tells the other server the token, too. In goes a request, out comes its answer; a redirect is an
-HTTPError like every other refusal.
+Takes a request. Returns the answer of the server that it was sent to. Raises HTTPError for a
+redirect, as for every other refusal. Does not go to another server.
+
+The standard library follows redirects by itself. It turns a POST into an empty GET, and it sends
+the token to the other server, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Who changed what: a log to which entries are only added, each carrying the hash of the one before
 it.
 
-In go what was before and after a change and who made it, out come entries; whoever has them can
-check that none was altered, taken out or put in between. That none is missing at the end shows by
-the head, which is kept apart from them; what was changed without an entry, by what the entries say
-there is (flex/audit_log_vs_database.py).
+Takes what was before and after a change, and who made it. Returns entries. Does not store them.
+
+Whoever has the entries can check that none was altered, taken out or put in between. An entry that
+is missing at the end is noticed by the head, which is kept apart from the entries. A change that
+was made without an entry is found by comparing the entries with the database
+(flex/audit_log_vs_database.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Hours of the week in which changes may be made by themselves: as people write them, and whether a
+"""Hours of the week in which FLEX may make changes by itself: how people write them, and whether a
 moment is in one.
 
-In go texts such as "Mon-Fri 01:00-05:00" and a moment in the operator's time zone; a window that
-ends before it begins goes on after midnight. Nothing else is known here.
+Takes texts such as "Mon-Fri 01:00-05:00", and a moment in the operator's time zone. Returns
+windows, and whether the moment is in one of them. A window that ends before it begins goes on after
+midnight. Does not refuse a change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A dead node that could not be taken out of DNS is tried again: soon at first, then after growing
-pauses.
+"""When to try again to take a dead node out of DNS: soon at first, then after growing pauses.
 
-In go what was tried so far and the time; out comes whether it is to be tried now. Nothing is tried
-here.
+Takes what was tried so far, and the time. Returns whether the next attempt is due. Does not make
+the attempt.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What else could have been done with a site, in numbers: left where it was, or put on another
 node.
 
-In go a Problem and the rows that were chosen; out come, for one site, the other places a row of it
-could have, from the best one on, with what each would make of the two nodes it touches, everything
-else being as it was chosen. Sites that are kept together with it go where it goes.
+Takes a Problem and the rows that were chosen. Returns, for one site, the other nodes that each of
+its rows could be on, the best first. Each says how full the two nodes would be that it touches, if
+everything else stays as it was chosen. Sites that must be together with the site go where it goes.
+Does not change the choice.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Sites that must stay together, as one site: what solvers see instead of groups.
+"""Sites that must stay together, as one site: solvers see this one instead of the group.
 
-In goes a Problem with groups; out comes one without, in which each group is a bundle that asks, and
-weighs when it moves, as much as its members do; and the way back from rows of bundles to rows of
-sites. A bundle stands where the first of its members stood, under that member's name. Nothing is
-decided here.
+Takes a Problem with groups. Returns a Problem without groups, in which each group is one site, a
+bundle. A bundle asks as much as its members do, and weighs as much when it moves. It stands where
+the first of its members stood, under the name of that member. Returns also the way back, from rows
+of bundles to rows of sites. Does not decide anything.
 """
 
 from __future__ import annotations

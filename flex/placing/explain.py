@@ -1,8 +1,8 @@
 """Why each row of a new placement is there, in numbers and for a person.
 
-In go a Problem and the rows a solver chose; out comes one reason for each new row, in the order of
-the rows, and behind them one for each replica that is taken away. Nothing is judged here
-(score.py), and no reason changes what is done.
+Takes a Problem and the rows that a solver chose. Returns one reason for each new row, in the order
+of the rows, then one for each replica that is taken away. Does not judge the rows (score.py does)
+and does not change them.
 """
 
 from __future__ import annotations

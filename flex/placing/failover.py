@@ -1,8 +1,8 @@
-"""Off a dead node at once: its replicated sites stay on their other nodes, all others get one new
-node each.
+"""Takes a dead node out of a placement at once. Its replicated sites stay on their other nodes, and
+each site that it has alone gets one new node.
 
-In go a Problem and the number of the dead node; out come rows. Nothing else moves and nothing is
-balanced: that is for the next plan, which has the time. No site is ever left without a node.
+Takes a Problem and the number of the dead node. Returns rows. Does not leave any site without a
+node. Does not move other sites or balance the nodes: the next plan does that, and has the time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """What more moves would buy: the least imbalance for each number of moves, from none to a new
 partition.
 
-In go a Problem, rows to begin with and placements that solvers found; out come points, each with
-more moves and less imbalance than the one before. A placement is reached site by site, those first
-that bring most back towards the fair share; every stop on the way is a placement too. What does not
-keep every wish is no point. Nothing is searched.
+Takes a Problem, the rows to begin with, and placements that solvers found. Returns points, each
+with more moves and less imbalance than the one before. A placement is reached site by site: the
+sites come first that bring most back towards the fair share. Each step on the way is a placement,
+too, and may be a point. A placement that breaks a wish is not a point. Does not search for
+placements.
 """
 
 from __future__ import annotations

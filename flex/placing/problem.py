@@ -1,11 +1,11 @@
 """What a solver is asked, as plain arrays, and what it answers.
 
-In go profiles, nodes, pins and the placement in force; out comes a Problem whose rows are in
-canonical order, so that the order of the input never matters. Solving is not done here, and neither
-is judging (score.py).
+Takes profiles, nodes, pins and the placement in force. Returns a Problem whose rows are in
+canonical order, so the order of the input makes no difference. Does not solve it, and does not
+judge answers (score.py does).
 
-Units are the paper's: the cluster's total of each resource is 100 for each open node, so a fair
-share is 100 where nodes are equal and in proportion to capacity where they are not.
+Units are those of the FLEX paper. The cluster's total of each resource is 100 for each open node.
+So a fair share is 100 where nodes are equal, and in proportion to capacity where they are not.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""A plan that is larger than a night may be, one night's part of it: the moves that are worth most,
+"""Tonight's part of a plan that is larger than one night may be: the moves that are worth most,
 within the limits.
 
-In go a Problem, the rows to have in the end and the limits; out come rows for tonight, on the way
-there. Sites switch whole, and those that must stay together switch together. What a wish asks for
-goes before what balance does, and first the wishes for which tomorrow is too late; what must leave
-a node tonight goes whatever the limits say. Tonight's worst node is never worse than the one in
-force.
+Takes a Problem, the rows to have in the end, and the limits. Returns the rows for tonight, on the
+way to those in the end. Does not make the worst node worse than it is in the placement in force.
+
+A site switches with all its rows, and sites that must be together switch together. Moves for wishes
+come before moves for balance, and among them first the wishes for which tomorrow is too late. A
+site that must leave a node tonight leaves it, whatever the limits say.
 """
 
 from __future__ import annotations

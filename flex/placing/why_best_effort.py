@@ -1,9 +1,9 @@
-"""Why a placement is a best effort: which rules it breaks, what causes that, and what would do.
+"""Why a placement is a best effort: which rules it breaks, what causes that, and what would help.
 
-In go a Problem and the rows of an answer; out come Shortfalls, in the order in which the judge
-names what is broken. Of the band only the node that is farthest outside is named: to bring it back
-is what all others wait for. What would do is found by counting here; solvers that can prove more
-say so beside it.
+Takes a Problem and the rows of an answer. Returns Shortfalls, in the order in which the judge
+(score.py) names broken rules. Where nodes are outside the band, only the one that is farthest
+outside is named: the others wait until that one is back. What would help is found by counting. Does
+not prove it: solvers that can prove more add it themselves.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Why sites cannot all be where they are wished: wishes that no placement keeps beside each other,
-and what would do.
+"""Why sites cannot all be where people want them: wishes that no placement can keep together, and
+what would help.
 
-In go a Problem and sites whose wishes an answer breaks; out come the wishes that cause it, none of
-which could be left out, and how many nodes, or how many wishes less, would do. Loads and limits
-play no part: those are why_best_effort.py's.
+Takes a Problem and the sites whose wishes an answer breaks. Returns the wishes that cause it, each
+of them needed for the conflict. Returns also how many more nodes, or how many wishes fewer, would
+help. Does not look at loads and limits: why_best_effort.py does.
 """
 
 from __future__ import annotations

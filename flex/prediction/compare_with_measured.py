@@ -1,9 +1,11 @@
-"""How good the prediction of the partition in force has been, once its next period was seen.
+"""How good the prediction for the partition in force was, once the next period has been measured.
 
-In go the plan it was made with, what the nodes and sites then did, and the same model replayed with
-the traffic that came; out comes a Measured. What a node was off by has two parts: traffic, which is
-the model with the accesses that came against the model with those it knew; and the model, which is
-what the nodes' own logs have against the former.
+Takes the plan that the prediction was made with, what the nodes and sites then did, and a replay of
+the same model with the traffic that came. Returns a Measured. Does not change the model.
+
+The error of a node has two parts. The part of the traffic is the difference between the model with
+the accesses that came and the model with the accesses that it knew. The part of the model is the
+difference between the logs of the node and the model with the accesses that came.
 """
 
 from __future__ import annotations

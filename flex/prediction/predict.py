@@ -1,9 +1,10 @@
 """What each node will have to do under a placement, before it happens: a miniature replay.
 
-In go a sample of accesses, a placement (or none: round robin) and the nodes; out comes a Forecast.
-A sample that holds a share of the targets is replayed through caches of the same share of each
-node's memory, and what comes out is scaled back: by scale_up_sample.py. Replaying itself is in replay.py;
-choosing the sample is the ingest's business, and so are logs.
+Takes a sample of accesses, a placement (or none, for round robin) and the nodes. Returns a
+Forecast. Does not read logs or choose the sample: logs_ingest does.
+
+A sample that holds a share of the targets is replayed (replay.py) through caches of the same share
+of each node's memory. The result is then scaled back up (scale_up_sample.py).
 """
 
 from __future__ import annotations

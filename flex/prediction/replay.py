@@ -1,8 +1,9 @@
-"""Accesses through the nodes' caches under a placement: the one loop of prediction and simulation.
+"""Accesses through the nodes' caches under a placement: the loop that prediction and simulation
+share.
 
-In go accesses in time order, each with its target, the target's size and the node it goes to; out
-comes, per node, how many were asked for, how many were not in memory, and the bytes of both. Where
-the accesses come from and which node they go to is decided elsewhere (predict.py, sim/).
+Takes accesses in time order, each with its target, the size of the target and the node it goes to.
+Returns for each node how many accesses it got, how many of them were not in memory, and the bytes
+of both. Does not decide where accesses come from or which node they go to: predict.py and sim/ do.
 """
 
 from __future__ import annotations

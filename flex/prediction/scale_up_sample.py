@@ -1,17 +1,20 @@
-"""From what a sample says of each node to what all accesses would have said.
+"""Scales what a sample says of each node up to what all accesses would have said.
 
-In go a sample with the kinds of all targets, and how its sites are spread over the nodes; out comes
-a Scale of each node. A sample is off by which targets it happens to have: the few most popular
-decide how many accesses it stands for, the largest how much memory and how much is read. How often
-each kind of target is asked for and how large it is, is known of all of them. So only one thing is
-left to the sample: in which order they are asked for.
+Takes a sample with the kinds of all targets, and how its sites are spread over the nodes. Returns a
+Scale for each node, and figures that are scaled by it. Does not replay the sample.
 
-Were a target's accesses at any time alike, of n accesses all but the first would miss with a chance
-of exp(-n x), x being for how long memory keeps what nobody asks for, as a share of the whole time.
-It keeps it until other targets fill the memory, so kinds alone give x. Where accesses come in
-bursts, memory keeps targets as if for longer: by how much is what the replayed sample says, whose x
-follows from its own targets and from what it missed. A target larger than the memory is missed each
-time. Without kinds everything is scaled by the sample's rate.
+A sample is wrong by which targets it happens to have. The few most popular targets decide how many
+accesses it stands for, and the largest targets decide how much memory is used and how much is read.
+How often each kind of target is asked for and how large it is, is known of all targets. So only one
+thing is left to the sample: the order in which targets are asked for.
+
+Suppose that the accesses to a target come at random times. Then, of n accesses, all but the first
+miss with a chance of exp(-n x). Here x is how long memory keeps a target that nobody asks for, as a
+share of the whole time. Memory keeps a target until other targets fill it, so x follows from the
+kinds alone. Where accesses come in bursts, memory seems to keep targets for longer. How much longer
+is taken from the replayed sample, whose x follows from its own targets and its own misses. A target
+that is larger than the memory is missed each time. Without kinds, everything is scaled by the rate
+of the sample.
 """
 
 from __future__ import annotations

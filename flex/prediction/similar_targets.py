@@ -1,9 +1,9 @@
-"""All targets there are, told by kinds: those of a site that are asked for about as often and are
+"""All targets, grouped in kinds: the targets of one site that are asked for about as often and are
 about as large.
 
-In go the site, the requests and the size of each target; out come Kinds, of which there are far
-fewer than targets. So what is known of all targets can be kept beside a sample of some. Kinds of
-parts that have no target in common add up.
+Takes the site, the requests and the size of each target. Returns Kinds, which are far fewer than
+targets. So what is known of all targets can be kept beside a sample of some of them. Kinds of parts
+that have no target in common add up. Does not say when a target is asked for.
 """
 
 from __future__ import annotations

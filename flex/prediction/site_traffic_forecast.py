@@ -1,11 +1,13 @@
-"""What sites will ask for next, from what they asked for in the nights before: and whether saying
-so is any good.
+"""What sites will ask for in the next night, from what they asked for in the nights before, and how
+reliable that forecast is.
 
-In go the bytes sent per site in consecutive periods, the last one last; out comes what is expected
-of the next one, by the method that would have been best in the nights that are known. Yesterday's
-figures are a method, too, and stay the answer until another one is clearly better on this very
-cluster. A night of which nothing is known keeps its place, so that the others keep their days of
-the week, and is left out of everything else; the last one is always known.
+Takes the bytes that each site sent in consecutive periods, the latest one last. Returns what is
+expected of the next period, by the method that would have been best in the known nights. Does not
+leave yesterday's figures for another method unless that method is clearly better on this very
+cluster.
+
+A night of which nothing is known keeps its place, so that the others keep their days of the week.
+It is left out of everything else. The last night is always known.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A node's files in force: written, told to the HAProxy that runs by them, and taken back where it
-refuses them.
+"""Puts a node's files in force: writes them, tells the running HAProxy, and takes them back where
+HAProxy refuses them.
 
-In go the files of haproxy.py, their folder and the sockets of that HAProxy. No request is dropped:
-commands change what they can, and a reload hands the listening sockets to a new process while the
-old one answers what it has begun.
+Takes the files of haproxy.py, their folder, and the sockets of that HAProxy. Returns how HAProxy
+was told. Does not drop a request: commands change what they can. For the rest, a reload hands the
+listening sockets to a new process, while the old process finishes the answers that it has begun.
 """
 
 from __future__ import annotations

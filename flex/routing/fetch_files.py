@@ -1,9 +1,8 @@
-"""A node's files as it gets them: from a folder, from one file, or from a FLEX server, which it
-asks by what it has.
+"""Gets a node's files from a folder, from one file, or from a FLEX server.
 
-In goes where from; out come the files by name, once all of them are there to the last byte. What
-was fetched is noted beside the files in force, so that a server is heard in full only when
-something changed. Nothing is told here.
+Takes where to get them from. Returns the files by name, and only when all of them are complete.
+What was fetched is noted beside the files in force, and the server is told it. So the server sends
+the files only when something changed. Does not tell HAProxy.
 """
 
 from __future__ import annotations

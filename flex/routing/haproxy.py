@@ -1,11 +1,11 @@
 """What a node's HAProxy is to do, as its configuration.
 
-In go a node, the pools of all sites that are routed and the Layout of its machine, out come the
+Takes a node, the pools of all sites that are routed, and the Layout of its machine. Returns the
 files: the configuration, and the map from host names to backends. The same input gives the same
-bytes. Nothing is written here.
+bytes. Does not write the files.
 
-The map also says which version of the files it is, so a running HAProxy can be asked by which it
-goes: its key is no name that a request can have.
+The map also says which version of the files it is, so a running HAProxy can be asked which version
+it uses. The key of that line is not a name that a request can have.
 """
 
 from __future__ import annotations

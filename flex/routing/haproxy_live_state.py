@@ -1,7 +1,9 @@
-"""What the distributor of one node knows: its members' loads, who has which targets, who waits.
+"""What the HAProxy of one node knows: how loaded the members are, which members have which targets,
+and who waits.
 
-In go pools and the socket of a running HAProxy; out come values. What HAProxy does not say is
-nothing. It knows targets by a hash alone, so their names are those that somebody expects there.
+Takes pools and the socket of a running HAProxy. Returns values; a figure that HAProxy does not give
+is 0 or empty. Does not change anything. HAProxy knows targets by a hash alone, so a target has a
+name only where the caller gives paths that may be asked for.
 """
 
 from __future__ import annotations

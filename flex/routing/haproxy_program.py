@@ -1,8 +1,9 @@
-"""The HAProxy of this machine: which one it is, whether it takes a configuration, and one of our
-own for trials.
+"""The HAProxy program of this machine: which version it is, whether it accepts a configuration, and
+a process of our own for trials.
 
-In go the files of haproxy.py and a folder for them. Errors are HAProxy's own words, without the
-paths of the folder.
+Takes the files of haproxy.py and a folder for them. Returns the error in HAProxy's own words,
+without the paths of the folder, or runs HAProxy for as long as a trial lasts. Does not touch an
+HAProxy that serves visitors.
 """
 
 from __future__ import annotations

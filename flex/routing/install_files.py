@@ -1,8 +1,9 @@
-"""A node's files where its HAProxy reads them: checked first, each whole or not at all, and those
-before kept.
+"""Puts a node's files where its HAProxy reads them: they are checked first, and the files before
+them are kept.
 
-In go the files of haproxy.py and their folder. What does not pass HAProxy's own check is not put
-there. Nobody is told to read them anew here.
+Takes the files of haproxy.py and their folder. Returns whether anything changed. Does not write
+files that fail HAProxy's own check, and does not leave a file half written. Does not tell HAProxy
+to read them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Which slot each member of a site has: once given, a node keeps it, so that all distributors
-always mean the same by a set of members, and what they remember stays true when others come, go or
-are down.
+"""Which slot each member of a site has. A node keeps its slot once it has one.
 
-In go the slots that were given and the members of now, out come the slots of all of them. Who keeps
-them is not known.
+Takes the slots that were given, and the members of now. Returns the slots of all of them. Does not
+store them.
+
+Because slots stay, all distributors mean the same by a set of members. What they remember stays
+true when other members come, go or are down.
 """
 
 from __future__ import annotations

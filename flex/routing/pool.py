@@ -1,8 +1,8 @@
 """The nodes that share a site, and the limits by which its requests are spread over them: plain
 values.
 
-In go names from logs and settings, so nothing here trusts them: what would mean something else in a
-configuration is refused where a value is made.
+Takes names from logs and settings. Does not trust them: a name that would mean something else in a
+configuration is refused where the value is made.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A node's memory filled before visitors come: the hottest targets of its new sites, asked of its
-web server.
+"""Fills a node's memory before visitors come: fetches the most wanted targets of its new sites from
+its web server.
 
-In go FILES of these sites and a Budget; out come the targets, and what was fetched of them. Nobody
-waits for an answer here, so it goes slowly, one request at a time, and what fails is left out.
-Which site comes to which node is not known.
+Takes FILES of these sites and a Budget. Returns the targets, and how much of them was fetched. Goes
+slowly, one request at a time, because nobody waits for the answers. A target that fails is left
+out. Does not know which site comes to which node.
 """
 
 from __future__ import annotations

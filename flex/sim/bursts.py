@@ -1,9 +1,9 @@
-"""The same accesses in another order: each target's close together in time, as visitors ask for it
-while it is news.
+"""The same accesses in another order: those to one target are close together in time, as when it is
+news.
 
-In go a trace and a share of its time; out comes a trace with the same frequencies, sizes and sites,
-so every aggregate that a twin is fitted to stays as it was. Only the order is another, which no
-paper published.
+Takes a trace and a share of its time. Returns a trace with the same frequencies, sizes and sites,
+in another order and without times. So every aggregate that a twin is fitted to stays as it was.
+Does not follow a published order: no paper has one.
 """
 
 from __future__ import annotations

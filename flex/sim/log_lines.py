@@ -1,7 +1,7 @@
 """Accesses as the text of log lines.
 
-In go the accesses of a night, out come rows (what any log format could say of each access) and,
-format by format, lines. Which file a line belongs into is decided in logs.py.
+Takes the accesses of a night. Returns rows (what any log format could say of each access) and lines
+in each format. Does not decide which file a line belongs to: logs.py does.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""The more a target is asked for, the more members have it from the start, as CWARD/FR replicates;
+"""The more often a target is asked for, the more members have it from the start, as in CWARD/FR.
 LARD/R adds to them.
 
-In go how often targets were asked for and the members, out come sets of members, and the lines that
-look them up. The paper's equation, with its normalisation by logarithms: of n members a target that
-was asked for w times has log(w / least w) / log(largest w / least w) * n, rounded up. Sets are
-handed out around the members.
+Takes how often targets were asked for, and the members. Returns sets of members, and the lines of
+the configuration that look them up. Does not choose the member that answers: the policy does.
+
+The equation is the paper's, with its normalisation by logarithms. With n members, a target that was
+asked for w times has log(w / least w) / log(largest w / least w) * n members, rounded up. Sets go
+round the members in turn, so each member is in about as many of them.
 """
 
 from __future__ import annotations
