@@ -1,9 +1,9 @@
 """Access logs of a made-up night, as real servers leave them on disk.
 
-In go the accesses of a night and the placement they were served under; out come files: one
-directory per node, several formats, rotated and compressed the way logrotate does it, with the
-broken lines that every public server collects. What is asked for is made up in made_up_cluster.py; how logs
-are read back is none of this module's business.
+Takes the accesses of a night, and the placement by which they were served. Writes files: one
+directory for each node, in several formats, rotated and compressed as logrotate does it, with the
+broken lines that every public server collects. Returns which logs there are. Does not make up what
+is asked for (made_up_cluster.py does) and does not read logs.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A made-up hosting cluster that behaves like a real one: sites, their files, a night of accesses,
-tomorrow.
+and the cluster of the next day.
 
-In goes a numpy Generator, so the same seed gives the same cluster, the same night, the same drift;
-out come frozen values. Which node serves an access is not decided here, and nothing is written: see
-logs.py.
+Takes a numpy Generator. Returns frozen values: the same seed gives the same cluster, the same night
+and the same next day. Does not decide which node serves an access, and does not write anything
+(logs.py does).
 
-The shape follows what the FLEX papers and other studies of Web servers found: few sites draw most
-requests, few files of a site draw most of its requests, sizes are log-normal with a Pareto tail,
-large files are seldom the popular ones, and most sites ask tomorrow for about what they asked
+The shape follows what the FLEX papers and other studies of web servers found. Few sites get most
+requests, and few files of a site get most of its requests. Sizes are log-normal with a Pareto tail,
+and large files are seldom the popular ones. Most sites ask tomorrow for about what they asked
 today.
 """
 

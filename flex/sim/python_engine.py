@@ -1,8 +1,9 @@
-"""A cluster that serves a trace, in Python: what defines the results of both engines.
+"""A cluster that serves a trace, in Python. The other engine must give the same results as this
+one.
 
-A Job goes in, a Run comes out. `reference_serial` is the FLEX paper's model: each node answers one
-access after the other, from its own part of the trace. `reference_queued` is the LARD paper's:
-queues for processor and disks.
+Takes a Job. Returns an Answer. `reference_serial` is the model of the FLEX paper: each node answers
+one access after the other, from its own part of the trace. `reference_queued` is the model of the
+LARD paper, with queues for processor and disks. Does not read traces.
 """
 
 from __future__ import annotations

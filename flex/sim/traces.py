@@ -1,7 +1,6 @@
-"""What a cluster is asked for, access by access: the input of the simulator, from logs or made up.
+"""What a cluster is asked for, access by access, from logs or made up: the input of the simulator.
 
-In go columns as somebody found them; out comes a Trace that has been looked at. Nothing is read
-from disk here.
+Takes columns as they were found. Returns a Trace that was checked. Does not read from disk.
 """
 
 from __future__ import annotations

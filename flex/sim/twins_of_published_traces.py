@@ -1,10 +1,11 @@
 """Twins: made-up traces that have every aggregate a paper published of a trace that nobody can get.
 
-In go published figures and a seed; out comes a Trace, and a report of how near its aggregates are.
-A twin is fitted to what was published of the input, never to a result. What it cannot carry: in
-which order files are asked for (accesses are independent of each other, where real ones come in
-bursts), how each size goes with each popularity beyond the sums published, the rhythm of the day,
-and who asked.
+Takes published figures and a seed. Returns a Trace, and a report of how near its aggregates are.
+Does not fit a twin to a published result: it is fitted to what was published of the input alone.
+
+A twin cannot have what was not published. That is the order in which files are asked for: here
+accesses are independent of each other, and real ones come in bursts. It is also how sizes go with
+popularity beyond the published sums, the rhythm of the day, and who asked.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether a log's days lie where those of other logs do: a clock in another zone shifts them by
-whole hours.
+"""Whether the clock of a log is in another time zone: then its days are shifted by whole hours
+against those of other logs.
 
-In go answers by hour of one and of all others, out comes the shift that explains them, or none.
-Pure, and cautious: sites differ in their days, and only a shift that explains nearly all of the
-difference is told.
+Takes the answers by hour of one log, and of all others. Returns the shift that explains the
+difference, or 0. Does not report a shift unless it explains nearly all of the difference, because
+the days of sites differ.
 """
 
 from __future__ import annotations

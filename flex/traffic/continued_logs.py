@@ -1,16 +1,18 @@
-"""Readings of one log, one behind the other: which begin a log, and which go on where others ended.
+"""Readings of one log, one after the other: which of them begin a log, and which continue another
+one.
 
-In go Segments, out come those of them that were asked for, in order of id. Nothing is stored here.
-Of a Segment
+Takes Segments. Returns those of them that were asked for, in order of id. Does not store anything.
+In a Segment
 
-- `begins` is the `ends` of the reading that it goes on behind, "" at the beginning of a log.
-- `after` is the reading that the machine which sent this one had sent before it, "" where nothing was sent or that is
-  not known.
-- `signature` is a sum over all that was counted, "" in readings of older versions: equal counts have equal sums, and
-  the sums of two readings add up (flex_logs_ingest/counts/signature.py).
-- `opening` is a hash of what the first answer of a log counts for; the first reading of a log has it.
-- `copy_of` is the reading up to which the lines of the log were counted before they were edited: these lines, in this
-  reading, count for nothing. "" in every other reading.
+- `begins` is the `ends` of the reading that it continues, "" at the beginning of a log.
+- `after` is the reading that the same machine sent before this one, "" where it sent none or that
+  is not known.
+- `signature` is a sum over all that was counted, "" in readings of older versions. Equal counts
+  have equal sums, and the sums of two readings add up (flex_logs_ingest/counts/signature.py).
+- `opening` is a hash of what the first answer of a log counts for. The first reading of a log has
+  it.
+- `copy_of` is the reading up to which the lines of the log were counted before they were edited.
+  These lines count for nothing in this reading. "" in every other reading.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a site asks of a node: from file counts to access rate and working set.
 
-In go FILES and HOURS of one period, out come PROFILES, and SPREADS for the sites that may need more
-than one node. Both come in pieces where they are larger than memory; how they are cut makes no
-difference. Nothing is known here about nodes, and nothing is decided.
+Takes FILES and HOURS of one period, in pieces where they are larger than memory. Returns PROFILES,
+and SPREADS for the sites that may need more than one node. How the tables are cut makes no
+difference. Does not know nodes, and does not decide anything.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """How far the logs of a period can be trusted, before anything is planned from them.
 
-In go the sources that there are, what their readings say, the period and the moment; out comes a
-Quality for each source and for each node: figures, and what was found wrong with them. Nothing is
-read or refused here. One silent log among several of a node is a quiet site, a silent node is a
-fault: only what is found of a whole node can be bad.
+Takes the sources, what their readings say, the period, and the time of now. Returns a Quality for
+each source and for each node: figures, and what is wrong with them. Does not read logs, and does
+not refuse a plan.
+
+One silent log among several of a node is a quiet site, and a silent node is a fault. So only what
+is found of a whole node can be bad.
 """
 
 from __future__ import annotations

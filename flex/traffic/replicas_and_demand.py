@@ -1,8 +1,8 @@
 """On how many nodes a site goes, and what each of its replicas asks of a node there.
 
-In go profiles, spreads and what is wished of the number of replicas; out come replicas and what one
-of each site asks, in bytes or requests, column by column of the dimensions. Which nodes, and what
-is balanced, is not decided here.
+Takes profiles, spreads, and what people want of the number of replicas. Returns the number of
+replicas of each site, and what one of them asks in each dimension, in bytes or requests. Does not
+choose the nodes or the dimensions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Several wishes for one site: one that stands, and campaigns on top of it, each for its time.
+"""Several wishes for one site: a standing wish, and campaigns on top of it, each for its time.
 
-In go pins, out comes one pin a site as it is at a moment. While a campaign holds, what it says
-takes the place of what the standing wish says of the same; all else of that stays, and the whole of
-it comes back when the campaign ends.
+Takes pins and a moment. Returns one pin for each site, as it holds at that moment. While a campaign
+holds, its parts replace the same parts of the standing wish. The other parts of the standing wish
+stay, and all of it holds again when the campaign ends. Does not change the wishes themselves.
 """
 
 from __future__ import annotations

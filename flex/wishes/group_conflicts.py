@@ -1,13 +1,13 @@
-"""Which wishes for company cannot be kept beside all others: sites together that wish for other
-nodes, sites apart for which there are not enough.
+"""Which wishes to be together or apart cannot be kept beside all other wishes: sites together that
+want different nodes, and sites apart for which there are not enough nodes.
 
-In go pins, each of which can be kept alone, and the states of nodes; out come the wishes that give
-way, with the reason. Being together is looked at before being apart, pin by pin; what was found
-possible stays so.
+Takes pins, each of which can be kept alone, and the states of nodes. Returns the wishes that give
+way, with the reason. Wishes to be together are looked at before wishes to be apart, pin by pin.
+What was found possible stays so. Does not change the pins: suspended_wishes.py does.
 
-Sites together are on the same nodes: as many as the one asks for that asks for most, and among them
-those of all their pins. Where these pins name more nodes than any of the sites asks for, somebody
-would be where nobody wants him.
+Sites together are on the same nodes: as many as the site wants that wants most, and among them all
+nodes that their pins name. If these pins name more nodes than any of the sites wants, some site
+would be on a node where nobody wants it.
 """
 
 from __future__ import annotations

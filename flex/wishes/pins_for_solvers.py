@@ -1,9 +1,9 @@
-"""What people wish for their sites, by position: where these must, may and may not be, and with
-which others.
+"""What people want for their sites, by position: on which nodes these must, may and may not be, and
+with which other sites.
 
-In go pins and the names of sites and nodes; out come the wishes as solvers read them. Wishes that
-cannot be kept from the start are refused here; those that cannot be kept for a while are
-wishes.py's.
+Takes pins and the names of sites and nodes. Returns the wishes as solvers read them. Refuses wishes
+that can never be kept. Does not handle wishes that cannot be kept for a while: suspended_wishes.py
+does.
 """
 
 from __future__ import annotations

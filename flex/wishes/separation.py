@@ -1,10 +1,11 @@
-"""Nodes for sites that are not to meet: which can be where, so that no two rivals share a node.
+"""Nodes for sites that must be apart: no two rivals share a node.
 
-In go guests, each with the nodes that it must be on and those that it may be on besides, and the
-groups in which no two may meet; out come nodes for each guest, or that there are none. The search
-is thorough: one guest after the other, that with the least choice first, is given nodes, the
-likeliest first, and what leads nowhere is taken back. Which wish gives way where there are none is
-decided elsewhere.
+Takes guests, and the groups in which no two share a node. A guest has nodes that it must be on, and
+other nodes that it may be on. Returns nodes for each guest, or that there are none. Does not decide
+which wish gives way where there are none: the caller does.
+
+The search is thorough. It gives nodes to one guest after the other, beginning with the guest that
+has the least choice, and tries the likeliest nodes first. A step that leads nowhere is taken back.
 """
 
 from __future__ import annotations

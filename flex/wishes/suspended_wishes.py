@@ -1,12 +1,14 @@
-"""What people wish for, as far as it can be kept now.
+"""What people want, as far as it can be kept now.
 
-In go pins, the sites that can be placed and the nodes; out come the pins to plan with, and a word
-on each one that is suspended, in part or whole. A wish was possible when it was made: when a node
-goes out of service or a site leaves, it must not stop the plans of the whole cluster, and it holds
-again as soon as it can. Wishes that are impossible when they are made are refused in pins.py.
+Takes pins, the sites that can be placed, and the nodes. Returns the pins to plan with, and a
+sentence on each pin that is suspended in part or whole. Does not refuse wishes that can never be
+kept: pins_for_solvers.py does.
 
-Where wishes cannot all be kept, they give way in this order, last first: nodes to be on; nodes not
-to be on, as far as one is left; at most so many replicas; at least so many; together with others;
+A wish was possible when it was made. If later a node goes out of service or a site leaves, the wish
+must not stop the plans of the whole cluster. It holds again as soon as it can.
+
+Where wishes cannot all be kept, the last of this list gives way first: nodes to be on; nodes not to
+be on, as far as one is left; at most so many replicas; at least so many; together with others;
 apart from others.
 """
 

@@ -1,8 +1,8 @@
-"""What the name servers said when somebody last asked them, and when that was: small enough to be
-kept.
+"""What the name servers answered when they were last asked, and when that was, small enough to be
+stored.
 
-In go verdicts, out comes a Check. Of what differs it holds some lines and the number of all of
-them.
+Takes verdicts. Returns a Check. It has the number of all lines that differ, and the first few of
+them. Does not ask a name server.
 """
 
 from __future__ import annotations

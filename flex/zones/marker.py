@@ -1,7 +1,10 @@
 """The mark that a name is ours: a TXT record beside the zone's names, never among them.
 
-In go names and zones, out come the marker's name and text, and back. Under `_flex` a name server
-can grant FLEX its markers (`subdomain _flex.<zone> TXT`) and no other TXT record.
+Takes names and zones. Returns the name and the text of the marker, and the way back from these.
+Does not write the record.
+
+All markers are under `_flex`. So a name server can let FLEX write its markers (`subdomain
+_flex.<zone> TXT`) and no other TXT record.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Where visitors go who reach a site by another name of it: `www.a.example` of the site
 `a.example`.
 
-In go other names of sites, what DNS says of them and the nodes; out come those that do not move
-with their site. A name that is a CNAME to its site moves along, and is not heard of here. FLEX
-changes none of these names. What their traffic asks of which node is in planning/traffic_by_other_names.py.
+Takes other names of sites, what DNS says of them, and the nodes. Returns the names that do not move
+with their site. A name that is a CNAME to its site moves with it, and is left out. Does not change
+any of these names. Does not say what their traffic asks of each node:
+planning/traffic_by_other_names.py does.
 
-What DNS does with visitors is modelled in the simplest way: each address of a name, A or AAAA, gets
-as many of them.
+The model of what DNS does with visitors is the simplest one: each address of a name, A or AAAA,
+gets the same number of them.
 """
 
 from __future__ import annotations

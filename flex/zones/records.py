@@ -1,8 +1,8 @@
 """From a placement to the address records that say it, and back.
 
-In go a PLACEMENT, the nodes and the zones; out come RECORDS per zone, or a placement read off
-RECORDS. Whether a zone already says so, and whether it may be changed, is for plan.py and the name
-servers.
+Takes a PLACEMENT, the nodes and the zones. Returns RECORDS for each zone, or a placement that was
+read from RECORDS. Does not ask whether a zone already says so, or whether it may be changed:
+zone_changes.py and the name servers do.
 """
 
 from __future__ import annotations

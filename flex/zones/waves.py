@@ -1,8 +1,8 @@
 """The moves of one plan in waves of sites: a few first, then some more, then all others.
 
-In go a plan for each zone and the shares of the first waves; out comes the number of each name's
-wave. Which sites come first is as good as drawn, but always the same: whoever goes on with a killed
-run finds them where they were.
+Takes a plan for each zone, and the shares of the first waves. Returns the number of the wave for
+each name. The order of sites looks random and is always the same: a run that continues a killed one
+finds the same waves. Does not change DNS.
 """
 
 from __future__ import annotations

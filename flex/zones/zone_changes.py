@@ -1,8 +1,8 @@
-"""What would have to change in a zone, and whether we dare.
+"""What would have to change in a zone, and whether that may be done.
 
-In go what a zone should say and what it says; out comes a Plan: a value that prints, has a digest
-and can be refused. Nothing here talks to a name server, and no name is ever removed: a silent site
-is still hosted.
+Takes what a zone should say and what it says. Returns a ZonePlan: a value that can be printed, has
+a digest and can be refused. Does not talk to a name server. Does not remove a name: a site without
+visitors is still hosted.
 """
 
 from __future__ import annotations
