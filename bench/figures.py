@@ -1,8 +1,8 @@
 """What a bench measures, as a flat object of figures, and how it is shown and kept.
 
-In goes the name of a bench and its figures; out come a table for people and results/NAME.json for
-comparisons. A figure carries its unit at the end of its name: `_seconds`, `_per_second`, `_bytes`,
-`_ratio`.
+Takes the name of a bench and its figures. Prints a table for people, and writes results/NAME.json
+for comparisons. Does not measure anything. A figure has its unit at the end of its name:
+`_seconds`, `_per_second`, `_bytes`, `_ratio`.
 """
 
 from __future__ import annotations

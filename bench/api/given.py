@@ -1,10 +1,10 @@
 """An installation of any size with a history: sites, nodes, nights of profiles, plans and
 partitions, in a database.
 
-In go a folder and sizes; out come settings and a filled SQLite database, the same for the same
-sizes. There are no logs: what was learned from them is made up. Nights after the first are made by
-the database itself, as nobody could wait for a hundred nights of a hundred thousand sites to be
-planned.
+Takes a folder and sizes. Returns settings, and fills a SQLite database. The same sizes give the
+same database. Does not make logs: what would be learned from them is made up. Does not plan the
+nights after the first one, as a hundred nights of a hundred thousand sites would take too long: the
+database copies the first one and changes it a little.
 """
 
 from __future__ import annotations

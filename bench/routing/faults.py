@@ -1,10 +1,11 @@
-"""What visitors notice while things go wrong: failures, and how soon the rate is again what it
+"""What visitors notice while something is wrong: failures, and how soon the rate is again what it
 should be.
 
-In goes how long and how fast; out come figures. A rate should be nine tenths of that of a healthy
-cluster of the size that is left, measured beside under the same load. Each drill is one crowd's, on
-nodes that were well: a member slow, or dead, or taken out, and then back; the link between two
-distributors cut and mended, and one of these killed.
+Takes how long and how fast to run. Returns figures. Each drill has visitors of its own, and begins
+on nodes that are well. A member is slow, killed, or taken out, and then comes back. Or the link
+between two distributors is cut and mended, and one distributor is killed. The rate should come back
+to nine tenths of that of a healthy cluster of the size that is left, which is measured under the
+same load. Does not say whether that is good enough.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Web servers as the testbed models them: each has an LRU cache, one disk and one processor, and
 answers over loopback.
 
-In go addresses and a Machine; commands come through a pipe: how many hits, be slow, die, come back.
-What a read or an answer takes is waited for, not worked, so that one process carries all servers.
-Answers hold a few hundred bytes whatever a target's size is: what is measured is who is asked, not
-how fast this machine copies.
+Takes addresses and a Machine. Commands come through a pipe: how many hits, be slow, die, come back.
+Does not compute for the time that a read or an answer takes: it waits, so one process runs all
+servers. Does not send targets in full: an answer has a few hundred bytes, because the bench
+measures which node is asked, and not how fast this machine copies.
 """
 
 from __future__ import annotations

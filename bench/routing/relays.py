@@ -1,8 +1,9 @@
 """The links by which distributors tell each other what they decided, each through a relay that can
 be cut.
 
-In goes where each node is reached by the others and where it listens; commands come through a pipe.
-A cut link is one that nobody answers: connections end, and new ones are refused.
+Takes the address at which others reach each node, and the address at which the node listens.
+Commands come through a pipe: cut, mend. A cut link ends its connections and accepts no new ones.
+Does not read what passes through.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the routing bench runs on: nodes on loopback, each with a HAProxy as FLEX writes it, and
+"""What the routing bench runs on: nodes on loopback, each with a HAProxy as FLEX configures it, and
 visitors.
 
-In go sizes and a policy; out come the answers that visitors got, and what the distributors'
-processors did.
+Takes sizes and a policy. Returns the answers that visitors got, and the CPU time that the
+distributors used. Does not compare policies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What visitors of the routing bench ask for: popularity by Zipf's law, one hot target, twins of
-published logs, logs.
+published logs, and real logs.
 
-In goes a seed or a folder; out come Traces, of which a node's memory holds a share.
+Takes the number of nodes, and a folder for logs. Returns Cases: each is a Trace, and how much of it
+a node's memory holds. Does not send requests.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Visitors as the testbed has them: so many, each asks for the next target of a trace once it has
-the answer before.
+"""Visitors as the testbed has them: a number of them, and each asks for the next target of a trace
+once it has the answer before.
 
-In goes a trace and, through a pipe, when to begin and with how many; out comes a row for each
-answer. A visitor keeps its connection. Where a distributor closes it before a byte of an answer
-came, he asks again on a new one, as browsers do; where nobody listens, at the next distributor.
+Takes a trace and, through a pipe, when to begin and with how many visitors. Returns a row for each
+answer. A visitor keeps its connection. If a distributor closes it before the first byte of an
+answer, the visitor asks again on a new connection, as browsers do. If nobody listens there, it goes
+to the next distributor. Does not run distributors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A site's new node, warmed up before visitors come and cold: of the first minute's requests, how
-many miss its memory.
+"""A site's new node with a warm-up before visitors come, and without one: how many requests of the
+first minute miss its memory.
 
-In goes how long and how fast; out come figures. What the warm-up fetches is what was asked for most
-in the part of the trace before the visitors' own, as a file table has it.
+Takes how long and how fast to run. Returns figures. The warm-up fetches what was asked for most in
+the part of the trace before the visitors' own, as a file table would say. Does not measure how long
+the warm-up takes.
 """
 
 from __future__ import annotations

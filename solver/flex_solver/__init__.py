@@ -1,8 +1,8 @@
-"""Solvers: a Problem goes in, a Solution comes out.
+"""The solvers by name. A solver is one file and one line here.
 
-A solver is one file and one line here. None of them judges what it found: that is
-flex.placing.score's. None is asked to keep sites together either: each group comes to it as one
-site. All but the first four are there to be compared with.
+Takes a Problem. Returns a Solution. Does not judge the Solution: flex.placing.score does. Does not
+ask solvers to keep sites together: they get each group as one site. All solvers but the first four
+are there for comparison.
 """
 
 from __future__ import annotations
