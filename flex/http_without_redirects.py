@@ -35,8 +35,8 @@ def answer(request: urllib.request.Request, timeout: float) -> HTTPResponse:
 
 
 def elsewhere(error: urllib.error.HTTPError) -> str:
-    """In words where a redirect leads, without the path, which may be a secret; empty for any other
-    refusal.
+    """Where a redirect leads, in words, without the path, which may be a secret. Empty for any
+    other refusal.
     """
     if not 300 <= error.code < 400:
         return ""

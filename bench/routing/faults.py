@@ -41,8 +41,8 @@ SLOW = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds of one thing: of the warm-up, of each fault at most, from when all is well; and how
-    many reloads.
+    """Seconds for the warm-up, for each fault at most, and of quiet after all is well; and the
+    number of reloads.
     """
 
     warm: float

@@ -64,7 +64,7 @@ def zipf() -> Trace:
 
 
 def hot() -> Trace:
-    """Of all requests, 30 % are for one target."""
+    """30 % of all requests are for one target."""
     random, plain = np.random.default_rng(2), zipf()
     return replace(
         plain,

@@ -163,7 +163,7 @@ class _Visitor(asyncio.Protocol):
 
 
 def _number(head: bytes, name: bytes) -> int:
-    """Of a header that is there, else 0."""
+    """The value of a header, 0 where it is missing."""
     _, found, rest = head.partition(name)
     return int(rest.partition(b"\r")[0]) if found else 0
 

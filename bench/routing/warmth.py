@@ -47,7 +47,7 @@ def _miss_ratio(
     seconds: float,
     slower: float,
 ) -> float:
-    """Of all requests."""
+    """Misses as a share of all requests."""
     machine = Machine(case.memory).slower(slower)
     with rig(1, machine, replace(case.trace, target=asked)) as each:
         if known is not None:

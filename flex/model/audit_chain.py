@@ -125,8 +125,8 @@ def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
 
 
 def differences(before: object, after: object) -> tuple[object, object]:
-    """Of two mappings only what differs between them, and what tells them apart; other values as
-    they are.
+    """Of two mappings, only the keys whose values differ, and the keys that identify the subject
+    (APART). Other values are returned as they are.
     """
     if not isinstance(before, dict) or not isinstance(after, dict):
         return before, after
@@ -143,7 +143,7 @@ def _of(names: Iterable[str], values: dict[str, object]) -> dict[str, object]:
 
 
 def plain(value: object) -> object:
-    """As JSON has it; times in UTC."""
+    """The value as JSON has it, with times in UTC."""
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     return json.loads(as_text(value))

@@ -37,7 +37,7 @@ class Window:
 
 
 def window(text: str) -> Window:
-    """Raises ValueError for what nobody can understand."""
+    """Raises ValueError for a text that is not a window."""
     found = WRITTEN.fullmatch(text.strip())
     if not found:
         raise ValueError(
@@ -49,7 +49,7 @@ def window(text: str) -> Window:
 
 
 def within(windows: Sequence[Window], moment: datetime) -> bool:
-    """No window at all is one that never ends."""
+    """True also where there are no windows: then FLEX may make changes at any time."""
     return not windows or any(one.holds(moment) for one in windows)
 
 

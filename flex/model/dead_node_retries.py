@@ -36,14 +36,14 @@ class Attempt:
 
 
 class Attempts(Protocol):
-    """What is tried again and again. That somebody tried is no change, and not in the audit log."""
+    """The store of attempts. An attempt changes nothing itself, so it is not in the audit log."""
 
     def attempts(self) -> tuple[Attempt, ...]:
         """In order of nodes."""
         ...
 
     def put_attempt(self, attempt: Attempt) -> None:
-        """One a node: a new one replaces the old."""
+        """Each node has one attempt: a new one replaces the old one."""
         ...
 
     def drop_attempt(self, node: str) -> None: ...
@@ -57,7 +57,7 @@ def pause(count: int) -> timedelta:
 
 
 def is_due(last: Attempt | None, now: datetime) -> bool:
-    """A clock that was set back makes nobody wait."""
+    """Also True when the clock was set back to before the last attempt."""
     return last is None or not last.last <= now < last.again
 
 

@@ -38,16 +38,14 @@ class Bundles:
         return in_order(np.stack([site, np.repeat(rows[:, 1], size)], axis=1))
 
     def of_bundles(self, rows: Ints) -> Ints:
-        """Rows of sites that are on the same nodes as all that they are tied to, as rows of
-        bundles.
-        """
+        """Rows of sites as rows of bundles. All sites of a group must be on the same nodes."""
         tied = np.stack([self.of[rows[:, 0]], rows[:, 1]], axis=1)
         of_bundles: Ints = np.unique(tied, axis=0)
         return of_bundles
 
 
 def bundle_groups(problem: Problem) -> Bundles:
-    """The same for solvers; `held` is left out, as it says nothing of what to do."""
+    """The problem with one site for each group. `held` is left out: solvers do not need it."""
     if not problem.together:
         return Bundles(problem, np.arange(len(problem.sites)))
     first, of = np.unique(_first_of_group(problem), return_inverse=True)
@@ -77,9 +75,7 @@ def bundle_groups(problem: Problem) -> Bundles:
 
 
 def ties(problem: Problem) -> dict[int, list[int]]:
-    """Of each site that is kept together with others, all that share its nodes, itself among
-    them.
-    """
+    """By site that must be together with others: all sites of its group, itself among them."""
     first = (
         _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
     )

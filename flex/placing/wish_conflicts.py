@@ -42,10 +42,10 @@ class Conflict:
 
 
 def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
-    """What of the sites and of all that they have to do with cannot be kept; nothing where that can
-    be, or is unknown.
+    """Which wishes of these sites, and of all sites that are tied to them, cannot be kept together.
+    Empty where they can be, or where that is not known.
 
-    Of two ways out each is the least of its own kind where that is proven.
+    Each way out is the smallest of its kind where that is proven.
     """
     bundles = bundle_groups(problem)
     circle = _circle(bundles.problem, bundles.of[list(sites)].tolist())
@@ -159,7 +159,7 @@ def _fewer_wishes(
     wishes: Sequence[_Wish],
     caused: Sequence[_Wish],
 ) -> tuple[Relaxation, ...]:
-    """Taken back one after the other, of each cause the one that gives way first."""
+    """Takes wishes back one after the other, from each cause the wish that gives way first."""
     left, count = list(wishes), 0
     while caused:
         left, count = [wish for wish in left if wish is not caused[-1]], count + 1

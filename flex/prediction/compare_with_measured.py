@@ -46,8 +46,8 @@ def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
 def compare_nodes(
     base: Plan, came: Forecast, logged: Mapping[str, int]
 ) -> tuple[NodeOff, ...]:
-    """Of each node: as predicted, with the traffic that came, and by its own logs where every node
-    has some.
+    """For each node: the load as predicted, the load by the model with the traffic that came, and
+    the load by its own logs. The last is known only where every node has logs.
     """
     then = next(
         (forecast for forecast in base.forecasts if forecast.policy == AFTER), None

@@ -138,7 +138,7 @@ def utilisation(node: NodeForecast, period: float) -> float:
 
 
 def busiest_utilisation(node: NodeForecast) -> float:
-    """The same of its busiest hour; over one is more than it can serve."""
+    """The share of its busiest hour that it is at work. Over 1 is more than it can serve."""
     return node.seconds * node.busiest / 3600
 
 
@@ -231,7 +231,7 @@ def _of_node(node: Node, counts: Sequence[int], busiest: float) -> NodeForecast:
 
 
 def _busiest(sample: Sample, node: Ints, nodes: int) -> npt.NDArray[np.float64]:
-    """Of each node, the share of its bytes that its busiest hour has."""
+    """For each node, the share of its bytes that it sends in its busiest hour."""
     if not len(node):
         return np.zeros(nodes)
     # Hours in which nobody asked for anything have no number: a clock that is years off takes no

@@ -106,8 +106,8 @@ class Heard:
 
 
 def _longest(holds: Callable[[Floats], Flags], nodes: int) -> Floats:
-    """Of each node the most time of which that holds, by halving what is left of 2^-40 to 2^40 of
-    the whole.
+    """For each node, the longest time for which `holds` is true, as a share of the whole time.
+    Found by halving the range from 2^-40 to 2^40.
     """
     low, high = np.full(nodes, -40.0), np.full(nodes, 40.0)
     for _ in range(_STEPS):
@@ -138,7 +138,9 @@ class Scale:
 
 
 def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
-    """Rows of requests, misses, bytes and disk bytes of each node, of all accesses."""
+    """Requests, misses, bytes and disk bytes for all accesses, one row each, with a column for each
+    node.
+    """
     if scale is None:
         found = (
             np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes])

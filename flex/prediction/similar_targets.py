@@ -25,11 +25,11 @@ _COUNTS = ["targets", "requests", "bytes", "working_set"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:
-    """Of each kind its `site`, how many `targets` it has, the `requests` for them, and the bytes of
-    their answers.
+    """For each kind: its `site`, how many `targets` it has, the `requests` for them, and the bytes
+    of their answers.
 
-    `bytes` are those of all answers, `working_set` those of each target once. What a kind's targets
-    are asked for, and how large they are, differs by less than a factor of two.
+    `bytes` counts all answers, `working_set` each target once. The targets of one kind differ by
+    less than a factor of two in how often they are asked for and in how large they are.
     """
 
     site: Ints
@@ -69,7 +69,7 @@ def add_up(parts: Iterable[Kinds]) -> Kinds:
 
 
 def class_of(count: Floats) -> Ints:
-    """The power of two that it reaches; that of 0 is that of 1."""
+    """The exponent of the largest power of two up to the count. 0 has the class of 1."""
     exponent: Ints = np.frexp(np.maximum(count, 1))[1].astype(np.int64) - 1
     return exponent
 

@@ -46,10 +46,11 @@ class Sockets:
 def enforce(
     files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets
 ) -> Told:
-    """How HAProxy was told. Raises what delivery.put does; NotWritten when HAProxy does not take
-    the files, and Away when it does not answer: then the files before are back.
+    """How HAProxy was told. Raises what `install_files.put` raises. Raises NotWritten when HAProxy
+    does not accept the files, and Away when it does not answer: then the files before are back.
 
-    What it goes by is asked first: files may be there that nobody told it of.
+    HAProxy is first asked which version it uses: files may be in the folder that HAProxy was never
+    told of.
     """
     with install_files.alone(folder), install_files.undoing(files, folder):
         before = {
@@ -101,8 +102,8 @@ def _done(answer: str) -> bool:
 
 
 def reload(socket: Socket) -> None:
-    """Once the new process serves. Raises NotWritten when HAProxy stays with what it had, Away when
-    nobody answers.
+    """Returns once the new process serves. Raises NotWritten when HAProxy keeps its old
+    configuration, and Away when it does not answer.
     """
     before = _there(socket)
     socket.ask("reload")

@@ -57,7 +57,7 @@ class Pulled:
 
     @property
     def socket(self) -> str:
-        """By which HAProxy is told, once it goes by these."""
+        """The socket of HAProxy in these files."""
         return self._sentence(_SOCKET)
 
     def _sentence(self, what: re.Pattern[str]) -> str:
@@ -77,8 +77,8 @@ def pull(
     where: str, folder: Path, token: str = "", patience: float = _PATIENCE
 ) -> Pulled:
     """`folder` has the files in force, if there are any. Raises Away where a server does not answer
-    within so many seconds, Denied where it answers somebody else, BadInput for what are not a
-    node's files.
+    within `patience` seconds, Denied where the server does not accept the token, and BadInput where
+    the answer is not a node's files.
     """
     if scheme := _SCHEME.match(where):
         if scheme[1].lower() not in _SCHEMES:
@@ -95,7 +95,7 @@ def pull(
 
 
 def in_force(folder: Path) -> Pulled | None:
-    """What is there; None where it is nothing that FLEX wrote."""
+    """The files in the folder, None where FLEX did not write them."""
     try:
         found = _of_folder(folder)
     except (OSError, UnicodeDecodeError):
@@ -144,7 +144,7 @@ def _of_json(content: bytes) -> dict[str, str]:
 
 
 def _parse(content: bytes) -> Any:  # anything at all
-    """None where it is no JSON, or so deep that nobody meant it."""
+    """None where it is not JSON, or is nested too deeply."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

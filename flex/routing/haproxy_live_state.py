@@ -34,8 +34,8 @@ class MemberLive:
 
 @dataclass(frozen=True, slots=True)
 class TargetLive:
-    """Who has a target: by its path, or by HAProxy's number where nobody expected it. `changed` is
-    a Unix time.
+    """Which nodes have a target. It is named by its path, or by HAProxy's number where its path is
+    not among those expected. `changed` is a Unix time.
     """
 
     target: str
@@ -72,7 +72,7 @@ class Distributor:
 def distributor(
     pools: Sequence[Pool], socket: Socket, directory: str, paths: Paths | None = None
 ) -> Distributor:
-    """`directory` is where it found its maps. Raises Away when nobody answers there."""
+    """`directory` is where HAProxy found its maps. Raises Away when HAProxy does not answer."""
     node = haproxy_socket.parse_node_name(socket.ask("show", "info"))
     version = haproxy_socket.parse_map_value(
         socket.ask("get", "map", f"{directory}/{HOSTS}", VERSION)
@@ -88,7 +88,9 @@ def distributor(
 def live(
     pools: Sequence[Pool], socket: Socket, paths: Paths | None = None
 ) -> tuple[Live, ...]:
-    """`paths` are what may be asked for most, by site. Raises Away when nobody answers there."""
+    """`paths` has, by site, the paths that are probably asked for most. Raises Away when HAProxy
+    does not answer.
+    """
     every = haproxy_socket.parse_stat(socket.ask("show", "stat"))
     return tuple(
         _of(
@@ -155,7 +157,9 @@ def _target(pool: Pool, target: Target, names: Mapping[str, str]) -> TargetLive:
 
 
 def _names(pool: Pool, paths: Iterable[str]) -> dict[str, str]:
-    """By HAProxy's numbers. With a query nobody can tell what a number was made of."""
+    """Paths by HAProxy's numbers. Empty where queries count: then a number cannot be traced back to
+    a path.
+    """
     if pool.by_query:
         return {}
     return {

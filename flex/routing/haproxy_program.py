@@ -81,7 +81,7 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 
 
 def refusal(found: Program, folder: Path) -> str:
-    """What HAProxy has against the configuration in the folder; "" when it would run by it."""
+    """HAProxy's own error about the configuration in the folder, "" when it accepts it."""
     command = [found.path, "-c", "-f", str(folder / CONFIGURATION)]
     done = subprocess.run(  # noqa: S603 - ours
         command, capture_output=True, text=True, check=False, timeout=60
@@ -101,8 +101,8 @@ def refusal(found: Program, folder: Path) -> str:
 def running(
     found: Program, folder: Path, port: int, address: str = "127.0.0.1"
 ) -> Iterator[int]:
-    """One of our own, by the configuration in the folder, until it is left: its process id, once it
-    listens.
+    """Runs HAProxy by the configuration in the folder, until the block is left. Gives its process
+    id once it listens.
     """
     with _start([found.path, "-db"], folder, (address, port)) as process:
         yield process
@@ -112,7 +112,9 @@ def running(
 def start_with_master(
     found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
 ) -> Iterator[int]:
-    """Likewise, under a master process, which reloads when its socket says so."""
+    """Runs HAProxy under a master process, until the block is left. The master reloads when its
+    socket is told to.
+    """
     with _start(
         [found.path, "-W", "-S", str(master)], folder, (address, port)
     ) as process:

@@ -42,12 +42,12 @@ def put(
     *,
     owing: bool = False,
 ) -> bool:
-    """Whether anything changed. `found` checks the files first; None where there is no HAProxy on
-    this machine.
+    """Whether anything changed. `found` checks the files first; it is None where this machine has
+    no HAProxy.
 
-    When they are `owing` to their node, what was put there before and not told to be `carried`
-    counts as changed, too. Raises BadInput when HAProxy refuses them, NotWritten when the folder
-    takes no more; then all is as before.
+    With `owing`, files that were put there before and did not reach their node yet count as
+    changed, too (see `note_delivery`). Raises BadInput when HAProxy refuses the files, and
+    NotWritten when the folder cannot be written: then all is as before.
     """
     with alone(folder):
         return placed(files, folder, found, owing=owing)
@@ -60,7 +60,7 @@ def placed(
     *,
     owing: bool = False,
 ) -> bool:
-    """As `put` does, by whoever is `alone` there."""
+    """The same as `put`, for a caller that holds `alone` already."""
     changed = {
         name: text for name, text in files.items() if content(folder / name) != text
     }
@@ -93,7 +93,9 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
-    """Those files are at their node; what was put there meanwhile is owed still."""
+    """Notes that these files reached their node. Files that were put there meanwhile did not reach
+    it yet.
+    """
     with alone(folder):
         if contents(folder) == those:
             (folder / OWED).unlink(missing_ok=True)
@@ -167,8 +169,8 @@ def _exchange(
 
 @contextmanager
 def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
-    """When what is done within raises, these files and the ones before them are what they were:
-    renamed, not written, since there may be no room.
+    """When the block raises, these files and the ones before them are again what they were. They
+    are renamed and not written, because the disk may be full.
     """
     both = [each for name in names for each in (name, f"{name}{BEFORE}")]
     with (
@@ -189,7 +191,7 @@ def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
 
 
 def one_before(folder: Path) -> dict[str, str]:
-    """The files that the ones of now took the place of. Raises Unknown where there are none."""
+    """The files that were in force before those of now. Raises Unknown where there are none."""
     kept = {
         path.name.removesuffix(BEFORE): content(path)
         for path in folder.glob(f"*{BEFORE}")

@@ -20,12 +20,12 @@ Slots = Mapping[str, int]
 def assign_slots(
     before: Slots, members: Collection[str], cluster: Sequence[str]
 ) -> dict[str, int]:
-    """Of all members, and of others that had one. Raises BadInput where there are more members than
-    slots.
+    """Slots of all members, and of former members that keep theirs. Raises BadInput where there are
+    more members than slots.
 
-    `cluster` are the names of all nodes, in order: in a small one a new member has its place there,
-    where that is free. Slots of nodes that are no members now are the last to be taken, those of
-    nodes that are gone before others.
+    `cluster` has the names of all nodes, in order. In a small cluster a new member gets the slot of
+    its place in that order, where that slot is free. When no slot is free, slots of former members
+    are taken, first those of nodes that are not in the cluster any more.
     """
     if len(members) > MOST_MEMBERS:
         raise unwritten(

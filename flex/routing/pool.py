@@ -46,8 +46,8 @@ class Limits:
             )
 
     def among(self, distributors: int) -> Limits:
-        """Of each of so many distributors, which see only the requests that came through
-        themselves.
+        """The limits for each of so many distributors. Each of them sees only the requests that it
+        got itself.
         """
         low = max(1, self.low // distributors)
         return replace(self, low=low, high=max(low, self.high // distributors))

@@ -47,7 +47,7 @@ class Trace:
 
 
 def check(trace: Trace) -> Trace:
-    """The same, or a clear word about what is wrong with it."""
+    """The same trace. Raises an error that says what is wrong with it."""
     if not len(trace.target):
         raise _nothing(trace)
     wrong = _wrong(trace)

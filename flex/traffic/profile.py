@@ -29,8 +29,8 @@ def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
 def profiles_of(
     files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]
 ) -> pd.DataFrame:
-    """The same of tables in pieces, in which no target and no hour of a site is twice. Of FILES no
-    column but site, requests and size is looked at.
+    """PROFILES from tables in pieces. No target and no hour of a site may be there twice. Of FILES,
+    only the columns site, requests and size are used.
     """
     needs = (
         pd.concat([_needs(FILES.empty()), *map(_needs, files)])
@@ -79,7 +79,7 @@ def spreads(files: pd.DataFrame, sites: Iterable[str], most: int) -> pd.DataFram
 def spreads_of(
     files: Iterable[pd.DataFrame], sites: Iterable[str], most: int
 ) -> pd.DataFrame:
-    """The same of a table in pieces, of which site, requests and size are looked at."""
+    """SPREADS from a table in pieces. Only its columns site, requests and size are used."""
     wanted = sorted(sites)
     found = [
         _by_requests(piece[piece["site"].isin(wanted)])

@@ -47,10 +47,11 @@ SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Some of the bytes of a log before `until` were read, and what they count has not arrived.
+    """A part of a log that was read, and whose counts did not arrive: some of the bytes before
+    `until`.
 
-    Where `until` is 0 something was sent before what arrived of this log, and nobody knows of which
-    log.
+    Where `until` is 0, something was sent before what arrived of this log, and it is not known of
+    which log.
     """
 
     source: str
@@ -393,7 +394,7 @@ def _ahead(segment: Segment, limit: float) -> int:
 
 
 def _hours(segments: Iterable[Segment]) -> Mapping[int, int]:
-    """Answers by hour; those of days to come are nobody's."""
+    """Answers by hour. Hours after the log was read are left out."""
     hours: Counter[int] = Counter()
     for segment in segments:
         last = segment.read_at or segment.last_time

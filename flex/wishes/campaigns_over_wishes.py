@@ -21,7 +21,9 @@ EVER = datetime.min.replace(tzinfo=UTC)
 
 
 def in_force(pins: Iterable[Pin], now: datetime) -> tuple[Pin, ...]:
-    """One a site, in order of site. Of two campaigns the one that begins later is on top."""
+    """One pin for each site, in order of site. If a site has two campaigns, the one that begins
+    later takes precedence.
+    """
     found: dict[str, Pin] = {}
     for pin in sorted((pin for pin in pins if pin.holds(now)), key=_order):
         found[pin.site] = over(found[pin.site], pin) if pin.site in found else pin

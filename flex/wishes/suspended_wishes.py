@@ -120,7 +120,7 @@ def _completes(pin: Pin, has: Set[str]) -> bool:
 
 
 def _parted(site: str, other: str, before: Places, after: Places) -> bool:
-    """One of the two moves, and they are not on the same nodes then."""
+    """Whether one of the two moves, and the two are not on the same nodes after that."""
     step = [
         (before.get(one, frozenset()), after.get(one, frozenset()))
         for one in (site, other)
@@ -129,7 +129,7 @@ def _parted(site: str, other: str, before: Places, after: Places) -> bool:
 
 
 def _brought_near(site: str, other: str, before: Places, after: Places) -> bool:
-    """One of the two comes to where the other is."""
+    """Whether one of the two comes to a node that the other is on."""
     came = {
         node
         for one in (site, other)

@@ -57,7 +57,7 @@ def name_of(site: str) -> str:
 
 
 def zone_of(name: str, zones: Set[str]) -> str | None:
-    """The closest of the zones that the name lies in; a zone's own name may be a site's, too."""
+    """The closest of the zones that the name is in. A site may have the name of the zone itself."""
     while name and name not in zones:
         name = name.partition(".")[2]
     return name or None
@@ -118,9 +118,7 @@ def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFram
 
 
 def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
-    """The rows of sites that are only on these nodes: of another one, nobody knows the
-    addresses.
-    """
+    """The rows of sites that are only on these nodes: addresses of other nodes are not known."""
     strange = placement["site"][~placement["node"].isin([node.name for node in nodes])]
     return placement[~placement["site"].isin(list(strange))].reset_index(drop=True)
 

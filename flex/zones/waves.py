@@ -18,11 +18,11 @@ from flex.zones.marker import marker_name
 
 
 def waves(zone_plans: Sequence[ZonePlan], shares: Sequence[float]) -> dict[str, int]:
-    """Of every name that moves, and of its marker. What only comes, or only goes, is for the first
-    wave.
+    """The wave of each name that moves, and of its marker. A change that only adds or only removes
+    addresses belongs to the first wave.
 
-    Each of the first waves has its share of the names that move, and one at least; the last has
-    those that are left.
+    Each of the first waves has its share of the names that move, and at least one. The last wave
+    has the rest.
     """
     zones = {
         change.name: made.zone

@@ -38,10 +38,10 @@ RULES = (
 def foreign(
     state: ZoneState, names: Iterable[str], *, ours: Set[str] = frozenset()
 ) -> dict[str, str]:
-    """Those of the names that are not ours to change, with the reason.
+    """Those of the names that FLEX may not change, with the reason.
 
-    A name whose addresses carry no marker of ours belongs to somebody else, unless `ours` has it:
-    addresses that an operator lets FLEX take over.
+    A name whose addresses carry no marker of ours belongs to others. An exception is a name in
+    `ours`: an operator lets FLEX take over its addresses.
     """
     addressed = set(state.records["name"].unique()) - state.owned - ours
     without = {
@@ -98,7 +98,9 @@ def _rrset(
 
 
 def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
-    """It says what the name had, too: whoever takes the name meanwhile shall keep it."""
+    """The marker also says which addresses the name had. So the update is refused if others take
+    the name in the meantime.
+    """
     found = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
     beside = tuple(one for one in found if one)
     return Change(
@@ -107,8 +109,8 @@ def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
 
 
 def losses_first(made: ZonePlan) -> ZonePlan:
-    """The same changes, those first that only take addresses away: they need nothing of any
-    node.
+    """The same changes in another order: those that only take addresses away come first, because
+    they need nothing of any node.
     """
     return replace(made, changes=tuple(sorted(made.changes, key=_gains)))
 
@@ -125,9 +127,10 @@ def without_overwriting(
     gone: Set[str],
     edited: Collection[str],
 ) -> ZonePlan:
-    """The same without what would overwrite what somebody wrote at the `edited` names, where
-    another of their record sets leads to the `gone` addresses: of his values only those go. No name
-    loses its last address by that.
+    """The plan without changes that would overwrite what others wrote at the `edited` names.
+
+    If others wrote a record set there that leads to the `gone` addresses, only these addresses are
+    taken out of it. A name does not lose its last address in this way.
     """
     if not edited:
         return made
@@ -181,7 +184,7 @@ def _as_known(change: Change, known: Sets) -> bool:
 
 
 def _only_without(change: Change, gone: Set[str]) -> Change | None:
-    """What somebody wrote, without the gone addresses; None where it has none of them."""
+    """The record set without the gone addresses, None where it has none of them."""
     if not change.before or gone.isdisjoint(change.before.values):
         return None
     rest = tuple(value for value in change.before.values if value not in gone)
@@ -254,10 +257,10 @@ def take_old_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
 
 
 def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
-    """What is still to be done of a plan of which some steps were made: from what the zone says,
-    where that is ours.
+    """The rest of a plan of which some steps were made, from what the zone says where that is ours.
 
-    Anything else is somebody's, and stays in the plan for the name server to refuse.
+    Where the zone says anything else, others wrote it. Then the change stays in the plan, and the
+    name server refuses it.
     """
     have = by_name(state.records)
     found = [
@@ -319,8 +322,8 @@ def _union(change: Change, ttl: int) -> Rrset | None:
 
 
 def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
-    """Whether a name that nobody else changed has what is in between: neither what it had nor what
-    it is to have.
+    """Whether a name is in between: it has neither what it had before the plan nor what it is to
+    have, and nobody else changed it.
     """
     have, between, others = by_name(state.records), set[str](), set[str]()
     for one in made.changes:
@@ -337,15 +340,15 @@ def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
 
 
 def longest_ttl(made: ZonePlan) -> int:
-    """For how long somebody may know what was there before."""
+    """For how many seconds resolvers may still have the records from before the plan."""
     return max((one.before.ttl for one in made.changes if one.before), default=0)
 
 
 def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
-    """What takes a half-applied plan back, where the zone says what the plan wanted: anything else
-    is somebody's.
+    """The changes that take a half-applied plan back, where the zone says what the plan wanted.
+    What others wrote stays.
 
-    With the TTL that the plan was to have on its way.
+    `ttl` is the TTL that records have while the plan is on its way.
     """
     have = by_name(state.records)
     of_names: dict[str, list[Change]] = {}
@@ -397,7 +400,7 @@ def lines(change: Change) -> Iterator[str]:
 
 
 def digest(zone_plans: Iterable[ZonePlan], placement: pd.DataFrame) -> str:
-    """The same for the same changes and placement, however they were found."""
+    """Equal for equal changes and placements, in whatever way they were found."""
     hashed = hashlib.sha256()
     for zone_plan in sorted(zone_plans, key=lambda zone_plan: zone_plan.zone):
         hashed.update(f"zone {zone_plan.zone}\n{text(zone_plan)}".encode())
