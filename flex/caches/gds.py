@@ -1,10 +1,10 @@
-"""Greedy-Dual-Size (Cao and Irani, USITS 1997), and with frequency (Cherkasova, HPL-98-69): small
-targets stay longer.
+"""Greedy-Dual-Size (Cao and Irani, USITS 1997), and the same with frequency (GDSF; Cherkasova,
+HPL-98-69): small targets stay longer.
 
-Every target is worth L + f / size, where L is what the last one to go was worth when it went. In
-GDS f is 1, which counts every miss alike; in GDSF it is how often the target was asked for since it
-came. The least worth goes first, and of equals the one nobody asked for longest. The LARD paper's
-policy is GDS.
+Every target is worth L + f / size. L is what the target that left last was worth when it left. In
+GDS f is 1, so every miss counts alike. In GDSF f is how often the target was asked for since it
+came. The target that is worth least leaves first, and of equal ones the one that nobody asked for
+longest. The LARD paper uses GDS.
 """
 
 from __future__ import annotations

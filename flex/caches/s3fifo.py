@@ -1,10 +1,11 @@
-"""S3-FIFO (Yang and others, SOSP 2023): three queues, so that what is asked for once leaves early.
+"""S3-FIFO (Yang and others, SOSP 2023): three queues, so that a target that is asked for once
+leaves early.
 
-New targets enter a small queue of a tenth of the memory. Those asked for more than once while they
-are in it move on to the main queue, the others leave, and are remembered for a while without their
-content: what is asked for again in that time enters the main queue at once. The main queue puts
-back what was asked for since it last came up, at most three times. Remembered are as many bytes of
-targets as the main queue may hold.
+New targets enter a small queue of a tenth of the memory. A target that is asked for more than once
+while it is there moves on to the main queue. The others leave, and are remembered for a while
+without their content. A target that is asked for again in that time enters the main queue at once.
+The main queue puts a target back that was asked for since it last came up, at most three times. As
+many bytes of targets are remembered as the main queue may hold.
 """
 
 from __future__ import annotations

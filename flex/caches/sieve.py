@@ -1,9 +1,9 @@
-"""SIEVE (Zhang and others, NSDI 2024): a queue that is never reordered, and a hand that spares what
-is asked for.
+"""SIEVE (Zhang and others, NSDI 2024): a queue that is never reordered, and a hand that spares
+targets that were asked for.
 
-The hand starts at the oldest target and moves towards the newest. A target that was asked for since
-the hand last passed is spared once; the first that was not goes. At the newest the hand starts
-over.
+The hand starts at the oldest target and moves towards the newest. It spares a target once that was
+asked for since the hand last passed. The first other target leaves. From the newest target the hand
+goes back to the oldest.
 """
 
 from __future__ import annotations

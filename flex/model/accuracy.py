@@ -1,7 +1,7 @@
-"""What became of earlier predictions: the words of comparisons that are kept with each plan.
+"""How good earlier predictions were: the values that are stored with each plan.
 
-Loads of nodes are ratios of a fair share of all requests. How they are found is compare_with_measured.py's
-business.
+Loads of nodes are ratios of a fair share of all requests. Does not compare anything:
+compare_with_measured.py does.
 """
 
 from __future__ import annotations

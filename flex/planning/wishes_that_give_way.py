@@ -2,11 +2,12 @@
 that the plan does not fail.
 
 Takes a Problem and a solver. Returns the answer, and which wishes gave way for it. Does not check
-whether the wishes can be met together: wishes.py has done that before. A solver may still not find
-an answer, for lack of time or because thousands of sites must be apart from each other. Then it is
-asked again without the wishes that give way first, one kind at a time, and only those of the sites
-that it cannot place. Wishes to be apart give way first, then wishes to be together. What a site
-asks for alone can always be met then; an answer that does not meet it is wrong, and is refused.
+whether the wishes can be met together: wishes/suspended_wishes.py has done that before. A solver
+may still not find an answer, for lack of time or because thousands of sites must be apart from each
+other. Then it is asked again without the wishes that give way first, one kind at a time, and only
+those of the sites that it cannot place. Wishes to be apart give way first, then wishes to be
+together. What a site asks for alone can always be met then; an answer that does not meet it is
+wrong, and is refused.
 """
 
 from __future__ import annotations

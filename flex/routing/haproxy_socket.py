@@ -1,9 +1,8 @@
-"""The sockets by which a running HAProxy is asked and told: commands of words, and its answers as
-values.
+"""The sockets of a running HAProxy: sends commands, and returns the answers as values.
 
-A word that could begin another command is refused, so nothing that a name holds is ever one.
-Answers are read as they come from a program that may be newer than this one, or another one: what
-cannot be read is left out, not guessed.
+Takes the words of a command. Refuses a word that could begin another command, so no name can do so.
+Returns the answer. Does not guess: HAProxy may be of another version, and what cannot be read in
+its answer is left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What both engines of the simulator are given, as plain arrays and whole numbers; and what they
-give back.
+"""What both engines of the simulator take and return, as plain arrays and whole numbers.
 
-Routing, costs and caches have become numbers here, so that Python and Rust decide alike. Times are
-nanoseconds, sizes bytes. How a Job is made from a trace, a cluster and a policy is simulate.py's
-business.
+Routing, costs and caches are numbers here, so that Python and Rust decide alike. Times are
+nanoseconds, sizes are bytes. Does not make a Job from a trace, a cluster and a policy: simulate.py
+does.
 """
 
 from __future__ import annotations

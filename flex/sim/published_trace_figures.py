@@ -1,8 +1,8 @@
-"""What the papers publish of their traces, as they print it: megabytes are 2^20 bytes, units are of
-400.
+"""What the papers publish of their traces, as they print it: a megabyte is 2^20 bytes, and units
+are parts of 400.
 
-Nothing of a paper's results is here: twins (twins_of_published_traces.py) are fitted to these figures and to nothing
-else.
+Twins (twins_of_published_traces.py) are fitted to these figures and to nothing else. Does not have
+any of the papers' results.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The LARD paper's nodes: a queue for the processor and for each disk, and a limit to what is under
-way.
+"""The LARD paper's nodes: a queue for the processor and for each disk, and a limit to the requests
+that are under way.
 
 An access connects, is answered from memory or disk, and closes. A file is read block by block, and
-each block is sent before the next is read; whoever asks for a file that is being read waits for it
-and reads nothing. Events of one moment happen in the order they were planned in.
+each block is sent before the next is read. An access to a file that is being read already waits for
+it, and reads nothing. Events of the same moment happen in the order in which they were planned.
 """
 
 from __future__ import annotations

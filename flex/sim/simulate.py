@@ -1,8 +1,8 @@
-"""A trace through a cluster under a policy: the simulator's one function, and what it finds in
-figures.
+"""Serves a trace by a cluster under a policy: the simulator's main function and its figures.
 
-What is to be done becomes a Job for the engine that is there (native or python_engine.py), and its Run
-becomes a Result.
+Takes a trace, a cluster and a policy. Makes a Job for the engine that is installed (native or
+python_engine.py). Returns the engine's Run as a Result. Does not decide how a node works: the
+engine does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""What keeps the audit log as it was written: triggers of the database, which refuse to change or
-take out an entry.
+"""Triggers of the database that protect the audit log: they refuse to change an entry or to take
+one out.
 
-The head may only go on by one. Who owns the database can take the triggers away; what is done then
-still shows, by the hashes of the entries, by the head, and by what is there without an entry
+Takes the tables of the audit log. Adds the triggers to them. The number of the head can only go up
+by one.
+
+Does not stop the owner of the database, who can remove the triggers. What is changed then is still
+noticed: by the hashes of the entries, by the head, and by changes without an entry
 (flex/model/audit_chain.py).
 """
 

@@ -1,7 +1,9 @@
-"""Frames into tables and back: what comes by the million, in chunks and in the frame's own order.
+"""Writes frames to tables of the database and reads them back: rows by the million, in chunks, in
+the order of the frame.
 
-A table that holds frames has a first column that says which frame, then the row's position in it,
-then the frame's own columns.
+Takes a connection, a table and a frame. Returns the same frame when it is read. A table that holds
+frames has a first column that says which frame, then the position of the row in the frame, then the
+columns of the frame. Does not check what the values mean.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Who holds the lease: `host/machine/boot/space:pid:starttime`, and whether that process is
 certainly gone.
 
-The start time (field 22 of /proc/PID/stat, in clock ticks since the host started) tells a process
-from a later one that was given the same number. What /proc says holds for processes of the same
-start of the same machine, and of the same space of process numbers: two containers, or two machines
-with one host name, see nothing of each other. Where nothing can be known, nobody is called gone:
-then only time ends a lease.
+The start time is field 22 of /proc/PID/stat, in clock ticks since the host started. It tells a
+process from a later one that has the same number. What /proc says holds only for the same start of
+the same machine, and for the same space of process numbers. Two containers, or two machines with
+the same host name, do not see each other's processes. Where nothing can be known, a process is not
+called gone: then a lease ends by time alone.
 """
 
 from __future__ import annotations

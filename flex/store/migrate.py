@@ -1,7 +1,9 @@
-"""Migrations: which revision a database is at, and how it gets to the newest one. There is no way
-back but a backup.
+"""Migrations: which revision a database has, and how it gets to the newest one.
 
-The migrations stand in alembic/ at the top of a checkout and in flex/store/migrations of an
+Takes the URL of a database. Changes its tables, or returns its revision. Does not go back to an
+older revision: only a backup does.
+
+The migrations are in alembic/ at the top of a checkout, and in flex/store/migrations of an
 installed FLEX.
 """
 

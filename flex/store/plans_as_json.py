@@ -1,9 +1,12 @@
-"""Plans and checks as JSON text and back, exactly: what comes out equals what went in.
+"""Plans and checks as JSON text and back: what is read equals what was written.
 
-Only whole values pass here; which of their fields are also columns is the tables' own business. A
-plan that is read right after it was written or read is the same value, and not made again of its
-text: to note a change of a plan it is read before and after, and of ten thousand sites each time
-would take as long as reading their zone.
+Takes a value. Returns its text, or the value of a text. Does not decide which fields are also
+columns: the tables do.
+
+The plan that was written or read last is kept in memory. When it is read again, the same value is
+returned, and the text is not parsed again. A change of a plan is noted by reading the plan before
+and after. With ten thousand sites, parsing each time would take as long as reading their zone from
+DNS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""SQLite: how a connection is set up, when a file can be used, how it is made and copied.
+"""SQLite: how a connection is set up, when a file can be used, and how a file is made and copied.
 
-Write-ahead logging lets readers go on while one process writes; full synchronisation makes a commit
-survive a power cut.
+With write-ahead logging, readers go on while one process writes. With full synchronisation, a
+commit survives a power cut.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which changes of a store are noted in its audit log: a line each. The decorator puts it into
-every kind of store.
+"""Writes changes of a store into its audit log. CHANGES says which ones, a line for each.
 
-The note is made in the transaction of the change, so that neither is ever there without the other.
-What only keeps the books of a run (stages, beats, how far a log was read) is not noted; that the
-run was begun and how it ended is, also where it ended without a word and another took its lease
-over.
+Takes a store class of any kind. Returns it with methods that note what they change. An entry is
+written in the same transaction as the change, so neither is ever there without the other. Does not
+note what only keeps track of a run: its stages, its signs of life, and how far a log was read. That
+a run began and how it ended is noted, also where it ended without a message and another run took
+over its lease.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Requests that are computed and not read: they go to members of their own, the one with the least
-to do, so that they take nobody's processor from what is in memory (as CAP and HACC split them). No
-target is remembered for them.
+"""Requests that are computed and not read from memory or disk: they go to members of their own, as
+in CAP and HACC.
+
+Takes a pool. Returns lines of the configuration. A request that is computed goes to the member with
+the least to do, so that it takes no processor time from members that answer from memory. Does not
+remember targets for these requests.
 """
 
 from __future__ import annotations

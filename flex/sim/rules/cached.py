@@ -1,12 +1,12 @@
-"""Where the target is in memory; else where the oldest target of all is, which then makes room for
-it: LB/GC.
+"""LB/GC: an access goes to a node that has the target in memory. If there is none, it goes to the
+node that has the oldest target of all, which makes room for it.
 
-As long as there are nodes that were sent less than their memory holds, the one that was sent least
-takes what is new.
+While some nodes were sent less than their memory holds, the node that was sent least takes what is
+new.
 
-A target that is asked for again while it is on its way may come to be on two nodes. One of them has
-it from then on; the other's copy is the first to go, or it would keep that node from making room
-for anything.
+A target that is asked for again while it is on its way may come to two nodes. Then one of them has
+it, and the copy on the other is the first to leave. Otherwise that copy would keep its node from
+making room for anything.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Locality-aware request distribution (Pai and others, ASPLOS 1998, figure 2): each key has one
-node, until that is overloaded; then it has the least loaded. The first is a node that has it in
-memory beforehand, where there is one.
+node until that node is overloaded. Then the key moves to the least loaded node. The first node of a
+key is one that has it in memory beforehand, where there is one.
 """
 
 from __future__ import annotations

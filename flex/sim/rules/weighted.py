@@ -1,5 +1,5 @@
-"""In turn, past nodes that have more under way than their share: round robin weighted by load, as
-front ends do it.
+"""Round robin weighted by load, as front ends do it: nodes in turn, without those that have more
+under way than their share.
 
 A node's share of what is under way is its share of the weights. There is always a node that has no
 more than that.
