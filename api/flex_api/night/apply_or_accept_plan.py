@@ -1,8 +1,8 @@
 """A person's order to apply a plan, or to accept one that is in DNS already.
 
 Takes a plan's id and the rules that somebody goes over by name, by a run that holds the lease.
-Returns the plan as it ended. Does not ask the rules itself (permission.py) and does not write to
-DNS itself (carrying_out.py).
+Returns the plan as it ended. Does not ask the rules itself (may_plan_be_applied.py) and does not
+write to DNS itself (carrying_out.py).
 """
 
 from __future__ import annotations

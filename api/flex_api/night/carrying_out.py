@@ -1,7 +1,8 @@
 """Carries out a plan: routes its requests and writes its records to DNS.
 
-Takes a plan that permission.py let through, by a run that holds the lease. Returns the plan as it
-ended. Does not ask whether the plan is allowed. Takes the whole plan back where a node is not well.
+Takes a plan that may_plan_be_applied.py let through, by a run that holds the lease. Returns the
+plan as it ended. Does not ask whether the plan is allowed. Takes the whole plan back where a node
+is not well.
 """
 
 from __future__ import annotations

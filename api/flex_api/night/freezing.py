@@ -2,7 +2,7 @@
 settings.
 
 Takes a world. Returns the stops that are in force, and sets or ends a freeze for the command line
-and the REST API. Does not refuse a plan: permission.py does.
+and the REST API. Does not refuse a plan: may_plan_be_applied.py does.
 """
 
 from __future__ import annotations

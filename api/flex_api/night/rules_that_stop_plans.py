@@ -1,8 +1,8 @@
 """The rules that stop a plan, and which of them stop one now.
 
 Takes a plan that waits, or the names of rules that somebody wants to override. Returns the rules
-that stop the plan now. Does not refuse the plan: permission.py does. Each rule has a file of its
-own.
+that stop the plan now. Does not refuse the plan: may_plan_be_applied.py does. Each rule has a file
+of its own.
 """
 
 from __future__ import annotations
