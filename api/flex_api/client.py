@@ -222,7 +222,7 @@ class Client(Asking):
         return self.ask(WhatIfOutput, "POST", "/whatif", given, {})[0]
 
     def frontier(self, plan: str = "") -> FrontierOutput:
-        """Of a plan; none is what would be made now."""
+        """The frontier of a plan, or of what would be planned now where none is named."""
         path = (
             f"/plans/{part(plan)}/frontier" if plan else "/partitions/current/frontier"
         )

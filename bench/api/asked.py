@@ -110,7 +110,7 @@ def _free_port() -> int:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Of a process and of those that it started."""
+    """CPU seconds of a process and of those that it started."""
     return sum(_ticks(one) / TICKS for one in (pid, *_children(pid)))
 
 

@@ -84,7 +84,7 @@ class Measured:
         )
 
     def imbalance(self, nodes: int) -> float:
-        """Of the busiest node over the mean."""
+        """The load of the busiest node over the mean."""
         by_node = np.bincount(
             np.concatenate([turn.node for turn in self.turns]), minlength=nodes + 1
         )[1:]

@@ -71,11 +71,11 @@ def caller_of(token: Token) -> str:
 
 
 def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
-    """Who may all be the same: somebody, who made his token, and every token that any of these
-    made.
+    """The names that may all be the same person: this one, the authors of its token, and every
+    token that any of these made.
 
-    Who makes a token sees its secret, and could come in by it. Who makes tokens on the server makes
-    them for everybody, so that two of his are two people.
+    The author of a token sees its secret, and could use it. Somebody who makes tokens on the server
+    makes them for everybody, so two of those tokens count as two people.
     """
     made = [(caller_of(token), token.author) for token in tokens]
     above = _all_reached_from({name}, made)

@@ -27,7 +27,7 @@ STEPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Of one kind: `sites` apart, or one site on `nodes`, not on them, or on so many."""
+    """A wish of one kind: `sites` apart, or one site on `nodes`, not on them, or on so many."""
 
     kind: str
     sites: tuple[int, ...]

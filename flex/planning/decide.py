@@ -287,7 +287,7 @@ def _none_needed(worst: float, trigger: float) -> Proven:
 
 
 def _of_none(asked: Problem, found: Solution) -> Proven:
-    """Of rows in force that stay; what was said of others says nothing of them."""
+    """For rows in force that stay. What was proven of other rows does not hold for them."""
     if np.array_equal(found.rows, asked.old):
         return Proven(
             found.solver,

@@ -109,7 +109,7 @@ def suppose(
 def _forecasts(
     facts: Facts, placement: pd.DataFrame, sites: Sequence[str]
 ) -> tuple[Forecast, ...]:
-    """Of no accesses nothing can be said."""
+    """Empty where there are no accesses to replay."""
     if not len(facts.sample.target):
         return ()
     return (

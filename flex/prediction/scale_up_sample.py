@@ -321,7 +321,7 @@ class _Nodes:
 
 
 def _sums_by_place(place: Ints, column: Floats, places: int) -> Floats:
-    """Of nothing, NumPy's sums are whole numbers."""
+    """As floats: NumPy's sums are whole numbers where there is nothing to add."""
     return np.bincount(place, column, places).astype(np.float64)
 
 

@@ -82,7 +82,7 @@ def files(
 
 
 def version(files: Mapping[str, str]) -> str:
-    """Of files that were made here; "" of none."""
+    """The version of files that were made here, "" for other files."""
     key, _, value = files.get(HOSTS, "").partition("\n")[0].partition(" ")
     return value if key == VERSION else ""
 

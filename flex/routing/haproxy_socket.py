@@ -166,7 +166,7 @@ class Master:
 
 
 def parse_stat(answer: str) -> tuple[Served, ...]:
-    """Of `show stat`."""
+    """Takes the answer to `show stat`."""
     lines = answer.lstrip("# ").splitlines()
     return tuple(
         _parse_stat_row(row)
@@ -183,7 +183,7 @@ def _parse_stat_row(row: dict[str, str]) -> Served:
 
 
 def targets(answer: str) -> Iterator[Target]:
-    """Of `show table`."""
+    """Takes the answer to `show table`."""
     for line in answer.splitlines():
         if entry := _ENTRY.fullmatch(line):
             said = dict(part.partition("=")[::2] for part in entry[2].split())
@@ -194,19 +194,21 @@ def targets(answer: str) -> Iterator[Target]:
 
 
 def parse_node_name(answer: str) -> str:
-    """Of `show info`: the node that the configuration is for; "" where it says none."""
+    """Takes the answer to `show info`. Returns the node that the configuration is for, "" where it
+    names none.
+    """
     found = re.search(r"^node: (\S+)", answer, re.MULTILINE)
     return found[1] if found else ""
 
 
 def parse_map_value(answer: str) -> str:
-    """Of `get map`: the value; "" where there is none."""
+    """Takes the answer to `get map`. Returns the value, "" where there is none."""
     found = _FOUND.search(answer)
     return found[1] if found else ""
 
 
 def master(answer: str) -> Master | None:
-    """Of `show proc`; None where no master answered."""
+    """Takes the answer to `show proc`. Returns None where it is not the answer of a master."""
     found, worker = _MASTER.search(answer), _WORKER.search(answer)
     if not found:
         return None

@@ -78,7 +78,7 @@ def pack(sets: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 
 
 def runs(start: Ints, length: Ints, nodes: int) -> tuple[Ints, Ints]:
-    """Of each key `length` nodes from `start` on, around."""
+    """For each key, `length` nodes from `start` on, in a circle."""
     first = np.zeros(len(start) + 1, dtype=np.int64)
     first[1:] = np.cumsum(length)
     _refuse_too_many(int(first[-1]))

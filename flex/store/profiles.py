@@ -45,7 +45,9 @@ class SqlProfiles(Part):
     def profiles(
         self, until: datetime | None = None
     ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
-        """Of two periods that end at the same time, the one that was stored last is the latest."""
+        """The latest profiles. If two periods end at the same time, the one that was stored last is
+        the latest.
+        """
         ended = true() if until is None else periods.c.end <= until
         latest = (
             select(periods)

@@ -160,7 +160,7 @@ def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> Run:
 
 
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
-    """Of all these runs."""
+    """The stages of each of these runs."""
     found: dict[str, list[Stage]] = {}
     for few in frames_to_tables.parts(run_ids):
         of_runs = (

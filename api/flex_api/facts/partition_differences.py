@@ -40,7 +40,7 @@ class Difference:
         return tuple(name for name in self.names if name in there)
 
     def fields(self) -> dict[str, Any]:
-        """Of all of it. Any: the fields of an output."""
+        """The fields of the whole difference. Any: the fields of an output."""
         (one, other), (one_worst, other_worst) = self.ids, self.worst
         return {
             "one": one,
@@ -61,14 +61,14 @@ class Difference:
 
 
 def head(store: Store, plan: str) -> Headline:
-    """Of a plan, by its id or an unambiguous beginning of it. Raises Unknown."""
+    """The head of a plan, by its id or an unambiguous beginning of it. Raises Unknown."""
     return store.headline(plan) or headline(store.plan(plan))
 
 
 def difference(
     one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]
 ) -> Difference:
-    """Of the partitions of two plans, which are in the tables."""
+    """The difference between the partitions of two plans, which are in the tables."""
     both = pd.concat(tables, ignore_index=True)
     codes, sites = pd.factorize(both["site"])
     differs = np.zeros(len(sites), dtype=bool)

@@ -118,8 +118,8 @@ def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
 
 
 def sentence(moves: Sequence[Moved], base: str, *, done: bool) -> str:
-    """Of a plan that only gives nodes up; nothing of another. One without a `base` adopts what was
-    in DNS before it.
+    """The sentence for a plan that only gives nodes up, "" for any other plan. A plan without a
+    `base` adopts what was in DNS before it.
     """
     if not moves or any(move.target for move in moves):
         return ""

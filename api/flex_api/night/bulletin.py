@@ -82,7 +82,7 @@ def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
 def of_attempt(
     cluster: str, tried: Attempt, error: FlexError, address: str
 ) -> Bulletin:
-    """Of a dead node that is in DNS still."""
+    """The bulletin on a dead node that is still in DNS."""
     failure = of_failure(cluster, error, address)
     subject = f"[flex {cluster}] node {tried.node} is dead and still in DNS: {error}"
     counted = (

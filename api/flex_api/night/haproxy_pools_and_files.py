@@ -284,7 +284,7 @@ def addresses(known: Sequence[Node]) -> dict[str, str]:
 def files(
     settings: Settings, store: Store, node: str, coming: str = ""
 ) -> dict[str, str]:
-    """Of one node."""
+    """The files of one node."""
     refuse_away(settings, store, node)
     return maker(settings, store, at_present(settings, store, coming))(node)
 

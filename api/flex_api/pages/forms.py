@@ -63,7 +63,7 @@ class Form:
         return next(iter(self.fields.get(name, ())), "").strip()
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Of a field with several values, or several words in one."""
+        """The words of a field that may have several values, or several words in one value."""
         return tuple(
             word
             for value in self.fields.get(name, ())
@@ -107,7 +107,9 @@ class Refusal:
 
 
 def refuse(request: Request, action: str, error: FlexError) -> Problem:
-    """Of a form that is an address: its page says at the form what is wrong with it."""
+    """For a form that is sent as an address (GET): its page shows at the form what is wrong with
+    it.
+    """
     problem = problems.problem(request.url.path, request.state.request_id, error)
     request.state.refusal = Refusal(action, Sent(form_of_query(request), problem))
     return problem

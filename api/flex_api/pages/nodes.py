@@ -182,7 +182,7 @@ def _without(desk: Desk, node: str) -> Supposed | None:
 
 
 def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
-    """Of both resources, before the partition in force and under it."""
+    """The loads of both resources, before the partition in force and under it."""
     load = (
         next((one for one in plan.after.nodes if one.node == node), None)
         if plan

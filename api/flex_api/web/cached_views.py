@@ -180,7 +180,9 @@ class Views:
         return found
 
     def _let_go(self, name: str) -> None:
-        """Of the oldest of its kind, where they are more than few or too large together."""
+        """Drops the oldest views of the same kind, where there are more than FEW or they are too
+        large together.
+        """
         kind = name.partition(" ")[0]
         alike = {
             one: held.rows

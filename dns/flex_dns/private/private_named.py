@@ -383,7 +383,7 @@ def reserve_port(held: ExitStack, port: int) -> int:
 
 
 def _account(user: str | None) -> pwd.struct_passwd | None:
-    """Whom to become; None for whoever is not root and stays who he is."""
+    """The account to run as, None where this process is not root and keeps its own."""
     if os.geteuid() != 0:
         return None
     for name in (user,) if user else ("bind", "named", "nobody"):

@@ -55,7 +55,7 @@ def fence_name(zone: str) -> str:
 
 
 def fence_text(holder: str) -> str:
-    """Of a controller, or of one in its epoch."""
+    """The text of the record for a controller, or for a controller and its epoch."""
     return f"{PREFIX}{holder}"
 
 

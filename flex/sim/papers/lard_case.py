@@ -363,7 +363,7 @@ def _large_cache(lab: Lab, runs: Runs) -> list[Claim]:
 
 
 def _lru(lab: Lab, runs: Runs) -> Claim:
-    """Of files of any size: the paper's caches none of more than 500 KB."""
+    """Our LRU keeps files of any size. The paper's caches keep no file of more than 500 KB."""
     less = []
     for policy in ("wrr", "lardr"):
         result = lab.aside(lab.twin("rice"), replace(_cluster(8), cache="lru"), policy)

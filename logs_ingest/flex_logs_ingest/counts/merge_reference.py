@@ -198,7 +198,7 @@ def _sums(rows: pa.Table) -> pa.Table:
 
 
 def _key(rows: pa.Table) -> tuple[str, str]:
-    """Of the last row; texts are in the order of their UTF-8, as they are in Python."""
+    """The site and target of the last row. Texts are in the order of their UTF-8, as in Python."""
     return rows["site"][-1].as_py(), rows["target"][-1].as_py()
 
 

@@ -227,7 +227,7 @@ def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
 def hours(
     directory: Path, segment: str, first_day: int, last_day: int, site: str = ""
 ) -> pa.Table:
-    """Of these days; of one site, where it is named."""
+    """The counts of these days by hour, of all sites or of the one that is named."""
     wanted = (pc.field("hour") >= first_day * 24) & (
         pc.field("hour") < (last_day + 1) * 24
     )

@@ -85,7 +85,7 @@ class _Sum:
 
 
 def opening(look: bytes, scanner: Scanner, record: int) -> Opening:
-    """Of a log that begins so."""
+    """The opening of a log that begins with these bytes."""
     for line in _first_lines(look, record):
         scanner.feed(line)
         counts = scanner.finish()
@@ -337,7 +337,7 @@ def _enough(theirs: _Sum) -> int:
 
 
 def _sum_of(readings: Sequence[Segment]) -> _Sum:
-    """Of one reading, or of none."""
+    """The sum of one reading, or of no reading at all."""
     if not readings:
         return _Sum((0, 0, 0, 0), 0, 0, Counter(), signature_of_all(()))
     (reading,) = readings

@@ -295,8 +295,8 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
 
 
 def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
-    """Of the placements with as few moves, one with the fewest cold bytes; then, of the same moves,
-    always the same.
+    """Of all placements with as few moves, the one with the fewest cold bytes. If several are left,
+    always the same one.
     """
     return _settle_order(
         program, _next(program, program.cold(), left(), found, cases=cases), left
