@@ -214,8 +214,7 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
 
 
 def _of_other(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, str]:
-    """The load in a further dimension that is balanced. Plans of earlier settings may not have it.
-    """
+    """The load in a further dimension that is balanced. Plans of earlier settings may lack it."""
     known = before is not None and name in before.others_units
     was = _off(before.others_units[name], before.fair_units) if before and known else ""
     return was, _off(after.others_units[name], after.fair_units)
