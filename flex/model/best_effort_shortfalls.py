@@ -35,11 +35,11 @@ def less_of(pins: int, rests: int, *, least: bool) -> Relaxation:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A rule that the best effort breaks, the sites and wishes `because` of which it does, and what
-    would do instead.
+    """A rule that the best effort breaks, the sites and wishes that cause it (`because`), and what
+    would help (`instead`).
 
-    `kind` and `subject` are a violation's (score.py); `limit` and `actual` are what is asked and
-    what is had.
+    `kind` and `subject` are those of a violation (placing/score.py). `limit` is what is asked,
+    `actual` is what the answer has.
     """
 
     kind: str

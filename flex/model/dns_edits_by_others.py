@@ -1,7 +1,7 @@
-"""What somebody else changed in DNS at a name of ours, and what a plan keeps for the next one to
-see that.
+"""What others changed in DNS at a name of ours, and what a plan stores so that the next plan
+notices such changes.
 
-Values only: how edits are found is names_edited_by_others.py's business.
+Only values. Does not find the changes: names_edited_by_others.py does.
 """
 
 from __future__ import annotations

@@ -51,23 +51,26 @@ class MoveLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Index everything by position: sites and nodes are sorted by name.
+    """Everything is known by its position: sites and nodes are sorted by name.
 
     `load[s, d]` is what one replica of site s asks of its node; every replica asks the same. `old`
-    holds the (site, node) rows in force, sorted, and `held` what each of them asks of its node now,
-    where that is not what a replica will ask, as the number of replicas changes. `needs[s]` is how
-    many replicas keep their site under the mark below which one is taken away, whatever is wished,
-    where that is more than one. A node that is in the settings no more and still has rows is
-    closed, and among `gone`. A site must be on every node of `pinned[s]`, on none of `barred[s]`,
-    and on exactly `replicas[s]` open nodes in all. Of sites of `resting` it is a rule of movement
-    that says `pinned[s]`, and not a wish. No two sites of a group of `apart` share a node; those of
-    a group of `together` are on the same nodes, and have the same number of replicas. Node n is
+    holds the (site, node) rows in force, sorted. `held` is what each of these rows asks of its node
+    now, where that is not what a replica will ask because the number of replicas changes.
+    `needs[s]` is how many replicas keep the site under the mark below which a replica is taken
+    away, where that is more than one. It does not depend on wishes. A node that is not in the
+    settings any more and still has rows is closed, and is in `gone`.
+
+    A site must be on every node of `pinned[s]`, on none of `barred[s]`, and on exactly
+    `replicas[s]` open nodes in all. For a site of `resting`, `pinned[s]` comes from a rule of
+    movement and not from a wish. No two sites of a group of `apart` share a node. The sites of a
+    group of `together` are on the same nodes, and have the same number of replicas. Node n is
     balanced in dimension d when its load lies within share[n] * (1 +- tolerance).
 
     A new row of site s is `weight[s]` moves (None: 1 each) and cold[s] cold bytes. Solvers are
     never asked to keep sites together: they see each group as one site that weighs as much as its
-    members (bundles.py). Such a site may be in force on a node in part: `partly` has rows of (site,
-    node, moves, cold bytes), sorted, that say how much less than elsewhere a new row costs there.
+    members (bundles.py). Only some members of such a site may be in force on a node. `partly` has
+    rows of (site, node, moves, cold bytes), sorted, that say how much less a new row costs there
+    than elsewhere.
     """
 
     dimensions: tuple[str, ...]

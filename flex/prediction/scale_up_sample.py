@@ -54,9 +54,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heard:
-    """What each node hears of, a row a node and a column a power of two of how often: `once` counts
-    every target that it is asked for once, `all` every access. What is `always` read from disk is
-    no part of them.
+    """What each node is asked for: a row for each node, a column for each power of two of how often
+    a target is asked for. `once` counts every target once, `all` counts every access. Targets that
+    are `always` read from disk are in neither.
     """
 
     once: Floats
@@ -120,10 +120,13 @@ def _longest(holds: Callable[[Floats], Flags], nodes: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """Of each node: the share of memory that replays, and what it is asked for; for which share of
-    the whole time it would keep all targets, and those of the sample, were accesses at any time
-    alike; how much the sample is `believed` where it says otherwise; and what the sample and all
-    accesses are made of, in targets and in bytes.
+    """For each node: `memory`, the share of its memory that the replay gives it, and the `requests`
+    and `bytes` that it is asked for.
+
+    `time` is for which share of the whole time memory would keep a target, if accesses came at
+    random times; `sample_time` is the same for the sample. `believed` is how much the sample counts
+    where it says otherwise. `sampled` and `whole` are what the sample and all accesses consist of,
+    in targets and in bytes. `left_out` counts requests for sites without a node.
     """
 
     memory: Floats

@@ -40,10 +40,11 @@ FETCHED = 3
 class Job:
     """Access i asks for target[i], and the rule of key[i] chooses its node.
 
-    Of each target: `size`, `work` of the processor beside sending, and which `disk` it is on. Of
-    each node: `ram`, the time to `connect`, to `send` a unit, to `close`, and its `weight`. Of each
-    key: its `rule`, and the nodes it may choose from, option[first[k]:first[k + 1]]. pinned[t *
-    nodes + n] says that n always has t in memory, apart from its ram; an empty array pins nothing.
+    A target has a `size`, the `work` that it costs the processor beside sending, and the `disk`
+    that it is on. A node has its `ram`, the time to `connect`, to `send` a unit and to `close`, and
+    its `weight`. A key has its `rule`, and the nodes it may choose from, option[first[k]:first[k +
+    1]]. pinned[t * nodes + n] says that node n always has target t in memory, apart from its ram.
+    An empty array pins nothing.
 
     Reading takes `seek`, then `transfer` for each unit, and `again` for every further `block`.
     `limit` accesses are under way at a time. A node with fewer than `idle_below` is idle. The rest
@@ -91,9 +92,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Of each access: its node, its outcome, how long it took since it was admitted. Of each node:
-    how long its processor and its disks were busy, and how long it was idle. `end` is when the last
-    access was answered.
+    """For each access: its node, its outcome, and how long it took since it was admitted. For each
+    node: how long its processor and its disks were busy, and how long it was idle. `end` is when
+    the last access was answered.
     """
 
     node: Ints
