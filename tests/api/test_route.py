@@ -454,7 +454,7 @@ def test_what_is_said_of_sites_and_nodes_that_are_not_there_is_named(
     told = installation.flex("route", "show").out
     checked = installation.flex("doctor").out
     for wrong in (
-        "n9, and no node",
+        "n9, and there is no node",
         f"{other}, which does not serve",
         "shop.exmaple: no site",
     ):
