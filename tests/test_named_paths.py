@@ -84,3 +84,23 @@ def test_comments_in_python_name_files_that_are_there() -> None:
 def modules_of(folder: Path) -> list[Path]:
     shipped = "flex*" if folder != ROOT else "flex"
     return sorted(path for top in folder.glob(shipped) for path in top.rglob("*.py"))
+
+
+def test_scripts_within_tests_and_benches_import_modules_that_are_there() -> None:
+    """Those that stand in a text, which no tool for imports sees."""
+    packages = "flex_solver|flex_logs_ingest|flex_dns|flex_api|flex"
+    missing = []
+    for source in (
+        path for top in ("tests", "bench") for path in (ROOT / top).rglob("*.py")
+    ):
+        text = source.read_text(encoding="utf-8")
+        for module in re.findall(
+            rf"^from ((?:{packages})[\w.]*) import ", text, re.MULTILINE
+        ):
+            if not any(
+                (root / Path(*module.split("."))).with_suffix(end).exists()
+                for root in PACKAGES
+                for end in (".py", "")
+            ):
+                missing.append(f"{source.name}: {module}")
+    assert missing == []

@@ -41,7 +41,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 import pandas as pd
 from flex_api import wiring
-from flex_api.night.watching import Watch
+from flex_api.night.health_watch import Watch
 from flex_api.settings import file
 settings = file.load(Path(sys.argv[1]))
 pd.DataFrame()

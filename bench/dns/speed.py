@@ -51,7 +51,7 @@ READING = """
 import re, sys, time
 from pathlib import Path
 from flex_dns.zone import reading
-from flex_dns.wire.contents import Asked
+from flex_dns.wire.zone_contents import Asked
 from flex_dns.wire.key import read_key
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session

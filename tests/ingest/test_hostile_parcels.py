@@ -31,7 +31,7 @@ TAKER = """
 import resource, sys
 from pathlib import Path
 from flex.store import MemoryStore
-from flex_logs_ingest.parcels.arrivals import take
+from flex_logs_ingest.parcels.take_in_parcels import take
 
 good, bad, counts = map(Path, sys.argv[1:])
 take([good], MemoryStore(), counts, {("one", "node-1")})

@@ -41,9 +41,9 @@ native = pytest.mark.skipif(
 WITHOUT_NATIVE = """
 import sys
 sys.modules["flex_native"] = None
-from flex import engine
+from flex import native_or_python
 from tests.solver.test_all_ways import digest
-print(engine.name(), digest())
+print(native_or_python.name(), digest())
 """
 
 

@@ -35,9 +35,9 @@ BRIEF = Budget(steps=400, seconds=300)
 WITHOUT_NATIVE = """
 import sys
 sys.modules["flex_native"] = None
-from flex import engine
+from flex import native_or_python
 from tests.solver.test_canonical import digest
-print(engine.name(), *(digest(shuffled=7, threads=threads) for threads in (1, 2)))
+print(native_or_python.name(), *(digest(shuffled=7, threads=threads) for threads in (1, 2)))
 """
 
 
