@@ -72,7 +72,7 @@ def test_a_test_that_never_ends_is_named_and_tried_once(tmp_path: Path) -> None:
 def test_every_test_has_such_a_limit() -> None:
     told = of_pytest()
     assert told["faulthandler_exit_on_timeout"] is True
-    assert told["faulthandler_timeout"] == 600
+    assert told["faulthandler_timeout"] == 1200
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,8 @@ def start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
     if facts.base or not found.states:
         return facts
     start = reach.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
-    return replace(
-        facts, placement=start, remarks=tuple(remarks.of_start(set(start["site"])))
-    )
+    said = (*facts.remarks, *remarks.of_start(set(start["site"])))
+    return replace(facts, placement=start, remarks=said)
 
 
 def within(found: Reach, facts: Facts) -> Facts:

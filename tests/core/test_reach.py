@@ -211,6 +211,18 @@ def test_a_cluster_that_lost_its_database_starts_from_its_own_markers(
     )
 
 
+def test_what_was_found_out_before_is_said_on_the_first_night_too(
+    cluster: Cluster,
+) -> None:
+    cluster.night()
+    cluster.store = MemoryStore()
+    forecast = "expected: the mean of seven nights"
+    cluster.facts = replace(cluster.facts, remarks=(forecast,))
+    notes = cluster.propose().plan.notes
+    assert forecast in notes
+    assert any("no partition was in force" in note for note in notes)
+
+
 def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(
     cluster: Cluster,
 ) -> None:
