@@ -95,9 +95,9 @@ class Rig:
             node, NODES, [], layout, Doors(owners, {*NODES.values(), HERE})
         )
 
-    def flip(self, node: str, owner_of: Mapping[str, str]) -> float:
-        """Seconds until the node goes by it."""
-        here, made = self.folder / node, self.files(node, owner_of)
+    def flip(self, node: str, made: Mapping[str, str]) -> float:
+        """Seconds until the node goes by these files."""
+        here = self.folder / node
         sockets = apply_to_haproxy.Sockets(
             Socket(str(here / "s")), Socket(str(here / "m"))
         )
@@ -234,9 +234,9 @@ def _cpu(rig: Rig, host: str) -> dict[str, float]:
 def _of_requests(rig: Rig) -> Figures:
     own = "site0000001.example"
     local = [_cpu(rig, own)["n1"] for _ in range(ROUNDS)]
-    rig.flip("n1", {**_owners(), own: "n2"})
+    rig.flip("n1", rig.files("n1", {**_owners(), own: "n2"}))
     forwarded = [_cpu(rig, own) for _ in range(ROUNDS)]
-    rig.flip("n1", _owners())
+    rig.flip("n1", rig.files("n1", _owners()))
     second = [each["n2"] for each in forwarded]
     return {
         "door_local_us": median(local),
@@ -259,10 +259,11 @@ def _of_flips(rig: Rig, owner_of: Mapping[str, str]) -> Figures:
     failed = wrong = 0
     for _ in range(ROUNDS):
         for count, took in ((1, one), (FLIPPED, many)):
+            made = rig.files("n1", {**owner_of, **dict.fromkeys(names[:count], "n2")})
+            # A visitor of this process waits for nothing but the answer.
             with _asking(rig, names[count - 1]) as asked:
-                took.append(
-                    rig.flip("n1", {**owner_of, **dict.fromkeys(names[:count], "n2")})
-                )
+                time.sleep(0.2)
+                took.append(rig.flip("n1", made))
                 acknowledged = time.perf_counter()
                 time.sleep(0.2)
             failed += sum(not node for _, _, node in asked)
@@ -270,7 +271,7 @@ def _of_flips(rig: Rig, owner_of: Mapping[str, str]) -> Figures:
                 sent > acknowledged and node == "n1" for sent, _, node in asked
             )
             slowest.append(max(end - sent for sent, end, _ in asked))
-            rig.flip("n1", owner_of)
+            rig.flip("n1", rig.files("n1", owner_of))
     return {
         "flip_one_ms": median(one) * 1e3,
         "flip_one_ms_max": max(one) * 1e3,
