@@ -157,6 +157,10 @@ class Orders(Protocol):
         """Who owns which host name, as all nodes have it; "" before the first."""
         ...
 
+    def large_map_digest(self) -> str:
+        """Of the one that is kept, without reading it; "" before the first."""
+        ...
+
     def put_large_map(self, text: str, digest: str, before: str) -> bool:
         """In place of the one whose digest is `before` ("": of none); False, and nothing changed,
         where another one is there. Nobody wished for it: not in the audit log.

@@ -181,18 +181,18 @@ def _to_replicated_sites(layout: Layout) -> list[str]:
 
 def _to_any_site(node: str, layout: Layout) -> list[str]:
     return [
-        *haproxy_frontends.looks_up(layout, HOSTS),
-        haproxy_frontends.counts_strays(node),
-        *haproxy_frontends.chooses(layout),
+        *haproxy_frontends.lookup_lines(layout, HOSTS),
+        haproxy_frontends.stray_counting_line(node),
+        *haproxy_frontends.choosing_lines(layout),
     ]
 
 
 def _doors_of(
     node: str, addresses: Mapping[str, str], layout: Layout, everywhere: Doors
 ) -> Iterator[list[str]]:
-    yield haproxy_frontends.inner_door(layout, HOSTS)
-    yield haproxy_frontends.strays_table()
-    yield from haproxy_frontends.ways(
+    yield haproxy_frontends.inner_door_lines(layout, HOSTS)
+    yield haproxy_frontends.stray_table_lines()
+    yield from haproxy_frontends.ways_to_nodes(
         node, addresses, _answering(layout, everywhere), layout
     )
 

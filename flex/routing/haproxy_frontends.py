@@ -53,7 +53,7 @@ class Doors:
         }
 
 
-def looks_up(layout: Layout, hosts: str) -> list[str]:
+def lookup_lines(layout: Layout, hosts: str) -> list[str]:
     """Puts into txn.backend where a visitor's request goes to, if anybody owns its host name."""
     found = "{ var(txn.backend) -m found }"
     maps = [f"{layout.directory}/{name}" for name in (hosts, MOVED, OWNERS)]
@@ -67,14 +67,14 @@ def looks_up(layout: Layout, hosts: str) -> list[str]:
     ]
 
 
-def counts_strays(node: str) -> str:
+def stray_counting_line(node: str) -> str:
     """Counts, by host name, what came in here and belongs elsewhere."""
     own = f"{{ var(txn.backend) -m str {of(node)} }}"
     elsewhere = "{ var(txn.backend) -m beg at_ }"
     return f"http-request track-sc0 var(txn.host) table {STRAYS} if {elsewhere} !{own}"
 
 
-def chooses(layout: Layout) -> list[str]:
+def choosing_lines(layout: Layout) -> list[str]:
     """Where the owner does not answer, this node does if it has the content of all sites."""
     some = "{ var(txn.backend) -m found }"
     alive = (
@@ -83,7 +83,7 @@ def chooses(layout: Layout) -> list[str]:
     return [f"use_backend %[var(txn.backend)] if {some}{alive}", "default_backend here"]
 
 
-def inner_door(layout: Layout, hosts: str) -> list[str]:
+def inner_door_lines(layout: Layout, hosts: str) -> list[str]:
     """Where requests from other nodes come in; whoever is none of them is not listened to."""
     return [
         "frontend inner",
@@ -100,7 +100,7 @@ def inner_door(layout: Layout, hosts: str) -> list[str]:
     ]
 
 
-def strays_table() -> list[str]:
+def stray_table_lines() -> list[str]:
     size = f"size {_MOST_STRAYS} expire {_STRAYS_ARE_KEPT}"
     return [
         f"backend {STRAYS}",
@@ -111,7 +111,7 @@ def strays_table() -> list[str]:
     ]
 
 
-def ways(
+def ways_to_nodes(
     node: str, addresses: Mapping[str, str], here: list[str], layout: Layout
 ) -> Iterator[list[str]]:
     """A backend for each node, of the same name on all of them, so that all have the same maps. On

@@ -80,7 +80,7 @@ def digest(text: str) -> str:
 
 def is_whole(text: str) -> bool:
     """Whether it is a map to the last byte of what it says itself."""
-    return bool(text) and digest(text) == _digest(text.partition("\n")[2])
+    return text.endswith("\n") and digest(text) == _digest(text.partition("\n")[2])
 
 
 def _text(entries: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ OWED = ".owed"
 _FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS)))
 _BESIDE = re.compile(rf"(\(|-f )[^\s(]*/({_FILES})([,) ])")
 # A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
-_UNCHECKED = frozenset((HOSTS, OWNERS, MOVED))
+_UNCHECKED = frozenset((OWNERS, MOVED))
 _CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
@@ -70,7 +70,7 @@ def placed(
         _writing(folder),
         tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
     ):
-        if found and not changed.keys() <= _UNCHECKED:
+        if found and _asks_for_check(changed, folder):
             _check(files, Path(scratch), found)
         write(changed, Path(scratch))
         if owing:
@@ -126,6 +126,15 @@ def _writing(folder: Path) -> Iterator[None]:
             kept="the configuration before is in force",
             advice="make room or rights there, then write it again",
         ) from error
+
+
+def _asks_for_check(changed: Mapping[str, str], folder: Path) -> bool:
+    """Not where owners alone changed, and with them the version that the map of hosts begins with."""
+    hosts = changed.get(HOSTS, "").partition("\n")[2]
+    has_other_hosts = (
+        HOSTS in changed and hosts != (content(folder / HOSTS) or "").partition("\n")[2]
+    )
+    return has_other_hosts or not changed.keys() <= _UNCHECKED | {HOSTS}
 
 
 def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:

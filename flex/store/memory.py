@@ -145,6 +145,9 @@ class MemoryStore(AllOrNothing):
     def large_map(self) -> str:
         return self._large_map[1]
 
+    def large_map_digest(self) -> str:
+        return self._large_map[0]
+
     def put_large_map(self, text: str, digest: str, before: str) -> bool:
         with self._lock:
             self._refuse_lost()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from flex.store import schema
 from flex.store.database import Part
@@ -53,6 +53,10 @@ class SqlRoutingState(Part):
             ).scalar_one_or_none()
         return zlib.decompress(packed).decode("ascii") if packed is not None else ""
 
+    def large_map_digest(self) -> str:
+        with self._database.reading() as connection:
+            return _digest(connection)
+
     def put_large_map(self, text: str, digest: str, before: str) -> bool:
         row = {
             "id": 1,
@@ -60,9 +64,13 @@ class SqlRoutingState(Part):
             "content": zlib.compress(text.encode("ascii")),
         }
         with self._database.writing() as connection:
-            there = connection.execute(select(owners_map.c.digest)).scalar_one_or_none()
-            if (there or "") != before:
+            if _digest(connection) != before:
                 return False
             connection.execute(delete(owners_map))
             connection.execute(insert(owners_map), row)
         return True
+
+
+def _digest(connection: Connection) -> str:
+    kept = connection.execute(select(owners_map.c.digest)).scalar_one_or_none()
+    return kept or ""

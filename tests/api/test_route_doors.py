@@ -10,6 +10,8 @@ import pytest
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.host_to_node_maps import MOVED, OWNERS
+from flex.store import open_store
+from flex_api.settings.file import load
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -88,6 +90,26 @@ def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_emptie
     assert host_to_node_maps.read((folder / MOVED).read_text()) == {}
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
     assert owner_of(folder)[site] == there
+
+
+def test_who_only_looks_writes_no_large_map_and_names_the_version_that_is_made(
+    installation: Installation,
+) -> None:
+    installation.extra += '[routing]\non = true\ndoors = "all"\n'
+    installation.write_settings()
+    assert installation.night().code == 0
+    shown = installation.flex("-o", "json", "route", "show").json["nodes"]
+    assert kept_digest(installation) == ""
+    for row in shown:
+        node = row["node"]
+        files = installation.flex("-o", "json", "route", "config", node).json["files"]
+        assert haproxy.version(files) == row["wanted"]
+        assert kept_digest(installation) == host_to_node_maps.digest(files[OWNERS])
+
+
+def kept_digest(installation: Installation) -> str:
+    with open_store(load(installation.settings).database.url) as store:
+        return store.large_map_digest()
 
 
 def test_what_a_node_fetches_is_what_is_delivered_to_it(

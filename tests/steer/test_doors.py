@@ -9,11 +9,12 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from flex.errors import BadInput
 from flex.routing import (
     apply_to_haproxy,
     haproxy_socket,
@@ -195,6 +196,23 @@ def test_a_flip_takes_no_reload_and_the_next_request_of_a_kept_connection_goes_b
         assert held.node == "n3"
         held.answer()
         assert until_closed(kept).endswith(b"ok")
+
+
+def test_haproxy_checks_whatever_changes_beside_owners(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    refuses = Program("/bin/false", (2, 6))
+    folder = tmp_path / "n0"
+    install_files.put(cluster.files("n0", NAMES), folder, None)
+    moved = NAMES | {"b.example": "n3"}
+    assert install_files.put(cluster.files("n0", moved), folder, refuses)
+    at = cluster.members.addresses
+    cluster.pools = (Pool("shop.example", (), members_at({"n0": at["n0"]})),)
+    install_files.put(cluster.files("n0", moved), folder, None)
+    (pool,) = cluster.pools
+    cluster.pools = (replace(pool, hosts=("www.shop.example",)),)
+    with pytest.raises(BadInput, match="refuses"):
+        install_files.put(cluster.files("n0", moved), folder, refuses)
 
 
 def test_after_a_reload_the_maps_are_the_same(

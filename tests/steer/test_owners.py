@@ -55,6 +55,10 @@ def test_the_order_of_names_changes_nothing(
     ) == host_to_node_maps.map_of(dict.fromkeys(sorted(order), "n1"))
 
 
+def test_an_empty_map_without_its_last_line_end_is_not_whole() -> None:
+    assert not host_to_node_maps.is_whole(host_to_node_maps.map_of({})[:-1])
+
+
 @given(OWNERS, st.data())
 def test_a_map_that_was_cut_or_changed_is_not_whole_and_is_written_anew(
     now: dict[str, str], data: st.DataObject

@@ -150,7 +150,7 @@ READ = {
     "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
     "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
     "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
-    "holding", "large_map",
+    "holding", "large_map", "large_map_digest",
 }  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Who does what a verb asks: this machine, or the FLEX server that `--server` names.
 
 A verb has one definition: arguments, help and what is shown. It asks one of these protocols for the
-result, and each protocol has two members: one in `here`, one in `there`. Takes the context of a
-call. Returns the member for it. A side is loaded when a verb asks for it.
+result. Each protocol has two members: one in on_this_machine, one in on_a_server.
+
+Takes the context of a call. Returns the member for it. A side is loaded when a verb asks for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from flex.model.roles_and_tokens import Role
     from flex.planning.what_if import Supposition
     from flex_api.cli.common import Context
+    from flex_api.cli.node_options import NodeSaid
     from flex_api.schemas.night_nodes_and_orders import FreezeOutput, NodesOutput
     from flex_api.schemas.sites import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
@@ -53,24 +55,10 @@ class Nodes(Protocol):
 
     def every(self) -> NodesOutput: ...
     def add(
-        self,
-        node: str,
-        addresses: str,
-        ram: str,
-        capacity: float | None,
-        reason: str,
-        *,
-        dry_run: bool,
+        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
     ) -> NodesOutput: ...
     def change(
-        self,
-        node: str,
-        addresses: str,
-        ram: str,
-        capacity: float | None,
-        reason: str,
-        *,
-        dry_run: bool,
+        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
     ) -> NodesOutput: ...
     def drain(
         self, node: str, deadline: datetime | None, reason: str, *, dry_run: bool

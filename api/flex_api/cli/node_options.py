@@ -1,7 +1,12 @@
-"""The options that say what a node is, and the node that they say."""
+"""The options that say what a node is, and the node that they say.
+
+Takes what was written on the command line. Returns a node. Does not look it up.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,7 +26,36 @@ Capacity = Annotated[
 ]
 
 
-def check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
+@dataclass(frozen=True, slots=True)
+class NodeSaid:
+    """What the options say; "" and None are not said."""
+
+    addresses: str
+    ram: str
+    capacity: float | None
+
+    def new(self, name: str) -> Node:
+        """Raises BadInput."""
+        return _check(
+            name,
+            self.addresses,
+            self.ram,
+            1.0 if self.capacity is None else self.capacity,
+        )
+
+    def instead_of(
+        self, name: str, addresses: Sequence[str], ram: int, capacity: float
+    ) -> Node:
+        """What is not said stays as it is. Raises BadInput."""
+        return _check(
+            name,
+            self.addresses or ",".join(addresses),
+            self.ram or ram,
+            capacity if self.capacity is None else self.capacity,
+        )
+
+
+def _check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
     """As it was written on the command line. Raises BadInput."""
     try:
         return change_nodes.check_node(name, split_names(addresses), ram, capacity)

@@ -16,7 +16,7 @@ from flex_api.cli.common import (
     context,
     moment,
 )
-from flex_api.cli.node_options import Addresses, Capacity, Ram
+from flex_api.cli.node_options import Addresses, Capacity, NodeSaid, Ram
 from flex_api.in_words import preview_text
 from flex_api.schemas.night_nodes_and_orders import NodesOutput
 
@@ -55,7 +55,9 @@ def nodes_add(
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
     found = context(ctx)
     by = local_or_server.nodes(found)
-    _show(found, by.add(node, addresses, ram, capacity, reason, dry_run=dry_run))
+    _show(
+        found, by.add(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run)
+    )
 
 
 @nodes_app.command("set")
@@ -80,7 +82,10 @@ def nodes_set(
         )
     found = context(ctx)
     by = local_or_server.nodes(found)
-    _show(found, by.change(node, addresses, ram, capacity, reason, dry_run=dry_run))
+    _show(
+        found,
+        by.change(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run),
+    )
 
 
 @nodes_app.command("drain")

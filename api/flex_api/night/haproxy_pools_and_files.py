@@ -333,28 +333,39 @@ def maker(settings: Settings, store: Store, which: Between) -> Maker:
     # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):
         found = among(known, everybody, settings, before := store.slots())
-    doors = doors_of_all(settings, store, known, which)
+    doors = (
+        make_host_maps.doors_for_files(
+            settings,
+            store,
+            known,
+            at,
+            store.placement_of(which.wanted),
+            coming=which.wanted != store.in_force(),
+        )
+        if _has_doors(settings, which)
+        else None
+    )
     return Maker(at, found.pools, settings.routing.layout(), doors)
 
 
-def doors_of_all(
-    settings: Settings, store: Store, known: Sequence[Node], which: Between
-) -> Doors | None:
-    """None where HAProxy is to know replicated sites alone, and where no placement is in force."""
-    if settings.routing.doors != "all" or not which.wanted:
-        return None
-    placement = store.placement_of(which.wanted)
-    coming = which.wanted != store.in_force()
-    return make_host_maps.doors(settings, store, known, placement, coming=coming)
+def _has_doors(settings: Settings, which: Between) -> bool:
+    """Not where HAProxy is to know replicated sites alone, and where no placement is in force."""
+    return settings.routing.doors == "all" and bool(which.wanted)
 
 
 def versions(
     settings: Settings, store: Store, found: Sequence[Pool], which: Between
 ) -> dict[str, str]:
-    """By node the version of its files, with these pools."""
+    """By node the version of its files, with these pools. Changes nothing."""
     known = nodes(settings, store)
     at, layout = addresses(known), settings.routing.layout()
-    doors = doors_of_all(settings, store, known, which)
+    doors = (
+        make_host_maps.doors(
+            settings, store, known, at, store.placement_of(which.wanted)
+        )
+        if _has_doors(settings, which)
+        else None
+    )
     there: dict[str, list[Pool]] = {node: [] for node in at}
     for pool in found:
         for member in pool.members:

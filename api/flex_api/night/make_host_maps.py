@@ -1,7 +1,8 @@
 """Who owns which host name, as the maps of all nodes' doors.
 
-Takes the settings, the store and whose placement counts. Returns Doors. Does not write any file;
-the store keeps the large map, so that all nodes are given the same one, whoever asks.
+Takes the settings, the store and the placement that counts. Returns Doors. Does not write any file.
+Who makes files has the store keep the large map, so that all nodes are given the same one. Who only
+looks changes nothing.
 """
 
 from __future__ import annotations
@@ -27,17 +28,33 @@ def doors(
     settings: Settings,
     store: Store,
     known: Sequence[Node],
+    serving: Collection[str],
+    placement: pd.DataFrame,
+) -> Doors:
+    """By the placement, among the nodes that are `serving`, with the large map that is kept."""
+    owner_of = owners_of_names(settings, placement, serving)
+    maps = host_to_node_maps.maps_of(owner_of, store.large_map())
+    return Doors(maps, _addresses(known))
+
+
+def doors_for_files(
+    settings: Settings,
+    store: Store,
+    known: Sequence[Node],
+    serving: Collection[str],
     placement: pd.DataFrame,
     *,
     coming: bool,
 ) -> Doors:
-    """By the placement, which may be one that is `coming`: the large map is not written anew for
-    it, as that takes seconds.
+    """Likewise, and a large map that is new is kept. For a placement that is `coming` none is
+    written in place of an old one, as that takes seconds.
     """
-    serving = {node.name for node in known if node.addresses and node.state != "down"}
     owner_of = owners_of_names(settings, placement, serving)
-    every = {address for node in known for address in node.addresses}
-    return Doors(_maps_of(store, owner_of, coming=coming), every)
+    return Doors(_kept_maps(store, owner_of, coming=coming), _addresses(known))
+
+
+def _addresses(known: Sequence[Node]) -> set[str]:
+    return {address for node in known for address in node.addresses}
 
 
 def owners_of_names(
@@ -65,15 +82,16 @@ def owners_of_names(
     return {name: node for name, node in found.items() if is_host(name)}
 
 
-def _maps_of(store: Store, owner_of: Mapping[str, str], *, coming: bool) -> Owners:
+def _kept_maps(store: Store, owner_of: Mapping[str, str], *, coming: bool) -> Owners:
     """Where somebody else writes the large map anew at the same time, that one counts."""
     while True:
         large = store.large_map()
         made = host_to_node_maps.maps_of(owner_of, large)
-        if made.large == large and (coming or not made.is_old):
-            return made
-        new = host_to_node_maps.map_of(owner_of)
-        if store.put_large_map(
-            new, host_to_node_maps.digest(new), host_to_node_maps.digest(large)
+        if made.is_old and not coming:
+            made = host_to_node_maps.maps_of(owner_of)
+        if made.large == large or store.put_large_map(
+            made.large,
+            host_to_node_maps.digest(made.large),
+            host_to_node_maps.digest(large),
         ):
-            return host_to_node_maps.maps_of(owner_of, new)
+            return made

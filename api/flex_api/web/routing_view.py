@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.routing import host_to_node_maps
 from flex_api.night import haproxy_pools_and_files
 from flex_api.night.haproxy_pools_and_files import Between, Routed
 from flex_api.night.unknown_routing_names import misnamed_sites
@@ -83,5 +82,5 @@ def _state(desk: Desk, which: Between) -> str:
         (site, *sorted(given.items()))
         for site, given in desk.house.store.slots().items()
     )
-    large = host_to_node_maps.digest(desk.house.store.large_map())
+    large = desk.house.store.large_map_digest()
     return f"{which.wanted} {which.before} {written} {hash(slots)} {large}"

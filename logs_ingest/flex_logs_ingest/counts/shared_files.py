@@ -9,8 +9,8 @@ with a name that no reading has:
                           metadata key `flex.readings` lists their ids and levels; `reading` is
                           the place in that list.
 
-Does not decide which readings share, and does not decide that they count: record_in_batches.py and the store
-do.
+Does not decide which readings share, and does not decide that they count: record_in_batches.py and
+the store do.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from flex.errors import FlexError
 from flex_api.cli.common import Context
-from flex_api.cli.node_options import check
+from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.on_a_server.follow_jobs import given_as, result_of
 from flex_api.client import Client
 from flex_api.in_words import preview_text, results_in_terminal
@@ -32,16 +32,9 @@ class NodesThere:
         )
 
     def add(
-        self,
-        node: str,
-        addresses: str,
-        ram: str,
-        capacity: float | None,
-        reason: str,
-        *,
-        dry_run: bool,
+        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
     ) -> NodesOutput:
-        wanted = check(node, addresses, ram, 1.0 if capacity is None else capacity)
+        wanted = said.new(node)
         given = given_as(
             NodeGiven,
             node=wanted.name,
@@ -53,22 +46,10 @@ class NodesThere:
         return self._all_after(self.client.add_node(given, dry_run=dry_run))
 
     def change(
-        self,
-        node: str,
-        addresses: str,
-        ram: str,
-        capacity: float | None,
-        reason: str,
-        *,
-        dry_run: bool,
+        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
     ) -> NodesOutput:
         row, tag = self.client.node(node)
-        wanted = check(
-            node,
-            addresses or ",".join(row.addresses),
-            ram or row.ram_bytes,
-            row.capacity_ratio if capacity is None else capacity,
-        )
+        wanted = said.instead_of(node, row.addresses, row.ram_bytes, row.capacity_ratio)
         given = given_as(
             NodeChange,
             addresses=wanted.addresses,

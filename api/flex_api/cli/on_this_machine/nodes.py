@@ -13,7 +13,7 @@ from flex.model.operator_orders import NodeOrder, OrderState
 from flex.model.plan import Plan
 from flex.planning import verify_dns
 from flex_api.cli.common import Context, author, now
-from flex_api.cli.node_options import check
+from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, preview_text, results_in_terminal
@@ -35,16 +35,9 @@ class NodesHere:
             return _nodes(here)
 
     def add(
-        self,
-        node: str,
-        addresses: str,
-        ram: str,
-        capacity: float | None,
-        reason: str,
-        *,
-        dry_run: bool,
+        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
     ) -> NodesOutput:
-        wanted = check(node, addresses, ram, 1.0 if capacity is None else capacity)
+        wanted = said.new(node)
         return self._change(
             lambda here: (change_nodes.add(here, wanted, dry_run=dry_run), wanted),
             reason,
@@ -52,23 +45,11 @@ class NodesHere:
         )
 
     def change(
-        self,
-        node: str,
-        addresses: str,
-        ram: str,
-        capacity: float | None,
-        reason: str,
-        *,
-        dry_run: bool,
+        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
     ) -> NodesOutput:
         def change(here: World) -> Noted:
             old = change_nodes.find(here, node)
-            wanted = check(
-                node,
-                addresses or ",".join(old.addresses),
-                ram or old.ram,
-                old.capacity if capacity is None else capacity,
-            )
+            wanted = said.instead_of(node, old.addresses, old.ram, old.capacity)
             notes = change_nodes.put(here, wanted, dry_run=dry_run)
             return notes, replace(wanted, state=old.state)
 
