@@ -34,7 +34,7 @@ from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.placing.problem import Floats, Ints
 from flex.prediction.predict import forecast
-from flex.prediction.replay import Sample, reference_replay
+from flex.prediction.replay_accesses_through_caches import Sample, reference_replay
 from flex.prediction.similar_targets import kinds
 from flex.sim.policy_as_rules import hash_numbers
 from flex.sim.published_trace_figures import PUBLISHED

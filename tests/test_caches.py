@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.caches import CACHES
-from flex.prediction.replay import Ints, reference_replay
+from flex.prediction.replay_accesses_through_caches import Ints, reference_replay
 
 REPLAYS = {
     "python": reference_replay,

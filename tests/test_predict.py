@@ -25,7 +25,7 @@ from flex.prediction.predict import (
     throughput,
     utilisation,
 )
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.sim import made_up_cluster
 from flex.table_schemas import PLACEMENT
 

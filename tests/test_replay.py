@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import native_or_python
-from flex.prediction.replay import Ints, Replayed, Sample, reference_replay, replay
+from flex.prediction.replay_accesses_through_caches import (
+    Ints,
+    Replayed,
+    Sample,
+    reference_replay,
+    replay,
+)
 
 Loop = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
 LOOPS: dict[str, Loop] = {

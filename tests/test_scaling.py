@@ -16,7 +16,7 @@ from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.planning import remarks
 from flex.prediction.predict import forecast, round_robin
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.scale_up_sample import Flags
 from flex.prediction.similar_targets import Kinds, kinds
 from flex.sim import made_up_cluster

@@ -19,13 +19,13 @@ from flex.errors import FlexError
 from flex.ports import Publisher, Store
 from flex_api import wiring
 from flex_api.jobs import Workers
-from flex_api.night.watch_process import Watched
+from flex_api.night.keep_watch_running import Watched
 from flex_api.pages import PAGES
 from flex_api.pages.refusal_page import plain_page, refuse
 from flex_api.routes import (
     audit,
     badge,
-    dns,
+    dns_answers,
     docs,
     freeze,
     health,
@@ -73,7 +73,7 @@ ROUTES = (
     jobs,
     freeze,
     log_readings,
-    dns,
+    dns_answers,
     audit,
     tokens,
     reports,

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 from flex.errors import BadInput
 from flex_api.client_http import Asking, Filter, error_of, part, plain
 from flex_api.schemas.night_nodes_and_orders import DeadRow, NodeRow, NodeTurn
-from flex_api.schemas.paged import (
+from flex_api.schemas.paged_lists import (
     DifferencePage,
     DnsChangeRow,
     DnsDiffPage,

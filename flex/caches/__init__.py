@@ -2,7 +2,7 @@
 
 A policy is one file and one line here, and one file and one line in native/core/src/cache, where
 the same is computed faster. None of them knows what an access costs or which node it goes to: see
-flex.prediction.replay and flex.sim.
+flex.prediction.replay_accesses_through_caches and flex.sim.
 """
 
 from __future__ import annotations

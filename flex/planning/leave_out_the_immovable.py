@@ -22,7 +22,7 @@ from flex.planning import remarks, traffic_by_other_names
 from flex.planning.decide import Guard, Reins
 from flex.planning.movable_sites import Reach
 from flex.ports import Publisher
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
 from flex.zones.other_names import OtherName

@@ -13,7 +13,7 @@ import pandas as pd
 from flex.model.dns_edits_by_others import REASON, Edit
 from flex.model.forecast import Forecast
 from flex.planning.movable_sites import Reach
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.wishes.suspended_wishes import ORDER
 from flex.zones import records
 from flex.zones.other_names import Followed, Stray

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.prediction.replay import Ints, Sample
+from flex.prediction.replay_accesses_through_caches import Ints, Sample
 from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.other_names import Share, Stray

@@ -19,7 +19,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.nodes import Node
-from flex.prediction.replay import Ints, Sample, replay
+from flex.prediction.replay_accesses_through_caches import Ints, Sample, replay
 from flex.prediction.scale_up_sample import Spread, scale_of, scale_up
 from flex.table_schemas import PLACEMENT
 

@@ -26,7 +26,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from flex.prediction.replay import Ints, Replayed, Sample
+from flex.prediction.replay_accesses_through_caches import Ints, Replayed, Sample
 from flex.prediction.similar_targets import CLASSES, Floats, Kinds, class_of, each
 
 Flags = npt.NDArray[np.bool_]

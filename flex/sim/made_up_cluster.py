@@ -19,7 +19,7 @@ from datetime import date
 import numpy as np
 
 from flex.placing.problem import Floats, Ints
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.sim.made_up_names import (
     AGENTS,
     FOLDERS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.errors import BadInput
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.cluster import MILLISECOND, SECOND, T_HIGH, T_LOW, Cluster
 from flex.sim.engine_input_and_output import OWN
 from flex.sim.rules import NUMBER

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from flex.caches import CACHES
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.engine_input_and_output import HIT, READ, SHARED, Job, units
 from flex.sim.queued import Queued
 from flex.sim.rules import RULES

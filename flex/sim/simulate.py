@@ -13,7 +13,7 @@ import numpy as np
 
 from flex import native_or_python
 from flex.errors import BadInput
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import cluster as clusters
 from flex.sim import traces
 from flex.sim.cluster import MILLISECOND, SECOND, T_LOW, Cluster

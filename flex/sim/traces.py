@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flex.errors import BadInput, NoData
-from flex.prediction.replay import Ints, Sample
+from flex.prediction.replay_accesses_through_caches import Ints, Sample
 
 
 def _none() -> Ints:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.placing.problem import Floats
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.published_trace_figures import Published
 from flex.sim.traces import Trace, check
 

@@ -32,9 +32,9 @@ from flex.store.dns_journal_store import MemoryJournal
 from flex.store.lease import Lease, interrupted_run
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.profiles import column, earlier, side_by_side
-from flex.store.write_audit_entries import noting
+from flex.store.which_changes_are_audited import noting
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.traffic import continued_logs
+from flex.traffic import chain_readings_of_log
 from flex.zones.last_dns_check import Check
 
 
@@ -255,10 +255,12 @@ class MemoryStore(AllOrNothing):
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return continued_logs.with_opening(self._segments.values(), opening, first_time)
+        return chain_readings_of_log.with_opening(
+            self._segments.values(), opening, first_time
+        )
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return continued_logs.behind(self._segments.values(), places)
+        return chain_readings_of_log.behind(self._segments.values(), places)
 
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)

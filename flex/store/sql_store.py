@@ -21,8 +21,8 @@ from flex.store.routing_state import SqlRoutingState
 from flex.store.runs import SqlRuns
 from flex.store.segments import SqlSegments
 from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
+from flex.store.which_changes_are_audited import noting
 from flex.store.wishes import SqlWishes
-from flex.store.write_audit_entries import noting
 
 
 @noting

@@ -19,7 +19,7 @@ from typing import Literal
 
 from flex.model.log_reading import BadLine, Segment
 from flex.model.period import LAST_DAY, Period
-from flex.traffic.clock_shift import hours_shifted
+from flex.traffic.detect_log_time_zone import hours_shifted
 
 State = Literal["ok", "warn", "bad"]
 WORST: tuple[State, ...] = ("ok", "warn", "bad")

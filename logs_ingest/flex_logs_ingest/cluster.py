@@ -33,10 +33,10 @@ from pydantic import TypeAdapter
 
 from flex.errors import NoData
 from flex.model.log_reading import Segment, Stream
-from flex.traffic import continued_logs
+from flex.traffic import chain_readings_of_log
 from flex_logs_ingest.counts import other_names, partials, unknown_hosts
-from flex_logs_ingest.files import remote_files
-from flex_logs_ingest.files.remote_files import File
+from flex_logs_ingest.files import local_or_uri_files
+from flex_logs_ingest.files.local_or_uri_files import File
 from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.parcels import parcel_files
 from flex_logs_ingest.parcels.parcel_files import KINDS, Reading
@@ -126,7 +126,11 @@ def read(
     the folder takes no more.
     """
     found = sorted(
-        {file for pattern in source.globs for file in remote_files.files(pattern)},
+        {
+            file
+            for pattern in source.globs
+            for file in local_or_uri_files.files(pattern)
+        },
         key=lambda file: file.uri,
     )
     if not found:
@@ -145,9 +149,9 @@ def read(
 
 def entries(folder: str) -> tuple[Reading, ...]:
     """What all readings so far left in the folder, in order of id."""
-    found = remote_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
+    found = local_or_uri_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
     with ThreadPoolExecutor(16) as threads:
-        texts = threads.map(remote_files.text, [file.uri for file in found])
+        texts = threads.map(local_or_uri_files.text, [file.uri for file in found])
         return tuple(_ENTRY.validate_json(text) for text in texts)
 
 
@@ -157,7 +161,7 @@ def send(folder: str, out: Path) -> int:
     """
     sent = {
         Path(file.uri).stem
-        for file in remote_files.files(f"{folder.rstrip('/')}/*{_SENT}")
+        for file in local_or_uri_files.files(f"{folder.rstrip('/')}/*{_SENT}")
     }
     some = {
         kind: _file_names(folder, kind)
@@ -177,7 +181,7 @@ def send(folder: str, out: Path) -> int:
 def _file_names(folder: str, kind: str) -> set[str]:
     return {
         Path(file.uri).name
-        for file in remote_files.files(f"{folder.rstrip('/')}/*.{kind}.parquet")
+        for file in local_or_uri_files.files(f"{folder.rstrip('/')}/*.{kind}.parquet")
     }
 
 
@@ -186,13 +190,13 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         files = {kind: Path(scratch, f"{id_}.{kind}.parquet") for kind in kinds}
         for path in files.values():
-            path.write_bytes(remote_files.text(f"{folder}/{path.name}"))
+            path.write_bytes(local_or_uri_files.text(f"{folder}/{path.name}"))
         parcel = Path(scratch, id_ + parcel_files.ENDING)
         note = asdict(entry) | parcel_files.manifest_fields(Path(scratch), id_)
         parcel_files.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
-        remote_files.put(parcel, str(out))
+        local_or_uri_files.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
-    with remote_files.write_whole(folder, id_ + _SENT) as file:
+    with local_or_uri_files.write_whole(folder, id_ + _SENT) as file:
         file.write(b"")
 
 
@@ -222,7 +226,7 @@ def _head(row: bytes) -> bytes:
     head = b""
     with tempfile.NamedTemporaryFile() as local:
         try:
-            remote_files.fetch(file, Path(local.name), _LOOK)
+            local_or_uri_files.fetch(file, Path(local.name), _LOOK)
             with Log(local.name) as log:
                 head = log.read(HEAD)
         except Unusable:
@@ -294,7 +298,7 @@ def _fetch(
         copy = folder / str(number) / file.uri.rpartition("/")[2]
         copy.parent.mkdir()
         try:
-            remote_files.fetch(file, copy)
+            local_or_uri_files.fetch(file, copy)
             uris[str(copy)] = file.uri
         except Unusable as error:
             reports.append(FileReport(source.name, file.uri, "unreadable", str(error)))
@@ -331,7 +335,7 @@ class _Sent:
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         for path in sorted(self.counts.glob(f"{segment.id}.*.parquet")):
-            remote_files.put(path, self._to)
+            local_or_uri_files.put(path, self._to)
             path.unlink()
         uri = self._uris[segment.path]
         entry = Reading(
@@ -339,7 +343,7 @@ class _Sent:
             replace(stream, path=uri),
             self._stream_as_sent(replaces),
         )
-        with remote_files.write_whole(self._to, segment.id + ENTRY) as file:
+        with local_or_uri_files.write_whole(self._to, segment.id + ENTRY) as file:
             file.write(_ENTRY.dump_json(entry))
         self._segments[segment.id] = segment
         return True
@@ -369,10 +373,10 @@ class _Sent:
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return continued_logs.with_opening(self._every(), opening, first_time)
+        return chain_readings_of_log.with_opening(self._every(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return continued_logs.behind(self._every(), places)
+        return chain_readings_of_log.behind(self._every(), places)
 
     def _every(self) -> Iterator[Segment]:
         return chain(self._known.readings, self._segments.values())

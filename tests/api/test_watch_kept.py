@@ -22,7 +22,7 @@ import pytest
 
 from flex.errors import Away
 from flex_api.night.health_watch import Beside
-from flex_api.night.watch_process import OVERDUE, Post, anyway, keep
+from flex_api.night.keep_watch_running import OVERDUE, Post, anyway, keep
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

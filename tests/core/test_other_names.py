@@ -20,7 +20,7 @@ from flex.model.plan import Plan
 from flex.placing.problem import Budget
 from flex.planning import propose_and_carry_out, traffic_by_other_names
 from flex.planning.leave_out_the_immovable import Facts
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS

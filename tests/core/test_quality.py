@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flex.model.log_reading import BadLine, Segment
 from flex.model.period import Period
-from flex.traffic.clock_shift import hours_shifted
+from flex.traffic.detect_log_time_zone import hours_shifted
 from flex.traffic.quality import (
     MAX_AGE,
     MAX_MALFORMED,

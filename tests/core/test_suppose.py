@@ -16,7 +16,7 @@ from flex.model.period import Period
 from flex.placing.problem import Budget
 from flex.planning.leave_out_the_immovable import Facts, Rules
 from flex.planning.what_if import Supposed, Supposition, suppose
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import SPREADS
 from flex_solver import SOLVERS
 

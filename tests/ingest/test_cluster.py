@@ -20,7 +20,7 @@ from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files import remote_files
+from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.sources import Source, Unusable
 from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
@@ -304,7 +304,7 @@ def test_no_files_and_no_counts_are_errors_that_say_so(
 @pytest.mark.parametrize("place", ["nowhere://bucket/logs/*", "s3:///"])
 def test_a_place_that_arrow_does_not_know_is_an_error_that_says_so(place: str) -> None:
     with pytest.raises(BadInput, match="the place"):
-        remote_files.files(place)
+        local_or_uri_files.files(place)
 
 
 def test_a_folder_that_is_none_is_an_error_that_says_so(
@@ -316,7 +316,7 @@ def test_a_folder_that_is_none_is_an_error_that_says_so(
         read_there()
     with (
         pytest.raises(NotWritten, match=str(to)),
-        remote_files.write_whole(str(to), "a.parquet") as file,
+        local_or_uri_files.write_whole(str(to), "a.parquet") as file,
     ):
         file.write(b"")
 
@@ -325,8 +325,8 @@ def test_files_are_named_by_paths_and_by_uris_alike(tmp_path: Path) -> None:
     for name in ("a.log", "b.log", "c.txt"):
         (tmp_path / name).write_bytes(b"0123456789")
     by_path, by_uri = (
-        remote_files.files(f"{tmp_path}/*.log"),
-        remote_files.files(f"file://{tmp_path}/*.log"),
+        local_or_uri_files.files(f"{tmp_path}/*.log"),
+        local_or_uri_files.files(f"file://{tmp_path}/*.log"),
     )
     assert [file.uri for file in by_path] == [f"{tmp_path}/a.log", f"{tmp_path}/b.log"]
     assert [file.uri for file in by_uri] == [
@@ -342,20 +342,20 @@ def test_a_copy_ends_where_the_file_ended_when_it_was_looked_for(
     path = tmp_path / "a.log"
     path.write_bytes(b"0123456789")
     os.utime(path, ns=(10**18, 10**18))
-    (file,) = remote_files.files(str(path))
+    (file,) = local_or_uri_files.files(str(path))
     with path.open("ab") as more:
         more.write(b"more")
-    remote_files.fetch(file, tmp_path / "copy")
+    local_or_uri_files.fetch(file, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b"0123456789"
     assert (tmp_path / "copy").stat().st_mtime_ns == 10**18
     path.unlink()
     with pytest.raises(Unusable):
-        remote_files.fetch(file, tmp_path / "copy")
+        local_or_uri_files.fetch(file, tmp_path / "copy")
 
 
 def test_a_file_that_was_not_written_to_its_end_is_not_there(tmp_path: Path) -> None:
     def write() -> None:
-        with remote_files.write_whole(str(tmp_path), "a.parquet") as file:
+        with local_or_uri_files.write_whole(str(tmp_path), "a.parquet") as file:
             file.write(b"half")
             raise KeyboardInterrupt
 

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from flex.errors import NoData
 from flex.model.log_reading import Segment
 from flex.model.period import Period
-from flex.prediction.replay import Sample
+from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import daily_sums, damaged_files, hours_and_sample
+from flex_logs_ingest.counts import daily_sums, damaged_count_files, hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.names_visited import Names, count_names
+from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 from flex_logs_ingest.counts.retention import tidy
-from flex_logs_ingest.counts.shared_files import is_shared
 from flex_logs_ingest.counts.unknown_hosts import unknown
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
@@ -298,7 +298,7 @@ def test_shared_counts_that_are_damaged_stop_nights_until_they_are_set_aside(
 
     with pytest.raises(NoData, match="gone or damaged"):
         ask()
-    assert len(damaged_files.set_aside(path)) == 3
+    assert len(damaged_count_files.set_aside(path)) == 3
     assert ask() == 0
     (logs / "late.log").write_bytes(line("/late", NOON + 20_000))
     ingest([source], store, counts)

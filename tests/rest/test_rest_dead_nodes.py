@@ -12,7 +12,7 @@ from flex.errors import Unreachable
 from flex.model.dead_node_retries import Attempt, after_failure
 from flex.model.operator_orders import NodeOrder
 from flex_api.night import bulletin
-from flex_api.night.watch_process import Watched
+from flex_api.night.keep_watch_running import Watched
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door

@@ -15,9 +15,9 @@ import pytest
 
 from flex.model.limits_and_approvals import Breach, Stop
 from flex.model.operator_orders import Freeze
-from flex_api.night import haproxy_state
+from flex_api.night import ask_every_haproxy
+from flex_api.night.keep_watch_running import Watched
 from flex_api.night.metrics import of_watch
-from flex_api.night.watch_process import Watched
 from flex_api.web.timing import Timing
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ OF_LOGS = {
     "flex_data_coverage_ratio",
     "flex_data_last_line_timestamp_seconds",
 }
-OF_ROUTING = {series.name for series in haproxy_state.series([])}
+OF_ROUTING = {series.name for series in ask_every_haproxy.series([])}
 OF_DEAD_NODES = {
     "flex_node_dead_sites",
     "flex_node_down_attempts",

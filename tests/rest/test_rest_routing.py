@@ -11,9 +11,14 @@ import pytest
 
 from flex.model.operator_orders import NodeOrder
 from flex.routing import haproxy
-from flex.routing.haproxy_live_state import Distributor, Live, MemberLive, TargetLive
-from flex_api.night import haproxy_state
-from flex_api.night.haproxy_state import Heard
+from flex.routing.read_haproxy_live_state import (
+    Distributor,
+    Live,
+    MemberLive,
+    TargetLive,
+)
+from flex_api.night import ask_every_haproxy
+from flex_api.night.ask_every_haproxy import Heard
 from tests.rest.conftest import NOW, SITES, plan
 
 if TYPE_CHECKING:
@@ -131,13 +136,13 @@ def test_what_distributors_say_is_told_and_measured() -> None:
         Heard("n1", Distributor("n1", "ab12", (shop,))),
         Heard("n2", None, "no such file"),
     ]
-    (row,) = haproxy_state.as_live(heard)
+    (row,) = ask_every_haproxy.as_live(heard)
     assert (row.distributor, row.members[0].under_way, row.busiest[0].nodes) == (
         "n1",
         5,
         ["n1", "n2"],
     )
-    versions = haproxy_state.as_versions(
+    versions = ask_every_haproxy.as_versions(
         {"n1": "cd34", "n2": "ef56"}, {"n1": "cd34"}, heard
     )
     assert [
@@ -149,7 +154,7 @@ def test_what_distributors_say_is_told_and_measured() -> None:
     site = {"distributor": "n1", "site": "shop.example"}
     told = {
         each.name.removeprefix("flex_route_"): list(each.values)
-        for each in haproxy_state.series(heard)
+        for each in ask_every_haproxy.series(heard)
     }
     assert told["distributor_up"] == [
         ({"distributor": "n1"}, 1),

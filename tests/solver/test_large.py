@@ -21,7 +21,7 @@ from flex.ports import Solver
 from flex_solver import large
 from flex_solver.exact import fewest_moves
 from flex_solver.search import local, starts
-from flex_solver.search.exchange_remedies import deal_remedies
+from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair_all
 
 Drifted = Callable[[int, int, int], Problem]

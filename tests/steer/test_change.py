@@ -20,11 +20,11 @@ from flex.routing import haproxy_socket, install_files
 from flex.routing.apply_to_haproxy import HANDS_ON, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
 from flex.routing.haproxy_change_commands import Change, Words, change
-from flex.routing.haproxy_live_state import distributor
 from flex.routing.haproxy_program import Program, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Member, Pool, members
 from flex.routing.ports_and_paths import Layout
+from flex.routing.read_haproxy_live_state import distributor
 from tests.steer.conftest import Distributor, Members, any_port, until_closed
 
 NODES = {"n0": "192.0.2.1", "n1": "192.0.2.2", "n2": "2001:db8::3"}

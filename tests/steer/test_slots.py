@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given as of
 from hypothesis import strategies as st
 
-from flex.routing.member_slots import assign_slots
+from flex.routing.lasting_member_slots import assign_slots
 from flex.routing.pool import MOST_MEMBERS
 
 CLUSTER = [f"n{number:02}" for number in range(24)]

@@ -13,7 +13,7 @@ from flex.placing.problem import Budget, Problem, Solution
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT
 from flex_api.web.request_context import world
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 from flex_api.wishes.preview_solver import NOTE, SECONDS, STEPS, quick
 from flex_solver import SOLVERS
 from tests.rest.conftest import plan
@@ -64,7 +64,7 @@ def test_two_partitions_differ_in_the_sites_whose_nodes_do(door: Door) -> None:
             PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)}),
         )
     ids = [one.id for one in store.headlines()][::-1]
-    found = what_if_answers.difference(
+    found = what_if_frontier_compare.difference(
         replace(world(door.app.state.house, store), store=store), *ids
     )
     assert [(row.site, row.one, row.other) for row in found.items] == [

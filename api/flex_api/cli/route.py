@@ -18,8 +18,12 @@ from flex.routing.ports_and_paths import DIRECTORY
 from flex_api.cli.common import all_only_here, context
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.server_client import token_in
-from flex_api.in_words.grids import grid
-from flex_api.night import deliver_haproxy_files, haproxy_pools_and_files, haproxy_state
+from flex_api.in_words.terminal_tables import grid
+from flex_api.night import (
+    ask_every_haproxy,
+    deliver_haproxy_files,
+    haproxy_pools_and_files,
+)
 from flex_api.night.leases import lease
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.routing import (
@@ -290,11 +294,11 @@ def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     pools = of_all.pools
     wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
     found = (
-        haproxy_state.ask_distributors(
+        ask_every_haproxy.ask_distributors(
             settings,
             pools,
             list(wanted),
-            haproxy_state.known_paths(settings, store, pools),
+            ask_every_haproxy.known_paths(settings, store, pools),
         )
         if live
         else []
@@ -311,10 +315,10 @@ def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
         misnamed=misnamed_sites(settings, store),
-        nodes=haproxy_state.as_versions(
-            wanted, haproxy_state.versions_delivered(settings, list(wanted)), found
+        nodes=ask_every_haproxy.as_versions(
+            wanted, ask_every_haproxy.versions_delivered(settings, list(wanted)), found
         ),
-        live=haproxy_state.as_live(found),
+        live=ask_every_haproxy.as_live(found),
     )
 
 

@@ -24,7 +24,7 @@ from flex.sim.simulate import Result
 from flex.sim.traces import Trace
 from flex_api.cli.common import all_only_here, context
 from flex_api.in_words import amounts
-from flex_api.in_words.grids import grid
+from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.simulation import comparing, papers, traces_and_solver
 

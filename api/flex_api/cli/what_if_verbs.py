@@ -21,7 +21,7 @@ from flex_api.in_words import (
     nodes_given_up,
     results_in_terminal,
 )
-from flex_api.in_words.grids import grid
+from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.what_if_output import (
     DiffOutput,
     FrontierOutput,

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flex_api.in_words import amounts
-from flex_api.in_words.grids import grid
+from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.plan_parts import (
     ForecastRow,
     MeasuredRow,

@@ -15,7 +15,7 @@ from typing import Protocol
 from rich.table import Table
 
 from flex_api.in_words import amounts
-from flex_api.in_words.grids import grid
+from flex_api.in_words.terminal_tables import grid
 
 # Of more sites that give nodes up for one reason there is one row.
 SITES = 3

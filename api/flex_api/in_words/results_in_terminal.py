@@ -16,9 +16,9 @@ from flex_api.in_words import (
     forecast_text,
     held_back_moves_text,
     nodes_given_up,
-    outcome,
 )
-from flex_api.in_words.grids import grid
+from flex_api.in_words import plan_outcome as outcome
+from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.verbs import (
     BalanceOutput,
     CheckRow,

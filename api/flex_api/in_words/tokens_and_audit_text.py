@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import Console
 
 from flex_api.in_words import amounts, preview_text, wish_text
-from flex_api.in_words.grids import grid
+from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.sites import PinOutput
 from flex_api.schemas.tokens_and_audit import (
     AuditOutput,

@@ -17,7 +17,7 @@ from flex.placing.failover import SOLVER
 from flex.planning import propose_and_carry_out, refuse_ended_or_outdated
 from flex.planning.leave_out_the_immovable import Facts
 from flex.planning.propose_and_carry_out import Proposal
-from flex.prediction.replay import NO_SAMPLE
+from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import texts
 from flex.zones import records, zone_changes
 from flex_api.facts import other_names

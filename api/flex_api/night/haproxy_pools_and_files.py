@@ -18,7 +18,7 @@ from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import haproxy
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.member_slots import Slots, assign_slots
+from flex.routing.lasting_member_slots import Slots, assign_slots
 from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular import sets_by_popularity

@@ -29,15 +29,15 @@ from flex_api.in_words import amounts
 from flex_api.night import (
     failover,
     freezing,
+    keep_watch_running,
     notifying,
     probing,
     retry_dead_nodes,
-    watch_process,
 )
 from flex_api.night.failover import Taken
+from flex_api.night.keep_watch_running import Post
 from flex_api.night.leases import lease
 from flex_api.night.redelivering import Redelivery
-from flex_api.night.watch_process import Post
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 
@@ -192,12 +192,12 @@ def watching(settings: Settings, say: Say) -> Iterator[Beside | None]:
     if not settings.watch.probes:
         yield None
         return
-    post, heard = Post(), watch_process.anyway(say)
+    post, heard = Post(), keep_watch_running.anyway(say)
     # Processes of their own and no threads: whoever serves may fork, and a fork takes only one
     # thread along.
     work = partial(_watch, settings, heard)
     process = multiprocessing.get_context("fork").Process(
-        target=watch_process.keep, args=(work, post, heard), name="health watch"
+        target=keep_watch_running.keep, args=(work, post, heard), name="health watch"
     )
     process.start()
     try:

@@ -21,7 +21,7 @@ from flex.planning import verify_dns
 from flex.store import migrate
 from flex.zones.zone_changes import DRIFT
 from flex_api.facts.dead_nodes_in_dns import Dead
-from flex_api.night.watch_process import Watched
+from flex_api.night.keep_watch_running import Watched
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -24,10 +24,10 @@ from flex.planning.leave_out_the_immovable import Facts
 from flex.planning.propose_and_carry_out import Proposal
 from flex.planning.what_if import Supposition
 from flex.ports import Store
-from flex.prediction.replay import NO_SAMPLE
+from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import texts
 from flex.zones.records import name_of
-from flex_api.facts import hindsight, other_names, recent_nights
+from flex_api.facts import hindsight, imbalance_and_move_history, other_names
 from flex_api.facts.expected_loads import expect
 from flex_api.facts.logs_good_enough import refuse_bad
 from flex_api.facts.profiles_from_counts import learn_profiles
@@ -302,9 +302,11 @@ def propose(
     """
     plain = facts(world)
     known, outlook = expect(world, plain)
-    rules = recent_nights.without_forced(world.rules, force)
+    rules = imbalance_and_move_history.without_forced(world.rules, force)
     made = propose_and_carry_out.propose(
-        replace(known, guard=recent_nights.guard(world, known.period, force)),
+        replace(
+            known, guard=imbalance_and_move_history.guard(world, known.period, force)
+        ),
         what_if.supposed_rules(
             replace(rules, take_back=frozenset(map(name_of, take_back))), wanted
         ),

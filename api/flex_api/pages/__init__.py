@@ -14,7 +14,7 @@ from flex_api.pages import (
     nodes,
     overview,
     plans,
-    routing,
+    replicated_sites,
     search_and_colours,
     settings_freeze_and_tokens,
     simulate,
@@ -25,6 +25,6 @@ from flex_api.pages import (
 
 # In this order a path is looked for.
 PAGES = (
-    overview, plans, sites, site, nodes, what_if, history, dns, logs, routing, simulate, audit,
+    overview, plans, sites, site, nodes, what_if, history, dns, logs, replicated_sites, simulate, audit,
     settings_freeze_and_tokens, jobs, search_and_colours, glossary,
 )  # fmt: skip

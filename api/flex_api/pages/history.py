@@ -23,7 +23,7 @@ from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.rest import RunsPage
 from flex_api.schemas.what_if_output import DiffOutput
 from flex_api.web.request_context import Desk, Viewer
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(include_in_schema=False)
 
@@ -64,7 +64,8 @@ def _compare(desk: Desk, one: str, other: str) -> DiffOutput | None:
     """None while it is being worked out: a partition of many sites is large."""
     world = desk.world()
     return desk.house.later.ask(
-        f"{one} and {other}", lambda: what_if_answers.difference(world, one, other)
+        f"{one} and {other}",
+        lambda: what_if_frontier_compare.difference(world, one, other),
     )
 
 

@@ -45,7 +45,7 @@ from flex_api.schemas.night_nodes_and_orders import NodeRow
 from flex_api.schemas.rest import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
 from flex_api.web.request_context import Desk, Operator, Viewer
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(include_in_schema=False)
 
@@ -177,7 +177,7 @@ def _without(desk: Desk, node: str) -> Supposed | None:
     """What would be done without it; None while that is being worked out."""
     world = desk.world()
     return desk.house.later.ask(
-        f"without {node}", lambda: what_if_answers.without_node(world, node)
+        f"without {node}", lambda: what_if_frontier_compare.without_node(world, node)
     )
 
 

@@ -33,7 +33,7 @@ from flex_api.schemas.rest import (
 )
 from flex_api.schemas.what_if_output import FrontierOutput, PointRow
 from flex_api.web.request_context import Approver, Desk, Operator, Viewer
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(include_in_schema=False)
 
@@ -121,7 +121,9 @@ def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
     onward = chosen.id == base
     if not onward and chosen.base != base:
         return {"frontier": None, "curve": None, "onward": onward}
-    found = desk.house.later.ask("frontier", lambda: what_if_answers.frontier_of(world))
+    found = desk.house.later.ask(
+        "frontier", lambda: what_if_frontier_compare.frontier_of(world)
+    )
     if found is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
     named = {

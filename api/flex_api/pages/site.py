@@ -52,7 +52,7 @@ from flex_api.schemas.sites import PinGiven, PinShown
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
 from flex_api.web.etag_responses import Condition
 from flex_api.web.request_context import Desk, Operator, Viewer
-from flex_api.wishes import explaining, what_if_answers
+from flex_api.wishes import explaining, what_if_frontier_compare
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.hours_and_sample import hours_of_site
 
@@ -209,7 +209,7 @@ def _hours(desk: Desk, name: str, _: Request) -> Heat:
 def _preview(desk: Desk, name: str, request: Request) -> Preview:
     form = form_of_query(request)
     wish, campaign = from_form(PinGiven, form, **_moments(form)), _campaign(form)
-    return what_if_answers.with_pin(
+    return what_if_frontier_compare.with_pin(
         desk.world(),
         Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)),
     )

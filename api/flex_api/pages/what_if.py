@@ -24,7 +24,7 @@ from flex_api.schemas.request_and_page_base import Given
 from flex_api.schemas.rest import Supposed
 from flex_api.schemas.what_if_output import WhatIfOutput
 from flex_api.web.request_context import Desk, Operator
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(include_in_schema=False)
 
@@ -75,7 +75,9 @@ def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     question, world = what_if_and_differences.supposition(wanted), desk.world()
     return desk.house.later.ask(
         f"what if {wanted.model_dump_json()}",
-        lambda: what_if_answers.what_if(world, question, with_frontier=wanted.frontier),
+        lambda: what_if_frontier_compare.what_if(
+            world, question, with_frontier=wanted.frontier
+        ),
     )
 
 

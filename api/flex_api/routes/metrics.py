@@ -6,7 +6,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from flex_api import jobs
-from flex_api.night import freezing, haproxy_state
+from flex_api.night import ask_every_haproxy, freezing
 from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.night.metrics_text_file import JOBS, of_logs
 from flex_api.routes.nodes import in_dns_still
@@ -43,7 +43,7 @@ def metrics(desk: Viewer) -> Response:
         review=desk.settings.cluster.mode == "review",
     )
     more = [
-        *haproxy_state.series(distributors(desk)),
+        *ask_every_haproxy.series(distributors(desk)),
         *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]
     return Response(

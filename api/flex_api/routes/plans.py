@@ -13,7 +13,7 @@ from flex_api.facts.dns_changes_by_name import Named
 from flex_api.in_words import amounts
 from flex_api.night import approving, rules_that_stop_plans
 from flex_api.report.formats import table
-from flex_api.schemas.paged import DnsDiffPage
+from flex_api.schemas.paged_lists import DnsDiffPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.rest import MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
-from flex_api.night import haproxy_state
-from flex_api.schemas.paged import RoutingPage
+from flex_api.night import ask_every_haproxy
+from flex_api.schemas.paged_lists import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import NodeFiles, left_out, pool_row
 from flex_api.web.cached_haproxy_state import distributors
@@ -68,12 +68,12 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         items=[pool_row(pool) for pool in found.items],
         left_out=left_out(made.routed.left_out)[:MOST],
         misnamed=wrong_names(desk),
-        nodes=haproxy_state.as_versions(
+        nodes=ask_every_haproxy.as_versions(
             made.versions,
-            haproxy_state.versions_delivered(settings, list(made.versions)),
+            ask_every_haproxy.versions_delivered(settings, list(made.versions)),
             heard,
         ),
-        live=[row for row in haproxy_state.as_live(heard) if row.site in shown],
+        live=[row for row in ask_every_haproxy.as_live(heard) if row.site in shown],
         next=found.next,
     )
     return page_response(desk.request, output, found.next)

@@ -14,14 +14,14 @@ from flex_api import which_names_are_sites
 from flex_api.facts import partition_differences
 from flex_api.facts.partition_differences import Difference
 from flex_api.routes.plans import the_id
-from flex_api.schemas.paged import DifferencePage
+from flex_api.schemas.paged_lists import DifferencePage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest import Supposed
 from flex_api.schemas.what_if_output import FrontierOutput, WhatIfOutput
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.request_context import Desk, Operator, Reader
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(prefix="/api/v1", tags=["what-if"])
 
@@ -31,7 +31,7 @@ def what_if(desk: Operator, given: Supposed) -> Response:
     """What FLEX would do if nodes, memory or visitors were others. Asks no name server."""
     return reply(
         desk.request,
-        what_if_answers.what_if(
+        what_if_frontier_compare.what_if(
             desk.world(), supposition(given), with_frontier=given.frontier
         ),
     )
@@ -59,13 +59,13 @@ def frontier(desk: Reader, plan: str) -> Response:
     """
     chosen = desk.store.plan(plan)
     refuse_ended_or_outdated.refuse_outdated(chosen, desk.store, "the frontier of")
-    return reply(desk.request, what_if_answers.frontier_of(desk.world()))
+    return reply(desk.request, what_if_frontier_compare.frontier_of(desk.world()))
 
 
 @router.get("/partitions/current/frontier", response_model=FrontierOutput)
 def current_frontier(desk: Reader) -> Response:
     """What moves from the partition in force would buy, from none to a partition from scratch."""
-    return reply(desk.request, what_if_answers.frontier_of(desk.world()))
+    return reply(desk.request, what_if_frontier_compare.frontier_of(desk.world()))
 
 
 class DifferenceQuery(ListQuery):

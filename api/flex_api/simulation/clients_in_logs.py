@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.lines.extract import HEADING, extractor

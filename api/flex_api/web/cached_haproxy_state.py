@@ -4,8 +4,8 @@ some seconds, no matter how many look.
 
 from __future__ import annotations
 
-from flex_api.night import haproxy_pools_and_files, haproxy_state
-from flex_api.night.haproxy_state import Heard
+from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
+from flex_api.night.ask_every_haproxy import Heard
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import routing_of
 from flex_api.wiring import nodes
@@ -27,9 +27,9 @@ def _ask(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
     pools = routing_of(desk).routed.pools
     paths = desk.views.of(
-        "routed-paths", lambda: haproxy_state.known_paths(settings, store, pools)
+        "routed-paths", lambda: ask_every_haproxy.known_paths(settings, store, pools)
     )
-    return haproxy_state.ask_distributors(
+    return ask_every_haproxy.ask_distributors(
         settings,
         pools,
         list(haproxy_pools_and_files.addresses(nodes(settings, store))),

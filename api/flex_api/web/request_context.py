@@ -20,7 +20,7 @@ from flex.ports import Publisher, Store
 from flex_api import wiring
 from flex_api.jobs import Workers
 from flex_api.manage_tokens import Caller, refuse_below
-from flex_api.night.watch_process import Watched
+from flex_api.night.keep_watch_running import Watched
 from flex_api.settings.file import Settings
 from flex_api.web import check_query_parameters
 from flex_api.web.background_answers import Later

@@ -19,7 +19,7 @@ from flex.planning import propose_and_carry_out
 from flex.planning.decide import LIFTED
 from flex.planning.rules_that_stop_moves import decide_with_stops
 from flex.wishes import suspended_wishes
-from flex_api.facts import recent_nights
+from flex_api.facts import imbalance_and_move_history
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.wiring import World
@@ -102,7 +102,9 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
     facts, rules = nightly.facts(world, replayed=False), world.rules
     kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(
-        facts, pins=kept.pins, guard=recent_nights.guard(world, facts.period)
+        facts,
+        pins=kept.pins,
+        guard=imbalance_and_move_history.guard(world, facts.period),
     )
     asked, done, stops = decide_with_stops(
         lambda guard: propose_and_carry_out.build(replace(facts, guard=guard), rules),

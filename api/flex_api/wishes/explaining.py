@@ -21,7 +21,7 @@ from flex.planning.remarks import of_edit
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records import name_of
-from flex_api.facts import core_to_output_models, recent_nights
+from flex_api.facts import core_to_output_models, imbalance_and_move_history
 from flex_api.night import nightly
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.wiring import World
@@ -35,7 +35,9 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     facts = nightly.facts(world, replayed=False)
     kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(
-        facts, pins=kept.pins, guard=recent_nights.guard(world, facts.period)
+        facts,
+        pins=kept.pins,
+        guard=imbalance_and_move_history.guard(world, facts.period),
     )
     problem = propose_and_carry_out.build(facts, world.rules)
     if site not in problem.sites:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, MILLISECOND, Cluster
 from flex.sim.papers.claim import Claim, ratio, verdict

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import cluster as clusters
 from flex.sim.cluster import MIB, Cluster
 from flex.sim.papers.claim import Claim, grows, percent, ratio, span, verdict

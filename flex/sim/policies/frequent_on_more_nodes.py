@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flex.placing.problem import Floats
-from flex.prediction.replay import Ints
+from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.cluster import Cluster
 from flex.sim.policy_as_rules import Place, Routing, rules_of, runs
 from flex.sim.traces import Trace

@@ -8,9 +8,9 @@ which rule decides for which targets.
 from __future__ import annotations
 
 from flex.sim.rules.bounded import Bounded
-from flex.sim.rules.cached import Cached
 from flex.sim.rules.dice import Dice
 from flex.sim.rules.hacc import Hacc
+from flex.sim.rules.in_memory_lb_gc import Cached
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
 from flex.sim.rules.least import Least

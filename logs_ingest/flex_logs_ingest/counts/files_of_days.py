@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from flex.errors import NoData
 from flex.model.log_reading import Segment
 from flex.ports import Segments
-from flex_logs_ingest.counts.shared_files import is_shared
+from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 
 
 def files(segments: Segments, first_day: int, last_day: int) -> list[str]:

@@ -22,13 +22,13 @@ from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.prediction import similar_targets
-from flex.prediction.replay import Ints, Sample
+from flex.prediction.replay_accesses_through_caches import Ints, Sample
 from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import FILES, HOURS, Schema
 from flex_logs_ingest.counts import files_of_days as kept
 from flex_logs_ingest.counts import partials
 from flex_logs_ingest.counts.file_table import FileTable, file_table
-from flex_logs_ingest.counts.shared_files import is_shared
+from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 
 # Rows of partial tables that wait until they are added up, unless the sum has more rows already. A
 # guess.

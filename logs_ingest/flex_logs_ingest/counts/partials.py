@@ -37,7 +37,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
-from flex_logs_ingest.counts import other_names, shared_files, unknown_hosts
+from flex_logs_ingest.counts import (
+    other_names,
+    readings_sharing_count_files,
+    unknown_hosts,
+)
 from flex_logs_ingest.counts.sorted_runs import Run, damage
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.scan.counts_as_columns import LEVEL, OtherCount
@@ -128,8 +132,8 @@ def begin_shared(
     """As `begin`, of all these readings in files that they share. Raises NotWritten."""
     unfinished = [_unfinished_path(path) for path in _paths(directory, files)]
     try:
-        shared_files.write(readings, *unfinished)
-        names = shared_files.others(counts for _, counts in readings)
+        readings_sharing_count_files.write(readings, *unfinished)
+        names = readings_sharing_count_files.others(counts for _, counts in readings)
         other_names.write(directory, files, names)
     except OSError as error:
         raise not_written(directory, error) from error
@@ -253,8 +257,8 @@ def sample_levels(directory: Path, files: str) -> list[tuple[str, int]]:
     path = directory / f"{files}.sample.parquet"
     with damage(path):
         notes = pq.read_schema(path).metadata or {}
-        if shared_files.is_shared(files):
-            return shared_files.levels(notes)
+        if readings_sharing_count_files.is_shared(files):
+            return readings_sharing_count_files.levels(notes)
         return [(files, int(notes[LEVEL.encode()]))]
 
 

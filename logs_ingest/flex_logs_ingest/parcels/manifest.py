@@ -19,7 +19,7 @@ from flex_logs_ingest.parcels.parcel_files import KINDS, VERSION, Reading
 from flex_logs_ingest.reading.identity import HEAD, Start, place, segment_id
 from flex_logs_ingest.scan.counts_as_columns import OtherCount
 from flex_logs_ingest.scan.frequent_hosts import KEPT
-from flex_logs_ingest.scan.malformed_lines import REASONS
+from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES
 
 # Characters of a name or path. A guess: the longest path that Linux opens (PATH_MAX).

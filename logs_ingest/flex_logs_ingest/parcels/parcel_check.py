@@ -34,7 +34,7 @@ from flex_logs_ingest.scan.counts_as_columns import (
     OtherCount,
     hours_table,
 )
-from flex_logs_ingest.scan.malformed_lines import REASONS
+from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts
 
 # Bytes of one table, unpacked. A reading ends when it holds 64 MiB of counts; as columns none of

@@ -21,8 +21,8 @@ from typing import Protocol, runtime_checkable
 from flex.errors import FlexError
 from flex.model.log_reading import Segment, Stream
 from flex.ports import Segments
-from flex.traffic import continued_logs
-from flex_logs_ingest.counts import partials, shared_files
+from flex.traffic import chain_readings_of_log
+from flex_logs_ingest.counts import partials, readings_sharing_count_files
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import UNKNOWN
@@ -168,11 +168,11 @@ class Batch:
         """As the store has it and will have it."""
         if self._openings.isdisjoint((opening, first_time)):
             return ()
-        waiting = continued_logs.with_opening(self._now(), opening, first_time)
+        waiting = chain_readings_of_log.with_opening(self._now(), opening, first_time)
         return _each_once(waiting, self._segments.with_opening(opening, first_time))
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        waiting = continued_logs.behind(self._now(), places)
+        waiting = chain_readings_of_log.behind(self._now(), places)
         return _each_once(waiting, self._segments.behind(places))
 
     def _now(self) -> list[Segment]:
@@ -199,7 +199,7 @@ class Batch:
             if len(ids) == 1:
                 partials.begin(self._directory, *readings[0])
             else:
-                files = shared_files.id_of(ids)
+                files = readings_sharing_count_files.id_of(ids)
                 partials.begin_shared(self._directory, files, readings)
                 shared[files] = ids
         sharing = {id_ for ids in shared.values() for id_ in ids}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from flex.model.log_reading import BadLine, Segment
-from flex_logs_ingest.scan.malformed_lines import REASONS
+from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES
 
 Outcome = Literal[

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex_logs_ingest.scan.counts_as_columns import Found, Loop
-from flex_logs_ingest.scan.malformed_lines import Bad
+from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
 
 RECORD = np.dtype(
     [("time", ">u4"), ("client", ">u4"), ("object", ">u4"), ("sent", ">u4")]

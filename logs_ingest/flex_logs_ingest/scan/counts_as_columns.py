@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.scan.malformed_lines import Bad
+from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
 
 Ints = npt.NDArray[np.int64]
 # All answers of a day to requests that called a site by another name: site, name, day, requests,

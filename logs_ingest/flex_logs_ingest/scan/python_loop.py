@@ -36,7 +36,7 @@ from flex_logs_ingest.scan.counts_as_columns import (
     hours_table,
 )
 from flex_logs_ingest.scan.frequent_hosts import Strangers
-from flex_logs_ingest.scan.malformed_lines import (
+from flex_logs_ingest.scan.malformed_counts_and_samples import (
     NO_BYTES,
     NO_FIELDS,
     NO_STATUS,

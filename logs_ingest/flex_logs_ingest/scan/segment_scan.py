@@ -37,7 +37,7 @@ from flex_logs_ingest.scan.counts_as_columns import (
     texts,
 )
 from flex_logs_ingest.scan.frequent_hosts import names_to_show
-from flex_logs_ingest.scan.malformed_lines import MOST, REASONS, WIDTH, Bad
+from flex_logs_ingest.scan.malformed_counts_and_samples import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -40,7 +40,7 @@ from flex_solver.exact import pulp_run
 from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
 from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search import all_ways, local
-from flex_solver.search.exchange_remedies import deal_remedies
+from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.placement_in_integers import with_all_movable
 from flex_solver.search.repair_wishes import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds

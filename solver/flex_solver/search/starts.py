@@ -14,8 +14,8 @@ import numpy as np
 from flex.placing.problem import Ints, Problem, in_order
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
-from flex_solver.search.exchange_remedies import deal_remedies
 from flex_solver.search.local import with_some_movable
+from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.placement_in_integers import Placed, with_all_movable
 from flex_solver.search.repair_wishes import repair_all
 

@@ -10,7 +10,7 @@ from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.schemas.verbs import ExplainOutput
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
-from flex_api.wishes import what_if_answers
+from flex_api.wishes import what_if_frontier_compare
 from flex_api.wishes.explaining import explain_site
 
 
@@ -20,15 +20,17 @@ class QuestionsHere:
 
     def what_if(self, wanted: Supposition, *, frontier: bool) -> WhatIfOutput:
         with open_world(self.context) as here:
-            return what_if_answers.what_if(here, wanted, with_frontier=frontier)
+            return what_if_frontier_compare.what_if(
+                here, wanted, with_frontier=frontier
+            )
 
     def frontier(self) -> FrontierOutput:
         with open_world(self.context) as here:
-            return what_if_answers.frontier_of(here)
+            return what_if_frontier_compare.frontier_of(here)
 
     def difference(self, one: str, other: str) -> DiffOutput:
         with open_world(self.context) as here:
-            return what_if_answers.difference(here, one, other)
+            return what_if_frontier_compare.difference(here, one, other)
 
     def explanation(self, site: str) -> ExplainOutput:
         with open_world(self.context) as here:

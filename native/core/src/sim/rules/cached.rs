@@ -1,4 +1,4 @@
-//! Where it is in memory, or where the oldest is: see flex/sim/rules/cached.py.
+//! Where it is in memory, or where the oldest is: see flex/sim/rules/in_memory_lb_gc.py.
 
 use super::super::job::Job;
 use super::super::memory::Contents;

@@ -14,15 +14,15 @@ from functools import partial
 from flex.errors import FlexError
 from flex.ports import Store
 from flex.routing import haproxy, install_files
-from flex.routing.haproxy_live_state import (
+from flex.routing.haproxy_socket import Socket
+from flex.routing.pool import Pool
+from flex.routing.read_haproxy_live_state import (
     Distributor,
     Live,
     MemberLive,
     Paths,
     distributor,
 )
-from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
 from flex.routing.warming import hottest
 from flex_api.night import deliver_haproxy_files
 from flex_api.night.metrics import Series

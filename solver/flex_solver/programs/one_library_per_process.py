@@ -26,7 +26,7 @@ import pickle, sys
 from importlib import import_module
 sys.path[:], library = pickle.load(sys.stdin.buffer)
 import_module(library)
-import_module("flex_solver.programs.own_process").serve()
+import_module("flex_solver.programs.one_library_per_process").serve()
 """
 
 

@@ -21,9 +21,9 @@ from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
     forecasts,
+    imbalance_and_move_history,
     other_names,
     partition_differences,
-    recent_nights,
 )
 from flex_api.facts.expected_loads import expect
 from flex_api.night import nightly
@@ -104,7 +104,9 @@ def frontier_of(world: World) -> FrontierOutput:
     are not ours.
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
-    facts = replace(_possible(known), guard=recent_nights.guard(world, known.period))
+    facts = replace(
+        _possible(known), guard=imbalance_and_move_history.guard(world, known.period)
+    )
     asked = decide.resting(propose_and_carry_out.build(facts, world.rules), facts.guard)
     waiting = [
         one for one in world.store.plans(1, state="proposed") if one.base == facts.base

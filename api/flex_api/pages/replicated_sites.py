@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from flex.routing.pool import Pool
 from flex_api.facts.site_table import Catalogue
-from flex_api.night import haproxy_state
+from flex_api.night import ask_every_haproxy
 from flex_api.pages.frame import show
 from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.web.cached_haproxy_state import GOOD, distributors
@@ -67,7 +67,7 @@ def page(
         routing=desk.settings.routing,
         misnamed=wrong_names(desk),
         heard=heard,
-        live=haproxy_state.as_live(heard or ()),
+        live=ask_every_haproxy.as_live(heard or ()),
         pending=heard is None,
         name=name,
     )
