@@ -213,10 +213,12 @@ def _of_plans(known: Known) -> Iterator[Series]:
     waiting = [
         one for one in latest if one.state == "proposed" and one.moves and known.review
     ]
-    yield _one("flex_plan_moves", "Of the latest plan.", [one.moves for one in latest])
+    yield _one(
+        "flex_plan_moves", "Moves of the latest plan.", [one.moves for one in latest]
+    )
     yield _one(
         "flex_plan_age_seconds",
-        "Of the latest plan.",
+        "How long ago the latest plan was made.",
         [(known.now - one.created).total_seconds() for one in latest],
     )
     stale = [
