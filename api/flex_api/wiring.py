@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Budget
-from flex.planning.leave_out_the_immovable import Rules
+from flex.planning.facts_and_rules import Rules
 from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
 from flex.wishes import campaigns_over_wishes

@@ -9,122 +9,20 @@ kept moves from being made: rules_that_stop_moves.py does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
-from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Proven
 from flex.placing import score, tonights_part_of_plan
-from flex.placing.problem import Budget, Ints, Lately, Problem, Solution
+from flex.placing.problem import Budget, Ints, Problem, Solution
+from flex.planning.rules_of_movement import NO_GUARD, Guard
 from flex.planning.wishes_that_give_way import solve_with_wishes_that_give_way
 from flex.ports import Solver
 
-TRIGGER = "safety.trigger_imbalance"
-HOLD = "safety.hold_runs"
-MARGIN = "safety.min_improvement"
-COOLDOWN = "safety.site_cooldown"
-OFTEN = "safety.max_moves_per_site"
-
-# What each limit of a night is without the rule.
-LIFTED: dict[str, dict[str, float]] = {
-    "safety.max_moved_sites": {"moved_sites": 2**60},
-    "safety.max_moved_sites_ratio": {"moved_share": 1.0},
-    "safety.max_moved_working_set": {"cold_bytes": 2**60},
-    "safety.max_inflow_per_node": {"inflow": 2**60},
-}
-# All that can keep moves from being made.
-RULES = (TRIGGER, HOLD, MARGIN, COOLDOWN, OFTEN, *LIFTED)
-
 # Since when a site is on a node that it did not come to lately.
 ALWAYS = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Resting:
-    """The sites that a rule keeps where they are, as they moved lately or often, each with the
-    reason.
-
-    `needed` is how many replicas sites needed in the nights that the rule looks back on: they keep
-    as many. `until` is when each of the sites may move again.
-    """
-
-    rule: str
-    limit: str
-    sites: Mapping[str, str]
-    needed: Mapping[str, int] = field(default_factory=dict)
-    until: Mapping[str, datetime] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """What a night may do. The worst node was over the trigger in `over` nights running, tonight
-    among them.
-
-    `resting` sites moved lately and stay where they are; `came` says when sites came to nodes, as
-    far as that is known. `due` nodes must be empty tonight, whatever the limits say, which are
-    those of one night (None: of a plan that somebody looks at). Wishes for `urgent` sites go before
-    others: tomorrow is too late for them. Where the cluster is `adopted` tonight, no partition was
-    in force before.
-    """
-
-    hold: int = 1
-    over: int = 1
-    resting: tuple[Resting, ...] = ()
-    came: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
-    due: frozenset[str] = frozenset()
-    limits: Limits | None = None
-    urgent: frozenset[str] = frozenset()
-    adopted: bool = False
-
-    @property
-    def staying(self) -> Mapping[str, str]:
-        """Every site that rests, with the reason."""
-        return {site: why for each in self.resting for site, why in each.sites.items()}
-
-    @property
-    def lately(self) -> Lately:
-        needed: dict[str, int] = {}
-        for site, count in (
-            pair for each in self.resting for pair in each.needed.items()
-        ):
-            needed[site] = max(count, needed.get(site, 0))
-        return Lately(needed, self.staying)
-
-
-@dataclass(frozen=True, slots=True)
-class Reins:
-    """All rules of movement: nothing moves within the `trigger`, or for less than the `margin`."""
-
-    trigger: float
-    margin: float
-    guard: Guard = Guard()
-
-    def without(self, rules: Collection[str]) -> Reins:
-        """As if somebody had gone over these rules by name: what is found so is what `--force`
-        does.
-        """
-        guard, limits = self.guard, self.guard.limits
-        return Reins(
-            trigger=0.0 if TRIGGER in rules else self.trigger,
-            margin=-1.0 if MARGIN in rules else self.margin,
-            guard=replace(
-                guard,
-                hold=1 if HOLD in rules else guard.hold,
-                resting=tuple(each for each in guard.resting if each.rule not in rules),
-                limits=limits_without(limits, rules) if limits else None,
-            ),
-        )
-
-
-def limits_without(limits: Limits, rules: Collection[str]) -> Limits:
-    """The limits of a night without those of these rules."""
-    values = {
-        name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()
-    }
-    return Limits(**{**asdict(limits), **values})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +49,7 @@ def decide(
     *,
     trigger: float,
     margin: float,
-    guard: Guard = Guard(),
+    guard: Guard = NO_GUARD,
 ) -> Decision:
     """The rows to have next, which may be those in force, and how good they are.
 
@@ -245,36 +143,17 @@ def _oldest_first(asked: Problem, guard: Guard, site: int) -> list[int]:
     return sorted(held, key=lambda node: (since.get(asked.nodes[node], ALWAYS), node))
 
 
-def sites_with_spare_nodes(asked: Problem) -> dict[str, int]:
-    """The sites that keep more nodes than they need tonight, and how many."""
-    count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
-    several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
-    return {
-        asked.sites[s]: int(asked.replicas[s])
-        for s in several
-        if asked.replicas[s] > asked.needs.get(s, 1)
-    }
-
-
 def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard) -> Decision:
     if guard.limits is None:
         return Decision(rows, quality, rows)
     first, later = tonights_part_of_plan.first(
-        asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard)
+        asked, rows, guard.limits, guard.due_nodes(asked), guard.urgent_sites(asked)
     )
     # What an adoption gives up is given up at once, or after a yes: before that the cluster is as
     # it always was.
     if not later or (guard.adopted and not len(score.new_rows(asked, rows))):
         return Decision(rows, quality, rows)
     return Decision(first, replace(quality, bound=0, proven=False), rows, later)
-
-
-def due_nodes(asked: Problem, guard: Guard) -> frozenset[int]:
-    return frozenset(n for n, name in enumerate(asked.nodes) if name in guard.due)
-
-
-def urgent_sites(asked: Problem, guard: Guard) -> frozenset[int]:
-    return frozenset(s for s, name in enumerate(asked.sites) if name in guard.urgent)
 
 
 def _none_needed(worst: float, trigger: float) -> Proven:

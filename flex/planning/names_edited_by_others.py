@@ -18,7 +18,7 @@ from flex.errors import BadInput
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
 from flex.planning import movable_sites, remarks
-from flex.planning.leave_out_the_immovable import Facts, Rules
+from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.movable_sites import Reach
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import records, zone_changes

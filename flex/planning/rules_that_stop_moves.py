@@ -12,25 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move
 from flex.placing import score
 from flex.placing import tonights_part_of_plan as waves
 from flex.placing.problem import Budget, Ints, Problem, Solution
-from flex.planning.decide import (
+from flex.planning.decide import Decision, decide
+from flex.planning.rules_of_movement import (
     HOLD,
     LIFTED,
     MARGIN,
     RULES,
     TRIGGER,
-    Decision,
     Guard,
     Reins,
-    decide,
-    due_nodes,
     limits_without,
-    sites_with_spare_nodes,
-    urgent_sites,
 )
 from flex.ports import Solver
 
@@ -164,7 +162,7 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
         rule: (limit, actual)
         for rule, limit, actual in waves.over(asked, done.whole, limits)
     }
-    due, urgent = due_nodes(asked, guard), urgent_sites(asked, guard)
+    due, urgent = guard.due_nodes(asked), guard.urgent_sites(asked)
 
     def lets_all(rules: Collection[str]) -> bool:
         return not waves.first(
@@ -297,3 +295,14 @@ def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
 def _names(asked: Problem, row: Sequence[int]) -> tuple[str, str]:
     site, node = row
     return asked.sites[site], asked.nodes[node]
+
+
+def sites_with_spare_nodes(asked: Problem) -> dict[str, int]:
+    """The sites that keep more nodes than they need tonight, and how many."""
+    count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
+    several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
+    return {
+        asked.sites[s]: int(asked.replicas[s])
+        for s in several
+        if asked.replicas[s] > asked.needs.get(s, 1)
+    }

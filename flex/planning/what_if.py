@@ -20,9 +20,9 @@ from flex.model.nodes import Node
 from flex.model.plan import Move, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
-from flex.planning import propose_and_carry_out
+from flex.planning import propose_plan
 from flex.planning.decide import decide
-from flex.planning.leave_out_the_immovable import Facts, Rules
+from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.remarks import of_wishes
 from flex.ports import Solver
 from flex.prediction import predict
@@ -85,7 +85,7 @@ def suppose(
         changed.pins, set(changed.sites) - changed.fixed, changed.nodes
     )
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
-    asked = propose_and_carry_out.build(changed, terms)
+    asked = propose_plan.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, quality = done.rows, done.quality
     fresh = scratch(asked, rules.budget).rows if scratch else None
@@ -95,9 +95,7 @@ def suppose(
         rows=rows,
         before=score.balance_in_force(asked),
         after=score.balance(asked, rows),
-        moves=propose_and_carry_out.moves(
-            asked, rows, propose_and_carry_out.because(changed)
-        ),
+        moves=propose_plan.moves(asked, rows, propose_plan.because(changed)),
         scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
         forecasts=_forecasts(changed, placement, asked.sites),

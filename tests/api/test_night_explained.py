@@ -16,8 +16,8 @@ from flex.errors import Held
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
-from flex.planning import decide
-from flex.planning.decide import COOLDOWN
+from flex.planning import rules_of_movement
+from flex.planning.rules_of_movement import COOLDOWN
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
 from flex_api.night import apply_or_accept_plan, bulletin, nightly
@@ -82,7 +82,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
         cluster.world.store.put_pin(
             Pin(site, tuple(shift[node] for node in cluster.nodes_of(site)))
         )
-    moved = nightly.propose(cluster.world, decide.LIFTED).plan
+    moved = nightly.propose(cluster.world, rules_of_movement.LIFTED).plan
     moved = apply_or_accept_plan.apply(
         cluster.world, moved.id, force=[breach.rule for breach in moved.breaches]
     )
@@ -106,7 +106,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
         f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)"
         in told
     )
-    assert not nightly.propose(cluster.world, [decide.MARGIN]).plan.moves
+    assert not nightly.propose(cluster.world, [rules_of_movement.MARGIN]).plan.moves
     assert site in {
         move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves
     }

@@ -11,7 +11,7 @@ import pytest
 
 from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
-from flex.planning.decide import COOLDOWN
+from flex.planning.rules_of_movement import COOLDOWN
 from flex_api.night import failover, nightly
 from flex_api.wishes import explaining, pinning
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting

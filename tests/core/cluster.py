@@ -11,9 +11,9 @@ from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
 from flex.placing.problem import Budget, Problem, Solution, in_order
-from flex.planning import propose_and_carry_out
-from flex.planning.leave_out_the_immovable import Facts, Rules
-from flex.planning.propose_and_carry_out import Proposal
+from flex.planning import carry_out_plan, propose_plan
+from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.propose_plan import Proposal
 from flex.ports import Publisher, Solver
 from flex.store import MemoryStore
 
@@ -65,7 +65,7 @@ class Cluster:
         base, placement = self.store.placement()
         said = self.store.plan(base).said if base else Said()
         facts = replace(self.facts, base=base, placement=placement, said=said)
-        made = propose_and_carry_out.propose(
+        made = propose_plan.propose(
             facts,
             self.rules,
             solver=self.solver,
@@ -77,7 +77,7 @@ class Cluster:
         return made
 
     def carry_out(self, made: Proposal) -> Plan:
-        return propose_and_carry_out.carry_out(
+        return carry_out_plan.carry_out(
             made.plan,
             made.placement,
             nodes=self.facts.nodes,

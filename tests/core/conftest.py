@@ -12,7 +12,7 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing.problem import Problem, build
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS

@@ -14,7 +14,15 @@ from flex.model.plan import Proven
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex.planning import rules_that_stop_moves
-from flex.planning.decide import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
+from flex.planning.rules_of_movement import (
+    COOLDOWN,
+    HOLD,
+    MARGIN,
+    TRIGGER,
+    Guard,
+    Reins,
+    Resting,
+)
 from flex_solver import SOLVERS
 
 LOADS = {"a": (50, 50), "b": (30, 30), "c": (10, 10), "d": (10, 10)}

@@ -12,8 +12,8 @@ import pytest
 from flex.errors import BadInput
 from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
-from flex.planning import propose_and_carry_out
-from flex.planning.propose_and_carry_out import Proposal
+from flex.planning import propose_plan
+from flex.planning.propose_plan import Proposal
 from flex.zones.records import name_of
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
@@ -197,7 +197,7 @@ def test_going_back_leaves_edited_names_alone_too(
         placement=placement,
         said=cluster.store.plan(base).said,
     )
-    back = propose_and_carry_out.go_back(
+    back = propose_plan.go_back(
         facts,
         CALM,
         placement,

@@ -14,7 +14,7 @@ from flex.model.nodes import Node
 from flex.model.zone_plan import Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem
-from flex.planning import propose_and_carry_out
+from flex.planning import propose_plan
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
 
@@ -85,9 +85,7 @@ def test_what_somebody_changed_is_left_to_him_in_its_own_zone_alone_when_a_node_
     target.edit(ZONE, "c.hosting.example.", "A", values=["203.0.113.9"])
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
-    made = propose_and_carry_out.fail_over(
-        facts, rules, "n1", publisher=target, now=NOW
-    )
+    made = propose_plan.fail_over(facts, rules, "n1", publisher=target, now=NOW)
     changed = {
         plan.zone: {change.name for change in plan.changes}
         for plan in made.plan.zone_plans
@@ -167,7 +165,7 @@ def _after_a_death(
     cluster.target.edit(ZONE, "c.hosting.example.", "A", values=written)
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
-    (made,) = propose_and_carry_out.fail_over(
+    (made,) = propose_plan.fail_over(
         facts, cluster.rules, "n1", publisher=cluster.target, now=NOW
     ).plan.zone_plans
     return made

@@ -14,7 +14,8 @@ from flex.model.pin import Pin
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Lately, Problem, build
 from flex.planning import rules_that_stop_moves
-from flex.planning.decide import (
+from flex.planning.decide import Decision, decide
+from flex.planning.rules_of_movement import (
     COOLDOWN,
     HOLD,
     LIFTED,
@@ -22,11 +23,9 @@ from flex.planning.decide import (
     OFTEN,
     RULES,
     TRIGGER,
-    Decision,
     Guard,
     Reins,
     Resting,
-    decide,
 )
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS

@@ -18,8 +18,8 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.placing.problem import Budget
-from flex.planning import propose_and_carry_out, traffic_by_other_names
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning import propose_plan, traffic_by_other_names
+from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
@@ -96,7 +96,7 @@ def planned(
     here: Cluster,
     answers: Mapping[str, tuple[str, ...]],
     name: str = f"www.{SITES[0]}.",
-) -> propose_and_carry_out.Proposal:
+) -> propose_plan.Proposal:
     for kind, values in answers.items():
         here.target.edit(ZONE, name, kind, 60, values)  # type: ignore[attr-defined]  # it is the double in memory
     return here.propose()
@@ -217,7 +217,7 @@ def test_a_node_that_dies_leaves_the_names_that_lead_to_it_named() -> None:
         replace(node, state="down") if node.name == "n1" else node for node in NODES
     )
     given = replace(here.facts, base=base, placement=placement, nodes=dead)
-    made = propose_and_carry_out.fail_over(
+    made = propose_plan.fail_over(
         given, here.rules, "n1", publisher=here.target, now=NOW
     )
     assert list(made.left) == [f"www.{SITES[0]}."]

@@ -26,7 +26,7 @@ from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
-from flex.planning import propose_and_carry_out
+from flex.planning import carry_out_plan, propose_plan
 from flex.ports import Publisher
 from flex.store import MemoryStore
 from flex.zones.records import ZoneState
@@ -415,7 +415,7 @@ def test_giving_up_half_way_puts_what_dns_says_in_force(cluster: Cluster) -> Non
     site = cluster.facts.profiles["site"].iloc[0]
     assert isinstance(cluster.target, MemoryPublisher)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.2"])
-    ended = propose_and_carry_out.abandon(
+    ended = carry_out_plan.abandon(
         made.plan,
         made.placement,
         nodes=cluster.facts.nodes,
@@ -439,7 +439,7 @@ def test_going_back_is_an_ordinary_plan(
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
     earlier = cluster.store.placement_of(first.id)
-    back = propose_and_carry_out.go_back(
+    back = propose_plan.go_back(
         facts,
         RULES,
         earlier,
@@ -467,7 +467,7 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
-    back = propose_and_carry_out.go_back(
+    back = propose_plan.go_back(
         pinned, rules, earlier, scratch=turns, publisher=cluster.target, now=NOW
     )
     _, against, replicas = back.plan.quality.note.split("; ")
@@ -486,7 +486,7 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
         cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2")
     )
     with pytest.raises(Infeasible, match="n1") as refused:
-        propose_and_carry_out.go_back(
+        propose_plan.go_back(
             facts, RULES, earlier, scratch=turns, publisher=cluster.target, now=NOW
         )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
@@ -505,7 +505,7 @@ def test_going_back_to_a_drained_node_is_refused(
         placement=placement,
     )
     with pytest.raises(Infeasible, match="n1"):
-        propose_and_carry_out.go_back(
+        propose_plan.go_back(
             facts,
             RULES,
             cluster.store.placement_of(first.id),

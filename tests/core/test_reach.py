@@ -16,8 +16,8 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.placing.problem import Budget
-from flex.planning import propose_and_carry_out, verify_dns
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning import carry_out_plan, propose_plan, verify_dns
+from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, SPREADS
@@ -57,10 +57,10 @@ class Cluster:
         )
         self.hour = 0
 
-    def propose(self) -> propose_and_carry_out.Proposal:
+    def propose(self) -> propose_plan.Proposal:
         base, placement = self.store.placement()
         self.hour += 1
-        made = propose_and_carry_out.propose(
+        made = propose_plan.propose(
             replace(self.facts, base=base, placement=placement),
             self.rules,
             solver=SOLVERS["local"],
@@ -74,7 +74,7 @@ class Cluster:
     def night(self) -> Plan:
         made = self.propose()
         facts, rules = self.facts, self.rules
-        return propose_and_carry_out.carry_out(
+        return carry_out_plan.carry_out(
             made.plan,
             made.placement,
             nodes=facts.nodes,
@@ -250,11 +250,9 @@ def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(
     facts = replace(
         cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",)))
     )
-    propose_and_carry_out.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
+    propose_plan.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
     with pytest.raises(Infeasible, match="5 replicas"):
-        propose_and_carry_out.refuse_impossible(
-            facts, RULES, Pin(second, min_replicas=5)
-        )
+        propose_plan.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
 
 
 def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_count(
@@ -336,7 +334,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
     cluster.night()
     base, placement = cluster.store.placement()
     with pytest.raises(Infeasible, match="it uses n1"):
-        propose_and_carry_out.go_back(
+        propose_plan.go_back(
             replace(cluster.facts, base=base, placement=placement),
             RULES,
             cluster.store.placement_of(first.id),

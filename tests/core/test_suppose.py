@@ -14,7 +14,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget
-from flex.planning.leave_out_the_immovable import Facts, Rules
+from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.what_if import Supposed, Supposition, suppose
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import SPREADS

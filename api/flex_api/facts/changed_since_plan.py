@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
-from flex.planning.propose_and_carry_out import ROLLBACK
+from flex.planning.propose_plan import ROLLBACK
 from flex.planning.remarks import some
 from flex.wishes import suspended_wishes
 from flex.zones.zone_changes import ADDRESSES

@@ -17,7 +17,7 @@ import pandas as pd
 
 from flex.model.accuracy import Outlook
 from flex.model.period import Period
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import VISITS
 from flex.prediction import site_traffic_forecast
 from flex.table_schemas import PROFILES, SPREADS

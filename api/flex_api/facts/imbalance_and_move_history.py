@@ -15,8 +15,8 @@ from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.placing import failover
-from flex.planning.decide import COOLDOWN, OFTEN, Guard, Reins, Resting
-from flex.planning.leave_out_the_immovable import Rules
+from flex.planning.facts_and_rules import Rules
+from flex.planning.rules_of_movement import COOLDOWN, OFTEN, Guard, Reins, Resting
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts
 from flex_api.wiring import World

@@ -14,7 +14,7 @@ from flex.errors import BadInput, NoData
 from flex.model.limits_and_approvals import Stop
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY, Period
-from flex.planning import decide
+from flex.planning import rules_of_movement
 from flex.planning.missing_readings import holes
 from flex.ports import Store
 from flex.traffic import quality
@@ -94,11 +94,11 @@ def refuse_bad(
     """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a
     rule there is not.
     """
-    if strange := sorted(set(force) - {*quality.RULES, *decide.RULES}):
+    if strange := sorted(set(force) - {*quality.RULES, *rules_of_movement.RULES}):
         raise BadInput(
             f"--force {strange[0]}",
             f"the rules for logs are {', '.join(quality.RULES)}, those for plans "
-            f"{', '.join(decide.RULES)}",
+            f"{', '.join(rules_of_movement.RULES)}",
             kept="nothing was planned",
             advice="name one of them, or leave it out",
         )

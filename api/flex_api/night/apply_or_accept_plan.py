@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from flex.model.plan import Plan
-from flex.planning import propose_and_carry_out
+from flex.planning import carry_out_plan
 from flex_api.night import (
     approving,
     carrying_out,
@@ -29,7 +29,7 @@ def apply(
     *,
     force: Sequence[str] = (),
     checksum: str = "",
-    enters: Callable[[str], None] = propose_and_carry_out.unheard,
+    enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> Plan:
     """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
     when a rule forbids it and was not forced by name, or when another plan is half applied.
@@ -84,7 +84,7 @@ def accept(
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
-    return propose_and_carry_out.accept(
+    return carry_out_plan.accept(
         plan,
         world.store.placement_of(plan.id),
         nodes=world.nodes,

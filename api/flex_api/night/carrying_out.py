@@ -12,7 +12,7 @@ from collections.abc import Callable
 from flex.errors import FlexError, OnTheWay, Unwell
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex.planning import propose_and_carry_out
+from flex.planning import carry_out_plan
 from flex_api.night import gentle_moves, rerouting, undoing
 from flex_api.wiring import World
 
@@ -20,7 +20,7 @@ from flex_api.wiring import World
 def carry_out(
     world: World,
     plan: Plan,
-    enters: Callable[[str], None] = propose_and_carry_out.unheard,
+    enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> Plan:
     """The plan as it ended.
 
@@ -45,7 +45,7 @@ def carry_out(
 def _publish(world: World, plan: Plan, enters: Callable[[str], None]) -> Plan:
     plan = gentle_moves.begin(world, plan)
     try:
-        return propose_and_carry_out.carry_out(
+        return carry_out_plan.carry_out(
             plan,
             world.store.placement_of(plan.id),
             nodes=world.nodes,

@@ -14,9 +14,9 @@ from flex.errors import DnsError, Held, NoData
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
-from flex.planning import propose_and_carry_out, refuse_ended_or_outdated
-from flex.planning.leave_out_the_immovable import Facts
-from flex.planning.propose_and_carry_out import Proposal
+from flex.planning import carry_out_plan, propose_plan, refuse_ended_or_outdated
+from flex.planning.facts_and_rules import Facts
+from flex.planning.propose_plan import Proposal
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import texts
 from flex.zones import records, zone_changes
@@ -44,7 +44,7 @@ class Taken:
 def take_down(
     world: World,
     order: NodeOrder,
-    enters: Callable[[str], None] = propose_and_carry_out.unheard,
+    enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> Taken:
     """The node is marked as down, whatever comes then: as long as sites are on it, the health watch
     and each night try again. Raises BadInput where no other node could take them.
@@ -106,7 +106,7 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
 
 
 def _plan_failover(world: World, node: str) -> Proposal:
-    return propose_and_carry_out.fail_over(
+    return propose_plan.fail_over(
         facts(world), world.rules, node, publisher=world.publisher, now=world.clock()
     )
 

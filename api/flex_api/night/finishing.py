@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable, Unwell
 from flex.model.plan import Plan
-from flex.planning import propose_and_carry_out
+from flex.planning import carry_out_plan
 from flex.zones import zone_changes
 from flex.zones.records import addresses_of
 from flex_api.night import carrying_out, freezing, gentle_moves, giving_up, undoing
@@ -18,7 +18,7 @@ from flex_api.wiring import World
 
 
 def finish(
-    world: World, enters: Callable[[str], None] = propose_and_carry_out.unheard
+    world: World, enters: Callable[[str], None] = carry_out_plan.unheard
 ) -> None:
     """Finish every plan that a killed run began. A plan whose records somebody changed meanwhile
     is given up.
@@ -40,7 +40,7 @@ def finish(
 def finish_where_allowed(
     world: World,
     force: Collection[str] = (),
-    enters: Callable[[str], None] = propose_and_carry_out.unheard,
+    enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> None:
     """The same, but nothing is finished while changes are frozen or outside the windows. The rules
     in `force` are gone over.

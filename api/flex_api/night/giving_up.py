@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from flex.errors import Refused
 from flex.model.plan import Plan
-from flex.planning import propose_and_carry_out
+from flex.planning import carry_out_plan
 from flex_api.night import rerouting
 from flex_api.wiring import World
 
@@ -27,7 +27,7 @@ def give_up(world: World) -> tuple[str, ...]:
 
 def abandon(world: World, plan: Plan) -> None:
     refuse_late(world, plan)
-    propose_and_carry_out.abandon(
+    carry_out_plan.abandon(
         replace(plan, taking_back=False),
         world.store.placement_of(plan.id),
         nodes=world.nodes,

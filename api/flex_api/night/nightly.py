@@ -19,9 +19,9 @@ from flex.model.dns_edits_by_others import Said
 from flex.model.nightly_run import Run
 from flex.model.period import Period
 from flex.model.plan import Plan
-from flex.planning import propose_and_carry_out, what_if
-from flex.planning.leave_out_the_immovable import Facts
-from flex.planning.propose_and_carry_out import Proposal
+from flex.planning import propose_plan, what_if
+from flex.planning.facts_and_rules import Facts
+from flex.planning.propose_plan import Proposal
 from flex.planning.what_if import Supposition
 from flex.ports import Store
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
@@ -303,7 +303,7 @@ def propose(
     plain = facts(world)
     known, outlook = expect(world, plain)
     rules = imbalance_and_move_history.without_forced(world.rules, force)
-    made = propose_and_carry_out.propose(
+    made = propose_plan.propose(
         replace(
             known, guard=imbalance_and_move_history.guard(world, known.period, force)
         ),
@@ -356,7 +356,7 @@ def go_back(world: World, to: str, *, author: str = "") -> Proposal:
 
 def way_back(world: World, to: str) -> Proposal:
     """The same, which is kept nowhere."""
-    return propose_and_carry_out.go_back(
+    return propose_plan.go_back(
         facts(world),
         world.rules,
         world.store.placement_of(to),

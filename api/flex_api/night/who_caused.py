@@ -13,7 +13,7 @@ from collections.abc import Iterator, Set
 import pandas as pd
 
 from flex.model.audit_chain import Author, Entry
-from flex.planning.propose_and_carry_out import Proposal
+from flex.planning.propose_plan import Proposal
 from flex_api.wiring import World
 
 # More wishes than people make between two plans.

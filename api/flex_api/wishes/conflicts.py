@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 from flex.errors import Infeasible
 from flex.model.pin import Pin
-from flex.planning import propose_and_carry_out
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning import propose_plan
+from flex.planning.facts_and_rules import Facts
 from flex.wishes import campaigns_over_wishes, suspended_wishes
 from flex_api.in_words import wish_text
 from flex_api.wiring import World
@@ -34,7 +34,7 @@ def refuse(world: World, facts: Facts, wanted: Pin) -> None:
         rest = tuple(pin for pin in every if pin.site != wanted.site)
         if mine not in tried:
             planned = tuple(one for one in rest if not one.excluded)
-            propose_and_carry_out.refuse_impossible(
+            propose_plan.refuse_impossible(
                 replace(facts, pins=planned), world.rules, mine
             )
             tried.add(mine)

@@ -15,8 +15,8 @@ from flex.errors import FlexError, Infeasible, NoData
 from flex.model.limits_and_approvals import Stop
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
-from flex.planning import propose_and_carry_out
-from flex.planning.decide import LIFTED
+from flex.planning import propose_plan
+from flex.planning.rules_of_movement import LIFTED
 from flex.planning.rules_that_stop_moves import decide_with_stops
 from flex.wishes import suspended_wishes
 from flex_api.facts import imbalance_and_move_history
@@ -107,7 +107,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
         guard=imbalance_and_move_history.guard(world, facts.period),
     )
     asked, done, stops = decide_with_stops(
-        lambda guard: propose_and_carry_out.build(replace(facts, guard=guard), rules),
+        lambda guard: propose_plan.build(replace(facts, guard=guard), rules),
         quick(world.solver),
         rules.budget,
         rules.reins(facts.guard),

@@ -15,9 +15,9 @@ from flex.model.plan import Move, Plan
 from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of
-from flex.planning import decide, propose_and_carry_out
-from flex.planning.decide import LIFTED, Guard
+from flex.planning import propose_plan, rules_that_stop_moves
 from flex.planning.remarks import of_edit
+from flex.planning.rules_of_movement import LIFTED, Guard
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records import name_of
@@ -39,7 +39,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         pins=kept.pins,
         guard=imbalance_and_move_history.guard(world, facts.period),
     )
-    problem = propose_and_carry_out.build(facts, world.rules)
+    problem = propose_plan.build(facts, world.rules)
     if site not in problem.sites:
         raise unknown_site(site, problem.sites)
     waiting = [
@@ -85,7 +85,9 @@ def explain_site(world: World, site: str) -> ExplainOutput:
                 )
             ),
             *_rules_that_keep(
-                facts.guard, decide.sites_with_spare_nodes(problem).get(site, 0), site
+                facts.guard,
+                rules_that_stop_moves.sites_with_spare_nodes(problem).get(site, 0),
+                site,
             ),
             *_given_way(kept.suspended, site),
         ],

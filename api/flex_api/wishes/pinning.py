@@ -12,7 +12,7 @@ from math import inf
 
 from flex.errors import BadInput
 from flex.model.pin import ASKS, Pin, option
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning.facts_and_rules import Facts
 from flex.planning.remarks import some
 from flex.ports import Store
 from flex.wishes import suspended_wishes

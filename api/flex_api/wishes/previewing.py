@@ -17,8 +17,8 @@ from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.model.plan import Move
 from flex.placing import failover, score
-from flex.planning import propose_and_carry_out, what_if
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning import propose_plan, what_if
+from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import Supposed
 from flex.wishes import campaigns_over_wishes, suspended_wishes
 from flex_api import wiring
@@ -87,15 +87,13 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     )
     kept = suspended_wishes.possible(facts.pins, set(facts.sites), nodes)
     failed = replace(facts, nodes=nodes, pins=kept.pins)
-    problem = propose_and_carry_out.build(failed, world.rules)
+    problem = propose_plan.build(failed, world.rules)
     dead = problem.nodes.index(node.name)
     rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
     before = score.balance_in_force(
-        propose_and_carry_out.build(replace(facts, pins=kept.pins), world.rules)
+        propose_plan.build(replace(facts, pins=kept.pins), world.rules)
     )
-    moves = propose_and_carry_out.moves(
-        problem, rows, propose_and_carry_out.because(failed)
-    )
+    moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
     return _preview_row(moves, (), score.balance(problem, rows), before, {node.name})
 
 

@@ -13,9 +13,9 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
-from flex.planning import decide, propose_and_carry_out
+from flex.planning import decide, propose_plan
 from flex.planning import what_if as suppose
-from flex.planning.leave_out_the_immovable import Facts
+from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import Supposed, Supposition
 from flex.wishes import suspended_wishes
 from flex_api.facts import (
@@ -107,7 +107,7 @@ def frontier_of(world: World) -> FrontierOutput:
     facts = replace(
         _possible(known), guard=imbalance_and_move_history.guard(world, known.period)
     )
-    asked = decide.resting(propose_and_carry_out.build(facts, world.rules), facts.guard)
+    asked = decide.resting(propose_plan.build(facts, world.rules), facts.guard)
     waiting = [
         one for one in world.store.plans(1, state="proposed") if one.base == facts.base
     ]

@@ -1,27 +1,22 @@
-"""The program on one page: propose() and carry_out().
+"""The program on one page: how a plan is made.
 
-propose() looks at everything and changes nothing. A dry run is not a flag: it is this first half.
-carry_out() does exactly what a proposal says, or refuses. It never does something similar.
+Takes the facts of a night, the operator's rules, solvers, and a name server to read. Returns a
+proposal: the plan with its partition. Looks at everything and changes nothing: carry_out_plan.py
+does. A dry run is not a flag: it is this first half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pandas as pd
 
 from flex.errors import (
-    DnsError,
     Infeasible,
-    OnTheWay,
-    PartlyApplied,
-    StoreError,
-    Unverified,
 )
 from flex.model.forecast import Forecast
-from flex.model.name_server_verdict import Verdict
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, Proven
@@ -29,23 +24,17 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
-from flex.planning import (
-    names_edited_by_others,
-    refuse_ended_or_outdated,
-    remarks,
-    verify_dns,
-)
+from flex.planning import names_edited_by_others, remarks
+from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import (
-    Facts,
-    Rules,
+    look_and_start,
     look_at_zones,
-    start_from_dns,
     within,
 )
 from flex.planning.movable_sites import Reach, leading_to
 from flex.planning.names_edited_by_others import Apart
 from flex.planning.rules_that_stop_moves import decide_with_stops, put_off
-from flex.ports import Plans, Publisher, Solver, Store
+from flex.ports import Publisher, Solver
 from flex.prediction import predict
 from flex.table_schemas import PLACEMENT
 from flex.wishes import pins_for_solvers, suspended_wishes
@@ -53,13 +42,6 @@ from flex.zones import records, zone_changes
 
 # What made a plan that is the way back to an earlier placement.
 ROLLBACK = "rollback"
-
-# How many answers that differ are named, each with its server and zone.
-NAMED = 5
-
-
-def unheard(_: str) -> None:
-    """Where nobody follows the stages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +65,9 @@ def propose(
     """The best next placement, its moves and why, and the records that would say it. Raises
     Infeasible, naming them, when wishes cannot all be met.
     """
-    apart = names_edited_by_others.apart(
-        look_at_zones(facts, rules, publisher), facts, rules, now
-    )
-    facts = within(apart.found, start_from_dns(apart.found, apart.facts, rules))
+    found, facts = look_and_start(facts, rules, publisher)
+    apart = names_edited_by_others.apart(found, facts, rules, now)
+    facts = within(apart.found, apart.facts)
     reins = rules.reins(facts.guard)
     asked, done, stops = decide_with_stops(
         lambda guard: build(replace(facts, guard=guard), rules),
@@ -301,120 +282,6 @@ def draft(
     return Proposal(plan, placement)
 
 
-def carry_out(
-    plan: Plan,
-    placement: pd.DataFrame,
-    *,
-    nodes: Sequence[Node],
-    ttl: int,
-    publisher: Publisher,
-    store: Store,
-    now: datetime,
-    patience: float = 0.0,
-    enters: Callable[[str], None] = unheard,
-) -> Plan:
-    """Make the proposal true in DNS, check what the name servers answer, and put the placement in
-    force.
-
-    Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage
-    as it begins. Safe to repeat: a run that was killed in the middle is finished by calling this
-    again. Raises Outdated when another placement came into force since the proposal was made, Ended
-    when somebody put it aside, a DnsError when nothing was changed, PartlyApplied when some of it
-    was, Unverified when the servers do not agree with what was applied.
-    """
-    enters("apply")
-    plan, begun = refuse_ended_or_outdated.begin(plan, store)
-    _apply(plan, publisher, store, begun=begun)
-    enters("verify")
-    verdicts = verify_dns.check(
-        plan, placement, nodes, ttl, publisher, patience=patience
-    )
-    plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
-    enters("settle")
-    _settle(plan, placement, store)
-    if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
-        raise _unverified_error(wrong)
-    return plan
-
-
-def accept(
-    plan: Plan,
-    placement: pd.DataFrame,
-    *,
-    nodes: Sequence[Node],
-    ttl: int,
-    publisher: Publisher,
-    store: Plans,
-    now: datetime,
-    owner: str,
-) -> Plan:
-    """Put a proposal in force that somebody else made true in DNS; nothing is sent.
-
-    Raises Outdated when another placement came into force since it was made, a DnsError unless
-    every name server says it all, markers too.
-    """
-    refuse_ended_or_outdated.refuse_outdated(plan, store, "applying")
-    verdicts = verify_dns.check(plan, placement, nodes, ttl, publisher, owner=owner)
-    if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
-        raise DnsError(
-            f"taking {plan.id} for applied",
-            verify_dns.said_wrong(wrong[0]),
-            kept="nothing was changed, and the partition in force stays",
-            advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
-        )
-    plan = replace(
-        plan,
-        state="applied",
-        settled=now,
-        verdicts=verdicts,
-        message="put into DNS by hand",
-    )
-    _settle(plan, placement, store)
-    return plan
-
-
-def _settle(plan: Plan, placement: pd.DataFrame, store: Plans) -> None:
-    try:
-        store.settle(plan, placement)
-    except StoreError as error:
-        raise OnTheWay(
-            error.asked,
-            error.answer,
-            kept="DNS says what the plan says; only the record of it is missing",
-            advice=f"{error.advice}; then `flex apply --resume` writes it",
-        ) from error
-
-
-def abandon(
-    plan: Plan,
-    placement: pd.DataFrame,
-    *,
-    nodes: Sequence[Node],
-    zones: Sequence[str],
-    publisher: Publisher,
-    store: Plans,
-) -> Plan:
-    """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by
-    site.
-
-    Where DNS says nothing of ours, the placement that was in force stays.
-    """
-    _, in_force = store.placement()
-    of_zone, _ = records.split(sorted(set(placement["site"])), zones)
-    found = []
-    for zone, sites in of_zone.items():
-        if sites:
-            state = publisher.read(zone, [records.name_of(site) for site in sites])
-            found.append(records.placement_from(state.records, sites, nodes))
-    said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
-    kept = in_force[~in_force["site"].isin(list(said["site"]))]
-    ended = replace(
-        plan, state="failed", message="given up half-way; what DNS says is in force"
-    )
-    store.settle(ended, PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
-    return ended
-
-
 def _on_active_nodes(
     placement: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
 ) -> Ints:
@@ -509,29 +376,4 @@ def _new(moves: Sequence[Move], facts: Facts) -> int:
         len({move.site for move in moves} - facts.placed_sites)
         if facts.placed_sites
         else 0
-    )
-
-
-def _apply(plan: Plan, publisher: Publisher, store: Plans, *, begun: bool) -> None:
-    """What an earlier attempt began stays "applying" when this one fails: some of it may be in
-    DNS.
-    """
-    journal = store.journal(plan.id) if begun else store.new_journal(plan.id)
-    try:
-        publisher.apply(*plan.zone_plans, journal=journal)
-    except (DnsError, PartlyApplied) as error:
-        half = begun or isinstance(error, PartlyApplied)
-        store.update(
-            replace(plan, state="applying" if half else "failed", message=str(error))
-        )
-        raise
-
-
-def _unverified_error(wrong: Sequence[Verdict]) -> Unverified:
-    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
-    return Unverified(
-        "checking what the name servers answer",
-        "; ".join(map(verify_dns.said_wrong, wrong[:NAMED])) + more,
-        kept="the changes are applied and the partition is in force",
-        advice="`flex verify` tells a secondary that is late, and shows every difference",
     )
