@@ -11,9 +11,9 @@ out, and the answer is that of the searches in step 3.
 
 3. A search like that of local.py goes on from each of them. The best placement is kept.
 
-4. solve_blocks_again.py takes blocks of nodes out of it and solves them anew, again and again. Beside
-   steps 3 and 4 rising_bound.py makes the bound higher. Both end when the moves are as few as the
-   bound.
+4. solve_blocks_again.py takes blocks of nodes out of it and solves them anew, again and again.
+   Beside steps 3 and 4 rising_bound.py makes the bound higher. Both end when the moves are as few
+   as the bound.
 
 5. Moves that the band does not need are taken back, cheaper sites move in place of others, and the
    limits of moves are kept as far as possible.
@@ -32,9 +32,9 @@ from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import floor
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.rows_to_solution import LATE, answer
+from flex_solver.search.anneal import changes, make_colder, search_around
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.keep_move_limits import limit_moves
-from flex_solver.search.local import changes, make_colder, search_around
 from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.placement_in_integers import Placed
 from flex_solver.search.solve_blocks_again import improve_blocks

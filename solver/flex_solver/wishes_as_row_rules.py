@@ -1,8 +1,8 @@
 """What a problem's wishes allow and demand of its rows, whatever the loads are.
 
-Takes a Problem. Returns which rows in force may stay or leave, which sites may come to a node, how
-many new rows each site needs, and how many moves a new row is. Does not look at the balance: what
-that demands is in bounds/.
+Takes a Problem. Returns which rows in force may stay, which sites may come to a node, how many new
+rows each site needs, and how many moves a new row is. Does not look at the balance: what that
+demands is in bounds/.
 """
 
 from __future__ import annotations
@@ -20,12 +20,6 @@ def may_stay(problem: Problem) -> Bools:
         problem, problem.old, problem.barred
     )
     return able
-
-
-def may_leave(problem: Problem) -> Bools:
-    """Which rows in force are where their sites may be, and not pinned there."""
-    free: Bools = may_stay(problem) & ~rows_among(problem, problem.old, problem.pinned)
-    return free
 
 
 def free_to_come(problem: Problem, node: int) -> Bools:
@@ -59,17 +53,6 @@ def rows_among(
     return among
 
 
-def rows_of_nodes(problem: Problem) -> list[tuple[int, Ints]]:
-    """Each open node with the places of its rows in `old` that may stay."""
-    staying = np.flatnonzero(may_stay(problem))
-    by_node = staying[np.argsort(problem.old[staying, 1], kind="stable")]
-    cuts = np.searchsorted(problem.old[by_node, 1], np.arange(len(problem.nodes) + 1))
-    return [
-        (node, by_node[cuts[node] : cuts[node + 1]])
-        for node in np.flatnonzero(problem.open).tolist()
-    ]
-
-
 def rows_that_may_stay(problem: Problem) -> Ints:
     """How many rows of each site are in force and may stay."""
     staying = problem.old[may_stay(problem), 0]
@@ -85,14 +68,6 @@ def rows_demanded(problem: Problem) -> Ints:
     """For each site, the new rows that its replicas and pins alone demand, whatever the balance."""
     least: Ints = np.maximum(lacking(problem), _pins_missing(problem))
     return least
-
-
-def tight(problem: Problem) -> Bools:
-    """The sites that lose no row unless they gain another."""
-    keeps: Bools = (
-        rows_demanded(problem) + rows_that_may_stay(problem) == problem.replicas
-    )
-    return keeps
 
 
 def prices(problem: Problem) -> Ints:

@@ -54,8 +54,8 @@ def idle(problem: Problem) -> int:
     demanded = int(wishes_as_row_rules.rows_demanded(problem)[none].sum())
     if not problem.apart:
         return demanded
-    able = none & wishes_as_row_rules.tight(problem)
-    for _, rows in wishes_as_row_rules.rows_of_nodes(problem):
+    able = none & _tight(problem)
+    for _, rows in _rows_of_nodes(problem):
         here = {site for site in problem.old[rows, 0].tolist() if able[site]}
         for crowd in sorted(
             (sorted(group & here) for group in problem.apart),
@@ -68,11 +68,11 @@ def idle(problem: Problem) -> int:
 
 
 def leaving(problem: Problem) -> Ints:
-    """For each node, the rows of `tight` sites that must leave it before it fits under its band."""
+    """For each node, the rows of `_tight` sites that must leave before it fits under its band."""
     least = np.zeros(len(problem.nodes), dtype=np.int64)
-    keeps = wishes_as_row_rules.tight(problem)
+    keeps = _tight(problem)
     stays = wishes_as_row_rules.rows_among(problem, problem.old, problem.pinned)
-    for node, rows in wishes_as_row_rules.rows_of_nodes(problem):
+    for node, rows in _rows_of_nodes(problem):
         tight_rows = rows[keeps[problem.old[rows, 0]]]
         sites = problem.old[tight_rows, 0]
         free = problem.old[tight_rows[~stays[tight_rows]], 0]
@@ -95,7 +95,7 @@ def entering(problem: Problem) -> Ints:
         np.argsort(-problem.load[:, d], kind="stable")
         for d in range(problem.load.shape[1])
     ]
-    for node, rows in wishes_as_row_rules.rows_of_nodes(problem):
+    for node, rows in _rows_of_nodes(problem):
         sites = problem.old[rows, 0]
         missing = problem.share[node] * (1 - problem.tolerance) - problem.load[
             sites
@@ -113,6 +113,27 @@ def entering(problem: Problem) -> Ints:
             )
             least[node] = max(least[node], most)
     return least
+
+
+def _tight(problem: Problem) -> Bools:
+    """The sites that lose no row unless they gain another."""
+    keeps: Bools = (
+        wishes_as_row_rules.rows_demanded(problem)
+        + wishes_as_row_rules.rows_that_may_stay(problem)
+        == problem.replicas
+    )
+    return keeps
+
+
+def _rows_of_nodes(problem: Problem) -> list[tuple[int, Ints]]:
+    """Each open node with the places of its rows in `old` that may stay."""
+    staying = np.flatnonzero(wishes_as_row_rules.may_stay(problem))
+    by_node = staying[np.argsort(problem.old[staying, 1], kind="stable")]
+    cuts = np.searchsorted(problem.old[by_node, 1], np.arange(len(problem.nodes) + 1))
+    return [
+        (node, by_node[cuts[node] : cuts[node + 1]])
+        for node in np.flatnonzero(problem.open).tolist()
+    ]
 
 
 def _fewest(load: Floats, largest_first: Ints, may_come: Bools, wanted: float) -> int:

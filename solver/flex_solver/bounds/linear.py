@@ -39,10 +39,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting, one_node
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of
-from flex_solver.programs import highs
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.programs import highs_linear
+from flex_solver.programs.highs_program import Program
 
 # What a share of load outside the band costs in the program, in moves: so much that it is the last
 # resort, and every program has a solution. A guess.
@@ -72,7 +72,7 @@ def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Rela
     rounds: counting.
     """
     counted = counting.least_moves(problem)
-    free = wishes_as_row_rules.may_leave(problem)
+    free = may_leave(problem)
     if not rounds or not problem.load.any():
         return Relaxed(counted, np.where(free, 0.0, np.inf))
     cluster = cluster_of(problem)
@@ -104,7 +104,7 @@ def _best(
     shown = _largest_of_each(cluster, first)
     best, reduced = 0.0, np.zeros(len(cluster.node))
     for _ in range(rounds):
-        found = highs.minimum(_program(cluster, counts, np.flatnonzero(shown)))
+        found = highs_linear.minimum(_program(cluster, counts, np.flatnonzero(shown)))
         if found is None:
             break
         duals = _duals(cluster, found.duals)
@@ -120,7 +120,7 @@ def _best(
     return best, reduced
 
 
-def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> highs.Program:
+def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> Program:
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
@@ -131,7 +131,7 @@ def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> highs.Pr
     floors = np.concatenate(
         [np.zeros(cells), counts.leave, counts.touch, cluster.gives]
     )
-    program = highs.Program(
+    program = Program(
         cost=np.concatenate(
             [cluster.price[shown], np.zeros(cells + nodes), np.full(2 * cells, ELASTIC)]
         ),

@@ -15,7 +15,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import wishes_as_row_rules
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
 
 # What a sum of some thousand floats may be off by. A guess on the safe side.
 INEXACT = 1e-9
@@ -103,7 +103,7 @@ def net(problem: Problem) -> Net:
         np.repeat(np.arange(len(lacking)), count.clip(0))
         for count in (lacking, -lacking)
     )
-    free = wishes_as_row_rules.may_leave(problem)
+    free = may_leave(problem)
     held = problem.old[free & _asking(problem)[problem.old[:, 0]]]
     site = np.concatenate([held[:, 0], missing])
     load, low, high = _edges(cluster, cluster.of_site[missing], cluster.of_site[spare])

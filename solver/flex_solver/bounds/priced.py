@@ -11,7 +11,8 @@ gives up. So the cost of all moves is the sum of price times k - h over all site
 nodes pay.
 
 A node outside the band pays at least the price of its cheapest remedy. Every other node pays at
-least nothing. This is true at any prices; site_prices.py looks for those at which the sum is largest.
+least nothing. This is true at any prices; site_prices.py looks for those at which the sum is the
+largest.
 
 The cheapest remedy is found by looking at all sets of a few changes. Larger sets are not looked at.
 Prices keep a distance from zero and from the worth, so that every change costs at least MARGIN
@@ -29,8 +30,9 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Problem
 from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import INEXACT
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of
-from flex_solver.programs.site_prices import Market, Trade, notable, offers
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.programs.site_market import Market, notable, offers
+from flex_solver.programs.site_prices import Trade
 
 # No change costs less than this part of a move. A guess.
 MARGIN = 0.3
@@ -95,7 +97,7 @@ def _market(
     problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats
 ) -> Market:
     place = np.where(by_name, np.cumsum(by_name) - 1, -1)
-    given = place[problem.old[wishes_as_row_rules.may_leave(problem), 0]]
+    given = place[problem.old[may_leave(problem), 0]]
     opened = np.flatnonzero(problem.open).tolist()
     small = cluster.of_site[~by_name]
     return Market(

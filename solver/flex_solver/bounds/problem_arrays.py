@@ -1,6 +1,7 @@
 """A Problem as the bounds see it: loads, bands, and the rows that may leave, all as arrays.
 
-Takes a Problem. Returns a Cluster, in which a mean node's share is 1. Does not compute a bound.
+Takes a Problem. Returns which rows may leave, and a Cluster, in which a mean node's share is 1.
+Does not compute a bound.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.placing.problem import Floats, Ints, Problem
+from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex.placing.score import ROUNDING
 from flex_solver import wishes_as_row_rules
 
@@ -44,8 +45,16 @@ class Cluster:
     largest: Floats
 
 
+def may_leave(problem: Problem) -> Bools:
+    """Which rows in force are where their sites may be, and not pinned there."""
+    free: Bools = wishes_as_row_rules.may_stay(
+        problem
+    ) & ~wishes_as_row_rules.rows_among(problem, problem.old, problem.pinned)
+    return free
+
+
 def cluster_of(problem: Problem) -> Cluster:
-    rows = np.flatnonzero(wishes_as_row_rules.may_leave(problem))
+    rows = np.flatnonzero(may_leave(problem))
     carries = np.flatnonzero(problem.load.sum(axis=0) > 0)
     of_site = problem.load[:, carries] / SHARE
     opened = np.flatnonzero(problem.open)

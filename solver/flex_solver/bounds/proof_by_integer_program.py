@@ -26,8 +26,9 @@ from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import one_node
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of
-from flex_solver.programs import highs
+from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.programs import highs_integer
+from flex_solver.programs.highs_program import Program
 
 # Steps that the budget must have for each pair of a row, in force or to come, and an open node:
 # with fewer the cluster is too large for a proof. A guess.
@@ -94,7 +95,7 @@ def with_so_few(
     columns = _columns(problem)
     if not problem.load.any() or not len(columns.row):
         return Verdict(impossible=False)
-    point = highs.any_point(
+    point = highs_integer.any_point(
         _program(problem, columns, moves, share), seconds, cases, unwanted
     )
     if point.values is None:
@@ -106,7 +107,7 @@ def with_so_few(
 
 def _columns(problem: Problem) -> _Columns:
     """Rows that become others, rows that vanish, and rows that come from nowhere."""
-    free = np.flatnonzero(wishes_as_row_rules.may_leave(problem))
+    free = np.flatnonzero(may_leave(problem))
     lacking = wishes_as_row_rules.lacking(problem)
     opened = np.flatnonzero(problem.open)
     place = np.arange(len(opened))
@@ -134,9 +135,7 @@ def _may_come(problem: Problem, site: Ints, node: Ints) -> Bools:
     return able
 
 
-def _program(
-    problem: Problem, columns: _Columns, moves: int, share: float
-) -> highs.Program:
+def _program(problem: Problem, columns: _Columns, moves: int, share: float) -> Program:
     cluster = cluster_of(problem)
     sums = (
         *_once(problem, columns),
@@ -147,7 +146,7 @@ def _program(
         _moves(problem, columns, moves),
     )
     count = len(columns.row)
-    program = highs.Program(
+    program = Program(
         cost=_prices(problem, columns),
         lower=np.zeros(count),
         upper=np.ones(count),

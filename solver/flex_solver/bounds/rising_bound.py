@@ -1,9 +1,10 @@
 """A bound that goes up while a search beside it looks for fewer moves.
 
 Takes a Problem and a bound. Returns a larger bound, and rows with as many moves as it says where
-proof_by_integer_program.py finds some. Does not search for placements itself: it asks move_forest.py first, then
-proof_by_integer_program.py. All of it takes seconds of one core, so it runs beside the search that it is to end. The
-result does not depend on when it is asked, as long as time is not up.
+proof_by_integer_program.py finds some. Does not search for placements itself: it asks
+move_forest.py first, then proof_by_integer_program.py. All of it takes seconds of one core, so it
+runs beside the search that it is to end. The result does not depend on when it is asked, as long as
+time is not up.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ from flex_solver.exact import pulp_run
 from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
 from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search import all_ways, local
+from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
-from flex_solver.search.placement_in_integers import with_all_movable
 from flex_solver.search.repair_wishes import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
@@ -54,8 +54,8 @@ CASES = 30
 # The same while the look at all ways goes on beside it. A guess.
 BESIDE = 10
 COLDER = "other plans with as few moves may read fewer cold bytes"
-# Nodes of HiGHS's search tree in the search for fewer moves by proof_by_integer_program.py's program, which leaves out
-# wishes that rarely make a difference. A guess.
+# Nodes of HiGHS's search tree in the search for fewer moves by proof_by_integer_program.py, whose
+# program leaves out wishes that rarely make a difference. A guess.
 PROOF = 1_000
 # The least part of the seconds left that is kept for the whole program. A guess.
 FOR_PROGRAM = 0.2
@@ -209,8 +209,8 @@ def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
 
 
 def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> _Answer:
-    """Of what the program found and what was found by looking at the ways there are, at `every` one
-    or at some.
+    """The better answer: what the program found, or what was found by looking at ways, at `every`
+    one or at some.
     """
     if not every and (
         not found.note
@@ -295,7 +295,7 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
 
 
 def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
-    """Of all placements with as few moves, the one with the fewest cold bytes. If several are left,
+    """The placement with the fewest cold bytes among those with as few moves. If several are left,
     always the same one.
     """
     return _settle_order(

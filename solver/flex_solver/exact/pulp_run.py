@@ -14,7 +14,7 @@ from typing import Any
 
 import pulp
 
-from flex_solver.programs.highs import DISTRUSTED, GUESSES
+from flex_solver.programs.highs_integer import DISTRUSTED, GUESSES
 
 # PuLP 4 needs Python 3.12. Its reminders are for the day when that is our oldest Python.
 pulp.set_v4_migration_warnings(False)

@@ -2,8 +2,8 @@
 
 Takes a Market: what each node may change by, and which rows it could give or take. Returns prices
 at which no node has a cheaper remedy than the known ones, and those remedies. Does not choose a
-remedy for each node: exchange_remedies.py does. A row that moves costs as much as its site's `worth`.
-The node that it leaves pays the site's price, and the node that takes it pays the rest.
+remedy for each node: one_exchange_per_node.py does. A row that moves costs as much as its site's
+`worth`. The node that it leaves pays the site's price, and the node that takes it pays the rest.
 
 Prices come from a linear program: its columns are the remedies, fractions allowed, its rows say
 that each node has one and that of every site as many rows come as leave, and `lacking` more.
@@ -11,10 +11,7 @@ Remedies are found at the prices of the program solved before, until there are n
 it cheaper. Rows that come or leave without anybody on the other side are allowed at an extra price,
 the `margin`. Where that is less than nothing no change is for nothing, which is what priced.py
 wants; where it is more, nodes that take are drawn to nodes that give, which is what
-exchange_remedies.py wants.
-
-Small sites are many and hardly matter. They have no names here: at a fixed price, a node may give
-or take a few that are each as large as the largest of them, where this is allowed.
+one_exchange_per_node.py wants.
 """
 
 from __future__ import annotations
@@ -28,9 +25,10 @@ from functools import partial
 
 import numpy as np
 
-from flex.placing.problem import Bools, Floats, Ints
-from flex_solver.programs import highs
+from flex.placing.problem import Floats
+from flex_solver.programs import highs_linear
 from flex_solver.programs.cheapest_changes_into_band import Changes, remedies
+from flex_solver.programs.site_market import Market, Offers
 
 # Remedies of each size that are kept for a node in the first round. A guess.
 AT_FIRST = 40
@@ -44,51 +42,6 @@ LEFT = 6.0
 DEAR = 3.0
 # Remedies that are cheaper by no more than this, in moves, are not looked for. A guess.
 NEARLY = 1e-6
-# A site is notable, and traded by name, from this part of the tolerance on. A guess.
-NOTABLE = 0.4
-# Notable sites for each node, at most. A guess.
-MOST_OF_EACH = 40
-# The part of the tolerance from which on a site is notable when all is looked at `finely`. A guess.
-FINE = 0.15
-# Notable sites for each node then, at most. A guess.
-MOST_OF_FINE = 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Offers:
-    """The rows that one node could give (`sign` -1) and take (1), by the places of their sites in
-    the market.
-    """
-
-    site: Ints
-    sign: Floats
-
-
-def offers(gives: Ints, takes: Ints) -> Offers:
-    return Offers(
-        np.concatenate([gives, takes]), np.repeat([-1.0, 1.0], [len(gives), len(takes)])
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Market:
-    """Loads and limits are in shares of a mean node. A node is `off` when doing nothing is no
-    remedy.
-    """
-
-    load: Floats
-    worth: Floats
-    lacking: Floats
-    low: Floats
-    high: Floats
-    offers: list[Offers]
-    small: Floats
-    small_price: float
-
-    @property
-    def off(self) -> Bools:
-        off: Bools = np.any((self.low > 0) | (self.high < 0), axis=1)
-        return off
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +66,6 @@ class Prices:
     node: Floats
 
 
-def notable(
-    load: Floats, nodes: int, tolerance: float, *, finely: bool = False
-) -> Bools:
-    """Which sites are traded by name: those that fill a good part of the band."""
-    size = load.max(axis=1)
-    least, most = (FINE, MOST_OF_FINE) if finely else (NOTABLE, MOST_OF_EACH)
-    least, most = least * tolerance, most * nodes
-    if np.count_nonzero(size >= least) > most:
-        least = float(np.sort(size)[-most])
-    traded: Bools = size >= least
-    return traded
-
-
 class Trade:
     """The program so far."""
 
@@ -135,7 +75,7 @@ class Trade:
         self._margin, self._with_small = margin, with_small
         off = market.off
         rows = np.concatenate([off, market.lacking])
-        self._program = highs.Growing(
+        self._program = highs_linear.Growing(
             rows, np.concatenate([np.ones(len(off)), market.lacking])
         )
         self._with_nobody()

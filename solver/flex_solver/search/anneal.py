@@ -1,8 +1,8 @@
-"""Runs the search of local_search_loop.py: how hot, and for how long.
+"""Searches around a placement with local_search_loop.py, and says how hot, and for how long.
 
-Takes a placement and a number of steps. Returns the best placement found. Does not depend on the
-clock, which is looked at between parts of the search and only to give up: the same steps give the
-same answer.
+Takes rows or a placement, and a number of steps. Returns the best placement found, without needless
+moves. Does not depend on the clock, which is looked at between parts of the search and only to give
+up: the same steps give the same answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.placing.problem import Floats
+from flex.placing.problem import Floats, Problem
+from flex_solver.bounds.linear import Relaxed
+from flex_solver.rows_to_solution import LATE
+from flex_solver.search.choose_rows_to_search import with_some_movable
 from flex_solver.search.local_search_loop import (
     CHANCES,
     MOVE,
@@ -21,6 +24,7 @@ from flex_solver.search.local_search_loop import (
     Schedule,
     improve,
 )
+from flex_solver.search.needless_moves import drop_needless_moves
 from flex_solver.search.placement_in_integers import Placed
 
 # Parts of the search; each goes on from the best so far, and the clock is looked at between them. A
@@ -37,10 +41,45 @@ WEIGHT = np.geomspace(30, 400, PARTS * HEATS)
 COLD = np.geomspace(2e-5, 1e-6, HEATS)
 # Weights are in sixteenths, and at weight 1 a share outside is as dear as 128 moves.
 SIXTEENTHS = 8.0
+# The budget's steps for one change tried for each node. A guess.
+STEPS = 10
+# The part of these changes that only makes cold bytes fewer. A guess.
+FOR_COLD = 1 / 16
+
+InTime = Callable[[], bool]
 
 
-def anneal(
-    placed: Placed, steps: int, in_time: Callable[[], bool], seed: int = 0
+def search_around(
+    problem: Problem,
+    known: Relaxed,
+    rows: Ints,
+    steps: int,
+    in_time: InTime,
+    seed: int = 0,
+) -> tuple[Placed, str]:
+    """The best placement found around the one in force, starting from the rows, and a word where
+    time ran out.
+    """
+    start = with_some_movable(problem, known, rows)
+    found, parts = _anneal(start, changes(start, steps), in_time, seed)
+    late = (
+        f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
+    )
+    return drop_needless_moves(found), "" if parts == PARTS else late
+
+
+def changes(found: Placed, steps: int) -> int:
+    """How many changes a search tries for so many of the budget's steps."""
+    return steps * len(found.items.low) // STEPS
+
+
+def make_colder(found: Placed, steps: int) -> Placed:
+    """The same moves or fewer, for fewer cold bytes."""
+    return drop_needless_moves(_with_fewer_cold_bytes(found, int(steps * FOR_COLD)))
+
+
+def _anneal(
+    placed: Placed, steps: int, in_time: InTime, seed: int = 0
 ) -> tuple[Placed, int]:
     """The best found, and how many of the PARTS there was time for. Each seed finds another."""
     for part, (heat, weight) in enumerate(
@@ -54,7 +93,7 @@ def anneal(
     return placed, PARTS
 
 
-def with_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
+def _with_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
     return _search(placed, COLD, np.full(HEATS, WEIGHT[-1]), steps, PARTS)
 
 

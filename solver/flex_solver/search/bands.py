@@ -16,7 +16,7 @@ import numpy as np
 
 from flex.placing.problem import Floats, Ints, Problem
 from flex.placing.score import ROUNDING
-from flex_solver import wishes_as_row_rules
+from flex_solver.bounds.problem_arrays import may_leave
 
 # How near a node that cannot reach its band must come to the nearest possible, as a part of the
 # tolerance. A guess.
@@ -71,7 +71,7 @@ def _too_large(problem: Problem, tolerance: float) -> Floats:
 
 
 def _in_force(problem: Problem) -> Ints:
-    rows: Ints = problem.old[wishes_as_row_rules.may_leave(problem)]
+    rows: Ints = problem.old[may_leave(problem)]
     return rows
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from flex.placing.problem import Bools, Ints
 from flex_solver.search.local_search_loop import SHARE
-from flex_solver.search.placement_in_integers import Placed, may_be_on, off
+from flex_solver.search.placement_in_integers import Placed, off
+from flex_solver.search.where_items_may_be import may_be_on
 
 # Load outside its band with which a node is far off: a quarter of a share. A guess.
 FAR = SHARE >> 2

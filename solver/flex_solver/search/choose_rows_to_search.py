@@ -1,9 +1,9 @@
-"""Chooses the rows that the searches may move.
+"""Chooses the rows that the searches may move: some, or all that may.
 
-Takes a Problem, rows in order, and the reduced costs of those in force. Returns the places of the
-chosen rows: a few of each node, of every size. Does not leave out new rows, rows of a small
-cluster, or rows of a node that a few do not bring into its band. The same input always gives the
-same rows.
+Takes a Problem, rows in order, and the reduced costs of those in force. Returns the rows in
+integers with the places of the chosen ones: a few of each node, of every size. Does not leave out
+new rows, rows of a small cluster, or rows of a node that a few do not bring into its band. The same
+input always gives the same rows.
 """
 
 from __future__ import annotations
@@ -11,11 +11,24 @@ from __future__ import annotations
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
+from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import Relaxed
-from flex_solver.search.placement_in_integers import movable_rows
+from flex_solver.search.placement_in_integers import Placed, to_integers
 
 # Rows for each node, up to which all are chosen. A guess.
 SMALL = 40
+# Rows of each node that the search may move, of each kind that `choose` tells apart. A guess.
+OF_EACH = 4
+
+
+def with_some_movable(problem: Problem, known: Relaxed, rows: Ints) -> Placed:
+    """The rows in order. Searches may change those that `choose` chooses."""
+    return to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
+
+
+def with_all_movable(problem: Problem, rows: Ints) -> Placed:
+    """The rows in order. Searches may change all that ask for anything and are not pinned."""
+    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
 
 
 def choose(problem: Problem, rows: Ints, relaxed: Relaxed, of_each: int) -> Ints:
@@ -92,3 +105,12 @@ def _arbitrary_order(rows: Ints) -> Floats:
     ) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     return (mixed ^ mixed >> np.uint64(27)).astype(np.float64)
+
+
+def movable_rows(problem: Problem, rows: Ints) -> Bools:
+    """Rows that ask for anything and are not pinned where they are."""
+    asking: Floats = problem.load[rows[:, 0]].max(axis=1)
+    movable: Bools = (asking > 0) & ~wishes_as_row_rules.rows_among(
+        problem, rows, problem.pinned
+    )
+    return movable

@@ -12,13 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.placing.problem import Ints, Problem
-from flex_solver.search.placement_in_integers import (
-    Placed,
-    homes_of,
-    may_be_on,
-    movable_rows,
-    off,
-)
+from flex_solver.search.choose_rows_to_search import movable_rows
+from flex_solver.search.placement_in_integers import Placed, off
+from flex_solver.search.where_items_may_be import homes_of, may_be_on
 
 # How often all moves are gone through. A guess.
 PASSES = 4

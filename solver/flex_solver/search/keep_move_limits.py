@@ -14,13 +14,10 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Ints, MoveLimits, Problem
+from flex_solver.search.choose_rows_to_search import movable_rows
 from flex_solver.search.local_search_loop import Items
-from flex_solver.search.placement_in_integers import (
-    Placed,
-    may_be_on,
-    movable_rows,
-    off,
-)
+from flex_solver.search.placement_in_integers import Placed, off
+from flex_solver.search.where_items_may_be import may_be_on
 
 # Ways around, at most, for them to be looked at. A guess.
 DETOURS = 100_000

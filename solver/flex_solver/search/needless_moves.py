@@ -13,13 +13,8 @@ import numpy as np
 
 from flex.placing.problem import Ints
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
-from flex_solver.search.placement_in_integers import (
-    Placed,
-    homes_of,
-    may_be_on,
-    off,
-    outside,
-)
+from flex_solver.search.placement_in_integers import Placed, off, outside
+from flex_solver.search.where_items_may_be import homes_of, may_be_on
 
 
 def drop_needless_moves(found: Placed) -> Placed:

@@ -16,9 +16,11 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.bounds import one_node
-from flex_solver.programs import highs
+from flex_solver.programs import highs_integer
+from flex_solver.programs.highs_program import Program
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
-from flex_solver.search.placement_in_integers import Placed, company
+from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.where_items_may_be import company
 
 # A mean node's share in the program. HiGHS forgives 1e-6 of one unit, which is 1e-9 of a share
 # then: what the judge forgives.
@@ -35,8 +37,8 @@ class _Block:
     these two.
 
     Item i is on node `at[i]`, asks `asks[i]`, costs `cost[i, n]` moves on node n and may not be
-    where `barred[i, n]`. `rest` is what the nodes carry beside the items. Of each crowd, one item
-    at most may be on a node.
+    where `barred[i, n]`. `rest` is what the nodes carry beside the items. One item at
+    most of each crowd may be on a node.
     """
 
     nodes: Ints
@@ -60,7 +62,7 @@ def solve_block(
     block = _block(placed, totals, nodes)
     if not len(block.items):
         return None
-    found = highs.whole_minimum(_program(block), _as_it_is(block).ravel(), tree)
+    found = highs_integer.whole_minimum(_program(block), _as_it_is(block).ravel(), tree)
     if found is None:
         return None
     at = found.values.reshape(-1, len(nodes)).argmax(axis=1)
@@ -165,11 +167,11 @@ def _as_it_is(block: _Block) -> Floats:
     return values
 
 
-def _program(block: _Block) -> highs.Program:
+def _program(block: _Block) -> Program:
     """Columns: each item on each node."""
     (count, nodes), dimensions = block.cost.shape, block.asks.shape[1]
     floors, pairs = _floors(block), np.ones(len(block.crowds) * nodes)
-    program = highs.Program(
+    program = Program(
         cost=block.cost.ravel(),
         lower=np.zeros(count * nodes),
         upper=np.where(block.barred, 0.0, 1.0).ravel(),
@@ -201,7 +203,7 @@ def _program(block: _Block) -> highs.Program:
     return program
 
 
-def _add_floors(program: highs.Program, block: _Block, first: int) -> None:
+def _add_floors(program: Program, block: _Block, first: int) -> None:
     """Leaving, entering, and both. An item at home on a node leaves unless its cell there is 1."""
     count, nodes = block.cost.shape
     item, node = np.divmod(np.arange(count * nodes), nodes)

@@ -20,17 +20,13 @@ from dataclasses import replace
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints
-from flex_solver.programs import highs
-from flex_solver.programs.site_prices import (
-    Deal,
-    Market,
-    Offers,
-    Trade,
-    notable,
-    offers,
-)
+from flex_solver.programs import highs_integer
+from flex_solver.programs.highs_program import Program
+from flex_solver.programs.site_market import Market, Offers, notable, offers
+from flex_solver.programs.site_prices import Deal, Trade
 from flex_solver.search.local_search_loop import MOVE, SHARE
-from flex_solver.search.placement_in_integers import Placed, may_be_on
+from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.where_items_may_be import may_be_on
 
 # What a row costs that has nobody on the other side, in moves beyond its price: so much in any
 # case. A guess.
@@ -125,7 +121,7 @@ def _likely(trade: Trade) -> list[Deal]:
 def _choose(market: Market, deals: list[Deal], until: float) -> list[Deal]:
     """One deal for each node outside the band, and at most one for each other node."""
     program = _program(market, deals)
-    best = highs.whole_minimum(
+    best = highs_integer.whole_minimum(
         program, _nothing(market, deals), TREE, until - time.monotonic()
     )
     if best is None:
@@ -137,7 +133,7 @@ def _choose(market: Market, deals: list[Deal], until: float) -> list[Deal]:
     ]
 
 
-def _program(market: Market, deals: list[Deal]) -> highs.Program:
+def _program(market: Market, deals: list[Deal]) -> Program:
     """Columns: deals, a row of each site that comes out of nowhere, one that goes there, nodes that
     are left.
     """
@@ -149,7 +145,7 @@ def _program(market: Market, deals: list[Deal]) -> highs.Program:
         np.full(len(left), LEFT),
     ]
     cost, first = np.concatenate(costs), np.cumsum([0, *map(len, costs)])
-    program = highs.Program(
+    program = Program(
         cost=cost,
         lower=np.zeros(len(cost)),
         upper=np.repeat([1.0, nodes, 1.0], [len(deals), 2 * sites, len(left)]),

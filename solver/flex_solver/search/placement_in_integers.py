@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing.problem import Ints, Problem, in_order
 from flex.placing.score import ROUNDING
 from flex_solver import wishes_as_row_rules
 from flex_solver.search import bands
@@ -76,11 +76,6 @@ class Placed:
         return 0 if load_outside else round(cost / MOVE)
 
 
-def with_all_movable(problem: Problem, rows: Ints) -> Placed:
-    """The rows in order. Searches may change all that ask for anything and are not pinned."""
-    return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
-
-
 def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
     """The rows in order; `movable` are the places of those that searches may change."""
 
@@ -91,33 +86,6 @@ def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
     return Placed(
         items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home
     )
-
-
-def company(items: Items, site: int) -> list[int]:
-    """The items of a site and of its rivals: none of them shares a node with another one of the
-    site's own.
-    """
-    rivals = items.rivals[
-        items.first_rival[site] : items.first_rival[site + 1]
-    ].tolist()
-    return [
-        i
-        for s in (site, *rivals)
-        for i in range(items.first_item[s], items.first_item[s + 1])
-    ]
-
-
-def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:
-    """Whether another item of the site may come to the node, as things are."""
-    barred = items.barred[items.first_barred[site] : items.first_barred[site + 1]]
-    return n not in barred and n not in node[company(items, site)]
-
-
-def homes_of(items: Items, site: int) -> list[int]:
-    """The nodes where rows of the site are in force."""
-    places = slice(items.first_home[site], items.first_home[site + 1])
-    homes: list[int] = items.home[places][items.at_home[places] == 0].tolist()
-    return homes
 
 
 def off(items: Items, nodes: Ints | list[int] | int | slice, totals: Ints) -> Ints:
@@ -189,12 +157,3 @@ def _of_cold(problem: Problem, cold: Ints) -> Ints:
 def _pairs(wishes: Mapping[int, frozenset[int]]) -> Ints:
     pairs = [(site, other) for site in sorted(wishes) for other in sorted(wishes[site])]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-
-def movable_rows(problem: Problem, rows: Ints) -> Bools:
-    """Rows that ask for anything and are not pinned where they are."""
-    asking: Floats = problem.load[rows[:, 0]].max(axis=1)
-    movable: Bools = (asking > 0) & ~wishes_as_row_rules.rows_among(
-        problem, rows, problem.pinned
-    )
-    return movable

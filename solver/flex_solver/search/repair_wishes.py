@@ -131,7 +131,7 @@ class _Room:
     def _likely(self, site: int, held: list[int], wanted: int) -> Iterable[int]:
         """Open nodes, those that hold the site first, each by how full the site would make it.
 
-        Of sites that ask for nothing, a node takes as many as the next.
+        Each node takes as many of the sites that ask for nothing as the next.
         """
         after = self._after(site)
         if (

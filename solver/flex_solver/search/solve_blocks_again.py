@@ -19,8 +19,9 @@ from flex_solver.bounds.linear import Relaxed
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.rows_to_solution import LATE
 from flex_solver.search import node_block
+from flex_solver.search.anneal import changes
 from flex_solver.search.choose_node_block import linked_block
-from flex_solver.search.local import changes, with_some_movable
+from flex_solver.search.choose_rows_to_search import with_some_movable
 from flex_solver.search.placement_in_integers import Placed
 
 # A block costs as much as so many changes that the search before it tries. A guess.

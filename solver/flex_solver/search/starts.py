@@ -1,8 +1,9 @@
 """The placements that the searches of large.py start from.
 
-Takes a Problem and its bound. Returns rows for each search. Does not search around them: local.py
+Takes a Problem and its bound. Returns rows for each search. Does not search around them: anneal.py
 does. Every start comes from the placement in force, changed as little as the wishes demand.
-bring_nodes_near_band.py brings its far nodes near, and exchange_remedies.py puts most of its nodes right.
+bring_nodes_near_band.py brings its far nodes near, and one_exchange_per_node.py puts most of its
+nodes right.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 from flex.placing.problem import Ints, Problem, in_order
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
-from flex_solver.search.local import with_some_movable
+from flex_solver.search.choose_rows_to_search import with_all_movable, with_some_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
-from flex_solver.search.placement_in_integers import Placed, with_all_movable
+from flex_solver.search.placement_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 
 # Searches for few nodes, each from its own seed. For more nodes two are enough, because the results
@@ -24,12 +25,12 @@ from flex_solver.search.repair_wishes import repair_all
 SEARCHES = 4
 # Nodes, at most, that count as few. Then smaller sites are dealt as well. A guess.
 FEW_NODES = 40
-# Open nodes, at most, for which exchange_remedies.py is asked. A guess.
+# Open nodes, at most, for which one_exchange_per_node.py is asked. A guess.
 MOST_NODES_FOR_DEALS = 400
 # How often it is asked in a row, each time for what one remedy for each node has left. A guess.
 DEALS = 2
-# Rows for each node that bring_nodes_near_band.py moves. Where it moves more, the nodes are far off, and the
-# placement in force is no start for deals. A guess.
+# Rows for each node that bring_nodes_near_band.py moves. Where it moves more, the nodes are far off,
+# and the placement in force is no start for deals. A guess.
 FAR = 0.5
 
 
