@@ -63,7 +63,7 @@ class Chosen:
         share = np.where(problem.open[both], problem.share[both], 100.0)[:, None]
         fair = np.where(problem.open[both], 1.0, 0.0)[:, None]
         away = np.where(self._carries, total / share - fair, 0.0)
-        # Of a pair as far off, one over and one under, it is the one over that is named.
+        # Where one node is over and one under by as much, the one over is named.
         farthest = np.round(np.abs(away), 9) + (away > 0) * score.ROUNDING / 10
         at, dimension = divmod(int(farthest.argmax()), away.shape[1])
         off = float(away[at, dimension])

@@ -20,7 +20,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 
-# Of so many changes for balance the largest are looked at: a night makes a few of them.
+# The largest changes for balance are looked at, so many at most: a night makes a few of them.
 MOST = 2_000
 # Urgent wishes, other wishes, balance.
 TURNS = (0, 1, 2)

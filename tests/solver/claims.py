@@ -108,8 +108,8 @@ def _about_moves(
 
 
 def _is_least(problem: Problem, one: Relaxation) -> bool:
-    """Whether less than what is said would not do. Of what is about wishes for company nothing is
-    known here.
+    """Whether less than what is said would not do. Nothing is known here of what is about wishes
+    for company.
     """
     limits = problem.limits
     match one.rule:

@@ -141,7 +141,7 @@ def tiny() -> st.SearchStrategy[Problem]:
 
 
 def _best_of_all(problem: Problem) -> Best:
-    """Of every placement that keeps the wishes: how far out of the band, how many moves, how many
+    """The best placement that keeps the wishes: how far out of the band, how many moves, how many
     cold bytes.
     """
     return min(_merit(problem, rows) for rows in _placements(problem))

@@ -42,7 +42,7 @@ print(native_or_python.name(), *(digest(shuffled=7, threads=threads) for threads
 
 
 def digest(*, shuffled: int, threads: int) -> str:
-    """Of what the large search makes of tables in some order, where many sites are twins."""
+    """What the large search makes of tables in some order, where many sites are twins."""
     random = Random(shuffled)
     sites, nodes = (
         list(range(SITES)),
