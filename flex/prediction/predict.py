@@ -3,8 +3,9 @@
 Takes a sample of accesses, a placement (or none, for round robin) and the nodes. Returns a
 Forecast. Does not read logs or choose the sample: logs_ingest does.
 
-A sample that holds a share of the targets is replayed (replay.py) through caches of the same share
-of each node's memory. The result is then scaled back up (scale_up_sample.py).
+A sample that holds a share of the targets is replayed through caches of the same share of each
+node's memory (replay_accesses_through_caches.py). The result is then scaled back up
+(scale_up_sample.py).
 """
 
 from __future__ import annotations

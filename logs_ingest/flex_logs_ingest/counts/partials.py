@@ -10,8 +10,8 @@ returns from them the rows of any days:
                           in the order of the log. The metadata key `flex.level` holds the
                           level from which on the sample is complete.
 
-Small readings share files, and the name that these have (shared_files.py). Then the store says
-which.
+Small readings share files, and the name that these have (readings_sharing_count_files.py). Then
+the store says which.
 
 Where names were asked for that are no sites, there is a file of those too (unknown_hosts.py); where
 the lines say which name was asked for, one of the other names of sites (other_names.py).

@@ -62,7 +62,7 @@ class Found(TypedDict):
     by site and hour.
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`
-    and `bad` are as malformed_lines.py counts and samples them. `strangers` are names that stand
+    and `bad` are as malformed_counts_and_samples.py gives them. `strangers` are names that stand
     for no site, with their requests (frequent_hosts.py). `others` are requests that called a site
     by another of its names (other_names_tally.py): site, name, day, requests and bytes, in this
     order; None where the lines do not say the name.

@@ -9,7 +9,7 @@ Every line is exactly one of
 - other_status: any other answer to a request; it is in the hours, but not in the counts per target,
 - no_request: `-`, bytes of another protocol, a request for nothing of a site,
 - malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB;
-  malformed_lines.py has the reasons.
+  malformed_counts_and_samples.py has the reasons.
 """
 
 from __future__ import annotations
