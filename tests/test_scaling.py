@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flex.model.forecast import Forecast
 from flex.model.nodes import Node
-from flex.planning import remarks
+from flex.planning import remarks_on_forecasts
 from flex.prediction.predict import forecast, round_robin
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.scale_up_sample import Flags
@@ -200,7 +200,7 @@ def test_a_part_that_is_too_small_to_tell_misses_says_so(
     small = replace(
         whole, rate=rate, target=whole.target[:accesses], time=whole.time[:accesses]
     )
-    assert bool(list(remarks.of_sample(small))) == said
+    assert bool(list(remarks_on_forecasts.of_sample(small))) == said
 
 
 def test_a_large_file_that_the_sample_leaves_out_is_read_from_disk_as_often_as_it_is_asked_for(

@@ -17,7 +17,7 @@ from pathlib import Path
 from flex import native_or_python
 from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
-from flex.planning import remarks
+from flex.planning import remarks_on_sites
 from flex.store import migrate, open_store
 from flex.zones import records
 from flex_api import which_names_are_sites, wiring
@@ -322,9 +322,9 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
             name, f"where other names of sites lead was not read: {error}", error.advice
         )
         return
-    for said in remarks.of_other_names(replace(found, unseen=())):
+    for said in remarks_on_sites.of_other_names(replace(found, unseen=())):
         yield _warn(name, said, OTHER_NAMES)
-    for said in remarks.of_other_names(replace(found, strays=())):
+    for said in remarks_on_sites.of_other_names(replace(found, strays=())):
         yield _ok(name, said)
     if not found.strays and not found.unseen:
         yield _ok(name, "none of a site has addresses of its own")

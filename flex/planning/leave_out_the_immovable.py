@@ -12,7 +12,7 @@ import pandas as pd
 
 from flex.errors import BadInput
 from flex.planning import movable_sites as reach
-from flex.planning import remarks, traffic_by_other_names
+from flex.planning import remarks_on_sites, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.movable_sites import Reach
 from flex.ports import Publisher
@@ -35,7 +35,7 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         publisher, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others
     )
     if sites and len(found.beyond) == len(sites):
-        first = next(remarks.of_reach(found, facts.profiles))
+        first = next(remarks_on_sites.of_reach(found, facts.profiles))
         raise BadInput(
             f"a plan for {len(sites)} sites",
             f"none of them is FLEX's to move; {first}",
@@ -61,7 +61,7 @@ def _start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
     if facts.base or not found.states:
         return facts
     start = reach.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
-    said = (*facts.remarks, *remarks.of_start(set(start["site"])))
+    said = (*facts.remarks, *remarks_on_sites.of_start(set(start["site"])))
     return replace(facts, placement=start, remarks=said)
 
 
@@ -82,9 +82,9 @@ def within(found: Reach, facts: Facts) -> Facts:
     )
     said = (
         *facts.remarks,
-        *remarks.of_reach(found, facts.profiles),
-        *remarks.of_other_names(found.others, facts.profiles),
-        *remarks.of_wishes(kept.suspended),
+        *remarks_on_sites.of_reach(found, facts.profiles),
+        *remarks_on_sites.of_other_names(found.others, facts.profiles),
+        *remarks_on_sites.of_wishes(kept.suspended),
     )
     return _split(found, replace(within, pins=kept.pins, remarks=said))
 

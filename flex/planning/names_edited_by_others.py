@@ -8,16 +8,17 @@ asked. Does not change anything in DNS.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pandas as pd
 
 from flex.errors import BadInput
+from flex.in_words import first_few, weight_of_sites
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
-from flex.planning import movable_sites, remarks
+from flex.planning import movable_sites
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.movable_sites import Reach
 from flex.table_schemas import PLACEMENT, RECORDS
@@ -43,6 +44,16 @@ class Apart:
     @property
     def answers(self) -> Said:
         return Said({node.name: node.addresses for node in self.facts.nodes}, self.left)
+
+    @property
+    def remark(self) -> str:
+        """What a person should know of the unsure names; empty where there are none."""
+        if not self.unsure:
+            return ""
+        return (
+            "changed in DNS by somebody else, or a node has other addresses now: "
+            f"{first_few(self.unsure)}"
+        )
 
 
 def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
@@ -162,10 +173,59 @@ def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Fact
     """With what a person should know of it, and the sites that are taken back where FLEX had
     them.
     """
-    notes = tuple(remarks.of_edits(left, back, facts.profiles))
+    notes = tuple(_remarks(left, back, facts.profiles))
     return replace(
         facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes)
     )
+
+
+def _remarks(
+    left: Sequence[Edit], back: Sequence[Edit], profiles: pd.DataFrame
+) -> Iterator[str]:
+    """What somebody else changed at names of ours, and what a person can do about it."""
+    if left:
+        sites = {edit.name.rstrip(".") for edit in left}
+        weight = weight_of_sites(
+            [
+                site
+                for site in profiles["site"]
+                if records.name_of(site).rstrip(".") in sites
+            ],
+            profiles,
+        )
+        yield (
+            f"{REASON}, so left alone{weight}: "
+            f"{first_few([_in_words(edit) for edit in left])}; {_ways_on(left[0])}"
+        )
+    if back:
+        yield f"{REASON}, and taken back: {first_few([_in_words(edit) for edit in back])}"
+
+
+def remark(edit: Edit) -> str:
+    """What a person should know of one name that is left alone."""
+    return (
+        f"{REASON}, found {edit.since:%Y-%m-%d %H:%M} UTC, so left alone: "
+        f"{_in_words(edit)}; {_ways_on(edit)}"
+    )
+
+
+def _ways_on(edit: Edit) -> str:
+    site = _site(edit)
+    return (
+        f"it stays theirs with `flex sites exclude {site}`, and FLEX has it back "
+        f"with `flex plan --take-back {site}`"
+    )
+
+
+def _in_words(edit: Edit) -> str:
+    return (
+        f"{_site(edit)} (has {' '.join(edit.found) or 'no address'}, had "
+        f"{' '.join(edit.said) or 'none'})"
+    )
+
+
+def _site(edit: Edit) -> str:
+    return edit.name.rstrip(".")
 
 
 def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
@@ -200,7 +260,7 @@ def _refuse_strange(names: Collection[str], edits: Sequence[Edit]) -> None:
     changed = [edit.name for edit in edits]
     if strange := sorted(set(names) - set(changed)):
         others = (
-            f"changed were {remarks.some(changed)}"
+            f"changed were {first_few(changed)}"
             if changed
             else "nobody changed any name of ours"
         )

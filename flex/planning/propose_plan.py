@@ -16,6 +16,7 @@ import pandas as pd
 from flex.errors import (
     Infeasible,
 )
+from flex.in_words import first_few
 from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.model.pin import Pin
@@ -24,7 +25,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
-from flex.planning import names_edited_by_others, remarks
+from flex.planning import names_edited_by_others, remarks_on_forecasts
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import (
     look_and_start,
@@ -164,14 +165,14 @@ def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
     if against := [
         pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)
     ]:
-        yield f"against wishes that hold: {remarks.some(against)}"
+        yield f"against wishes that hold: {first_few(against)}"
     broken = score.violations(asked, rows)
     if others := [
         one.subject
         for one in broken
         if one.kind == "replicas" and one.subject not in against
     ]:
-        yield f"not as many replicas as are wanted now: {remarks.some(others)}"
+        yield f"not as many replicas as are wanted now: {first_few(others)}"
 
 
 def fail_over(
@@ -271,9 +272,9 @@ def draft(
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
-            *remarks.of_drift(apart.unsure),
-            *remarks.of_sample(facts.sample),
-            *remarks.of_forecasts(
+            *filter(None, [apart.remark]),
+            *remarks_on_forecasts.of_sample(facts.sample),
+            *remarks_on_forecasts.of_forecasts(
                 forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
             ),
         ),

@@ -6,10 +6,9 @@ server. Does not change anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 import pandas as pd
 
@@ -77,78 +76,6 @@ def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
         if foreign
         else in_zone
     )
-
-
-class Heard(Protocol):
-    """A verdict, or the row of one."""
-
-    @property
-    def server(self) -> str: ...
-    @property
-    def zone(self) -> str: ...
-    @property
-    def serial(self) -> int | None: ...
-    @property
-    def checked(self) -> int: ...
-    @property
-    def agrees(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """Name servers, each counted once, however many zones it was asked about.
-
-    A server agrees that does so in all of its zones.
-    """
-
-    agreeing: int
-    asked: int
-    zones: int
-
-
-def servers(verdicts: Iterable[Heard]) -> Servers:
-    """Where a server had nothing to check in a zone, it said nothing of that zone."""
-    telling = [one for one in verdicts if one.checked or not one.agrees]
-    asked = {one.server for one in telling}
-    wrong = {one.server for one in telling if not one.agrees}
-    return Servers(len(asked - wrong), len(asked), len({one.zone for one in telling}))
-
-
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """A server that has an older serial of a zone than another one."""
-
-    server: str
-    zone: str
-    serial: int
-    latest: int
-
-    @property
-    def advice(self) -> str:
-        refresh = f"run `rndc refresh {self.zone.rstrip('.')}` on {self.server}"
-        return f"it is behind, as another server has serial {self.latest}: {refresh}"
-
-
-def behind(verdicts: Sequence[Heard]) -> dict[tuple[str, str], Behind]:
-    """By server and zone, those that do not agree and have an old serial."""
-    latest: dict[str, int] = {}
-    for one in verdicts:
-        if one.serial is not None and is_since(
-            one.serial, latest.get(one.zone, one.serial)
-        ):
-            latest[one.zone] = one.serial
-    return {
-        (one.server, one.zone): Behind(
-            one.server, one.zone, one.serial, latest[one.zone]
-        )
-        for one in verdicts
-        if not one.agrees and one.serial is not None and one.serial != latest[one.zone]
-    }
-
-
-def is_since(serial: int, earlier: int) -> bool:
-    """Serials run in a circle (RFC 1982): half of them are later than any given one."""
-    return (serial - earlier) % 2**32 < 2**31
 
 
 def said_wrong(verdict: Verdict) -> str:

@@ -23,7 +23,7 @@ from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide import decide
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.remarks import of_wishes
+from flex.planning.remarks_on_sites import of_wishes
 from flex.ports import Solver
 from flex.prediction import predict
 from flex.table_schemas import PROFILES, SPREADS

@@ -11,7 +11,7 @@ import pytest
 
 from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import Change, Rrset
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -39,7 +39,7 @@ def test_a_secondary_that_is_behind_is_told_and_follows(
     first, second = target.verify(ZONE, wanted)
     assert first.agrees
     assert not second.agrees
-    assert list(verify_dns.behind((first, second))) == [(second.server, "")]
+    assert list(which_servers_agree.behind((first, second))) == [(second.server, "")]
     (SeveralPublishers({ZONE: target}) if several else target).catch_up(ZONE, 20)
     assert all(verdict.agrees for verdict in target.verify(ZONE, wanted))
 
@@ -59,7 +59,7 @@ def test_what_somebody_edited_on_the_primary_keeps_nobody_waiting(
     target.catch_up(ZONE, 20)
     verdicts = target.verify(ZONE, wanted)
     assert [len(verdict.wrong) for verdict in verdicts] == [1, 1]
-    assert verify_dns.behind(verdicts) == {}
+    assert which_servers_agree.behind(verdicts) == {}
 
 
 def test_a_secondary_that_is_silent_is_not_waited_for(
@@ -87,7 +87,7 @@ def test_a_server_that_takes_no_notice_is_named_with_what_to_run(
         target.apply(made)
         target.catch_up(ZONE, 0.2)
         verdicts = target.verify(ZONE, wanted)
-        assert list(verify_dns.behind(verdicts)) == [(verdicts[1].server, "")]
+        assert list(which_servers_agree.behind(verdicts)) == [(verdicts[1].server, "")]
 
 
 def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
@@ -96,6 +96,6 @@ def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
     other = Verdict("c", 1, 7, wrong, zone="other.example.")
     silent = Verdict("d", 0, None, (), "no answer", zone=ZONE)
     agreeing = Verdict("e", 1, 1, zone=ZONE)
-    assert verify_dns.behind(
+    assert which_servers_agree.behind(
         (Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)
-    ) == {("b", ZONE): verify_dns.Behind("b", ZONE, 2**32 - 2, 3)}
+    ) == {("b", ZONE): which_servers_agree.Behind("b", ZONE, 2**32 - 2, 3)}

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from flex.model.zone_plan import ZonePlan
-from flex.planning.verify_dns import is_since
+from flex.planning.which_servers_agree import is_since
 from flex.table_schemas import RECORDS
 from flex_dns.checks.notify import nudged
 from flex_dns.checks.settling import UNHEARD

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput
+from flex.in_words import first_few
 from flex.model.period import Period
 from flex.planning.missing_readings import holes
 from flex_api import ingest_only
@@ -157,7 +158,7 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
     told = [f"{file.path}: {file.note or file.outcome}" for file in files]
     return BadInput(
         "reading the access logs",
-        f"{amounts.count(len(files), 'file')} could not be read: {amounts.first_few(told)}",
+        f"{amounts.count(len(files), 'file')} could not be read: {first_few(told, between='; ')}",
         kept="all others are read, and what is in them is counted",
         advice="fix the rights on it, or its format or site in [[ingest.source]], "
         "or keep it out of the glob; "
@@ -281,7 +282,7 @@ def _refusal(refused: Sequence[Arrival]) -> BadInput:
     told = [f"{arrival.path}: {arrival.note}" for arrival in refused]
     return BadInput(
         "taking in parcels",
-        f"{amounts.count(len(refused), 'parcel')} of them cannot be taken: {amounts.first_few(told)}",
+        f"{amounts.count(len(refused), 'parcel')} of them cannot be taken: {first_few(told, between='; ')}",
         kept="none of these was used; the others were taken",
         advice="send it again from DIR/out where it was made, or look into who sends it",
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flex.in_words import first_few
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
 from flex.planning.propose_plan import ROLLBACK
-from flex.planning.remarks import some
 from flex.wishes import suspended_wishes
 from flex.zones.zone_changes import ADDRESSES
 from flex_api.wiring import World
@@ -52,7 +52,10 @@ def _nodes(world: World, plan: Plan) -> Iterator[Stop]:
         if states.get(name) != "active"
     ):
         yield Stop(
-            NODES, LIMIT, some(found), "it moves sites to nodes that take none any more"
+            NODES,
+            LIMIT,
+            first_few(found),
+            "it moves sites to nodes that take none any more",
         )
 
 
@@ -71,7 +74,7 @@ def _addresses(world: World, plan: Plan) -> Iterator[Stop]:
         yield Stop(
             ADDRESSED,
             LIMIT,
-            some(found),
+            first_few(found),
             "it would announce addresses that no node has any more",
         )
 
@@ -101,7 +104,7 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
         yield Stop(
             WISHES,
             LIMIT,
-            some(found),
+            first_few(found),
             f"it moves sites against wishes that {'hold' if back else 'are newer'}",
         )
 

@@ -23,9 +23,9 @@ from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.zone_plan import ZonePlan
 from flex.placing import problem
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex.planning.refuse_ended_or_outdated import WAITING
-from flex.planning.verify_dns import Behind
+from flex.planning.which_servers_agree import Behind
 from flex.zones import zone_changes
 from flex.zones.other_names import Stray
 from flex_api.facts import dead_nodes_in_dns
@@ -202,7 +202,7 @@ def _breach(breach: Breach, override: str) -> BreachRow:
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
-    late = verify_dns.behind(verdicts)
+    late = which_servers_agree.behind(verdicts)
     return [
         _verdict_row(verdict, late.get((verdict.server, verdict.zone)))
         for verdict in verdicts
@@ -233,7 +233,8 @@ def verify_output(found: Verified) -> VerifyOutput:
         drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
         behind=[
-            _behind_row(late) for late in verify_dns.behind(found.verdicts).values()
+            _behind_row(late)
+            for late in which_servers_agree.behind(found.verdicts).values()
         ],
         other_names=[other_name_row(stray) for stray in found.others],
     )

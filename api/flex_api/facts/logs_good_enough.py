@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from flex.errors import BadInput, NoData
+from flex.in_words import first_few
 from flex.model.limits_and_approvals import Stop
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY, Period
@@ -20,7 +21,6 @@ from flex.ports import Store
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, Limits
 from flex_api.facts import core_to_output_models
-from flex_api.in_words import amounts
 from flex_api.schemas.verbs import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
@@ -118,7 +118,7 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
     forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
         f"profiles of {period}",
-        amounts.first_few(told),
+        first_few(told, between="; "),
         kept="the partition in force stays",
         advice="`flex data` shows what every source is like; see that the logs "
         "arrive and what format they are in; "

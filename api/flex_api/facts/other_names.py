@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from flex.model.period import Period
 from flex.model.pin import Pin
-from flex.planning.remarks import OF_OTHER_NAMES
+from flex.planning.remarks_on_sites import OF_OTHER_NAMES
 from flex.zones import other_names, records
 from flex.zones.other_names import Followed, OtherName, Share
 from flex_api.settings.file import Settings

@@ -16,6 +16,7 @@ import pandas as pd
 from flex.errors import DnsError, NoData
 from flex.model.name_server_verdict import Verdict
 from flex.planning import verify_dns as checking
+from flex.planning import which_servers_agree
 from flex.zones import last_dns_check, records
 from flex.zones.other_names import Stray
 from flex_api.facts import other_names
@@ -64,7 +65,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
         )
 
     verdicts = ask()
-    if patience and (late := checking.behind(verdicts)):
+    if patience and (late := which_servers_agree.behind(verdicts)):
         _catch_up(world, sorted({zone for _, zone in late}), patience)
         verdicts = ask()
     not_checked = records.on_other_nodes(placement, nodes)

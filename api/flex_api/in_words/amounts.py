@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -42,12 +41,6 @@ def with_sign(ratio: float) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """1 site, 7 sites, 12,000 sites."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def first_few(texts: Sequence[str], most: int = 5, between: str = "; ") -> str:
-    """a; b; c and 12 more: no more than so many of them."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return between.join(texts[:most]) + more
 
 
 def rate(a_second: float | None) -> str:

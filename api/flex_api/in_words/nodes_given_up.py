@@ -14,6 +14,7 @@ from typing import Protocol
 
 from rich.table import Table
 
+from flex.in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 
@@ -109,7 +110,7 @@ def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
     return [
         Row(
             f"{len(of_site):,} sites, such as {next(iter(of_site))}",
-            amounts.first_few(named, NODES, ", "),
+            first_few(named, NODES),
             "-",
             0,
             reason,

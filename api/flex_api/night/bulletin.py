@@ -13,7 +13,7 @@ from flex.errors import FlexError
 from flex.model.balance import Balance
 from flex.model.dead_node_retries import Attempt
 from flex.model.plan import Plan
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts, nodes_given_up
 from flex_api.schemas.output import SCHEMA_VERSION
@@ -155,7 +155,7 @@ def _lines(
 
 
 def _verification_text(plan: Plan) -> str:
-    found = verify_dns.servers(plan.verdicts)
+    found = which_servers_agree.servers(plan.verdicts)
     checked = (
         f"; {found.agreeing} of {amounts.count(found.asked, 'name server')} agree"
         if found.asked

@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex.store import migrate
 from flex.zones.zone_changes import DRIFT
 from flex_api.facts.dead_nodes_in_dns import Dead
@@ -188,7 +188,7 @@ def _of_gates(known: Known) -> Iterator[Series]:
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
-    said = verify_dns.servers(applied.verdicts) if applied else None
+    said = which_servers_agree.servers(applied.verdicts) if applied else None
     yield _one(
         "flex_dns_disagreeing_servers",
         "When the partition in force was applied; a server that disagreed in several "

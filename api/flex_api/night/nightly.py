@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
+from flex.in_words import first_few
 from flex.model import limits_and_approvals
 from flex.model.dns_edits_by_others import Said
 from flex.model.nightly_run import Run
@@ -231,14 +232,14 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     if failed:
         world.say(
             f"{amounts.count(len(failed), 'file')} could not be read: "
-            f"{amounts.first_few(failed)}"
+            f"{first_few(failed, between='; ')}"
         )
 
 
 def _tell_of_edits(world: World, plan: Plan) -> None:
     if edits := plan.said.edits:
         names = [edit.name.rstrip(".") for edit in edits]
-        named = amounts.first_few(names, NAMED, ", ")
+        named = first_few(names, NAMED)
         world.say(
             f"Somebody else changed {amounts.count(len(edits), 'name')} in DNS, left "
             f"alone: {named}."

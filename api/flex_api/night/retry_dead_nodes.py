@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from flex.errors import FlexError, Unverified
+from flex.in_words import first_few
 from flex.model import dead_node_retries
 from flex.model.dead_node_retries import Attempt
 from flex.model.operator_orders import NodeOrder
 from flex.placing import failover
-from flex.planning.remarks import some
 from flex_api.night import freezing
 from flex_api.wiring import World
 
@@ -87,7 +87,7 @@ def note_left(world: World, node: str, left: Mapping[str, str]) -> None:
     """
     if node in _in_force(world):
         names = (
-            some([f"{name} ({why})" for name, why in left.items()])
+            first_few([f"{name} ({why})" for name, why in left.items()])
             or "some of its sites"
         )
         _store_failure(world, node, f"not FLEX's to change, and on it still: {names}")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
@@ -63,7 +63,7 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         set=dns_set,
         every=dns_set.every_zone,
         check=check,
-        behind=list(verify_dns.behind(answers).values()),
+        behind=list(which_servers_agree.behind(answers).values()),
         pending=pending,
         journal=desk.store.journal(plan.id).rows() if plan else (),
     )

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from flex.errors import FlexError, StoreError
+from flex.in_words import first_few
 from flex.model.nightly_run import Run
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan_summary import Headline
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex.traffic.quality import Judged
 from flex.zones import last_dns_check
 from flex.zones.last_dns_check import Check
@@ -274,7 +275,7 @@ def _of_logs(desk: Desk) -> Iterator[Trouble]:
 
 
 def _list_nodes(nodes: Sequence[str]) -> str:
-    return amounts.first_few(nodes, NAMED, ", ")
+    return first_few(nodes, NAMED)
 
 
 def last_check(desk: Desk) -> Check | None:
@@ -314,7 +315,7 @@ def said_of_check(found: Check, now: datetime) -> str:
             f"disagreed in {lines}"
         )
     if not said:
-        agreeing = verify_dns.servers(found.servers).agreeing
+        agreeing = which_servers_agree.servers(found.servers).agreeing
         said = [
             f"{amounts.count(agreeing, 'name server')} agreed"
             if agreeing

@@ -12,7 +12,7 @@ from datetime import datetime
 from heapq import nlargest
 
 from flex.model.period import Period
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex_api.in_words import amounts, clean_text, held_back_moves_text, nodes_given_up
 from flex_api.in_words import results_in_terminal as text
 from flex_api.pictures import charts
@@ -225,7 +225,7 @@ def _movement(plan: PlanOutput) -> str:
 
 def state(plan: PlanOutput) -> str:
     """What became of the plan, in a few words."""
-    found = verify_dns.servers(plan.verdicts)
+    found = which_servers_agree.servers(plan.verdicts)
     asked = amounts.count(found.asked, "server")
     zones = f" in {found.zones:,} zones" if found.zones > 1 else ""
     match plan.state:

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
 from flex.errors import BadInput, Unverified
+from flex.in_words import first_few
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
-from flex.planning.remarks import some
 from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
 from flex_api.facts.dead_nodes_in_dns import Dead
@@ -324,7 +324,7 @@ def _left_error(node: str, taken: Taken) -> Unverified:
     names = [f"{name} ({why})" for name, why in taken.left.items()]
     return Unverified(
         f"taking {node} out of DNS",
-        f"names that are not FLEX's to change lead to it still: {some(names)}",
+        f"names that are not FLEX's to change lead to it still: {first_few(names)}",
         kept="the node is marked as down, and every other site is off it",
         advice="change these names where they are kept",
     )

@@ -16,7 +16,7 @@ from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of
 from flex.planning import propose_plan, rules_that_stop_moves
-from flex.planning.remarks import of_edit
+from flex.planning.names_edited_by_others import remark
 from flex.planning.rules_of_movement import LIFTED, Guard
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
@@ -78,7 +78,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             ),
             *(_as_planned(waiting[0], site) if waiting else ()),
             *(
-                [of_edit(edit)]
+                [remark(edit)]
                 if edit
                 else _stays(
                     problem, rows, position, _rules_in_the_way(made, facts.guard, site)

@@ -11,9 +11,9 @@ from datetime import datetime
 from math import inf
 
 from flex.errors import BadInput
+from flex.in_words import first_few
 from flex.model.pin import ASKS, Pin, option
 from flex.planning.facts_and_rules import Facts
-from flex.planning.remarks import some
 from flex.ports import Store
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
@@ -81,7 +81,7 @@ def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadI
         f"unpinning {site!r}{f' from the campaign {campaign}' if campaign else ''}",
         of_site
         if pins
-        else f"there is no pin on it; the pinned sites are {some(sites) or 'no sites'}",
+        else f"there is no pin on it; the pinned sites are {first_few(sites) or 'no sites'}",
         kept="nothing was changed",
         advice="name one with --campaign"
         if pins

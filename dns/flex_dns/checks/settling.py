@@ -16,7 +16,7 @@ import pandas as pd
 
 from flex.errors import DnsError
 from flex.model.name_server_verdict import Verdict
-from flex.planning.verify_dns import is_since
+from flex.planning.which_servers_agree import is_since
 from flex_dns.checks import verify
 from flex_dns.checks.notify import nudged
 from flex_dns.wire.key import Key

@@ -15,7 +15,7 @@ import dns.rcode
 import dns.update
 
 from flex.errors import Refused
-from flex.planning.remarks import some
+from flex.in_words import first_few
 from flex_dns.preflight import PreflightResult
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no
@@ -146,7 +146,7 @@ def _which_are_granted(
     session: Session, tries: Sequence[Try], asked: str
 ) -> list[bool]:
     """Only a refusal says that something is not granted; of any other trouble nothing follows."""
-    zones = some(list(dict.fromkeys(zone for zone, _, _ in tries)))
+    zones = first_few(list(dict.fromkeys(zone for zone, _, _ in tries)))
     try:
         answers = session.ask_all([_away(*one) for one in tries], f"{asked} in {zones}")
     except Refused as error:

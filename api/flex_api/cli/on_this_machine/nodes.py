@@ -11,7 +11,7 @@ import typer
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder, OrderState
 from flex.model.plan import Plan
-from flex.planning import verify_dns
+from flex.planning import which_servers_agree
 from flex_api.cli.common import Context, author, now
 from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.open_installation import open_world
@@ -199,5 +199,5 @@ def _nodes(
 
 
 def _agreement(plan: Plan) -> str:
-    servers = verify_dns.servers(plan.verdicts).agreeing
+    servers = which_servers_agree.servers(plan.verdicts).agreeing
     return f"{amounts.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"

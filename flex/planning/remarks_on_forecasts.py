@@ -1,0 +1,45 @@
+"""What a person should know of a plan's forecasts: what they leave out, and what they rest on.
+
+Takes forecasts, or the accesses that are replayed for them. Returns notes of one line. Does not
+make forecasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flex.in_words import first_few
+from flex.model.forecast import Forecast
+from flex.prediction.replay_accesses_through_caches import Sample
+
+# Strangers' names in the logs that get fewer of the accesses than this make no difference to a
+# prediction.
+FEW = 0.01
+# Of a part of the files, fewer accesses than this do not tell misses within a few points.
+ENOUGH = 100_000
+
+
+def of_sample(sample: Sample) -> Iterator[str]:
+    """That too little was sampled: one large file more or less would then be another miss ratio."""
+    if not len(sample.target):
+        yield "not predicted: no access was replayed"
+    elif sample.rate < 1 and len(sample.target) < ENOUGH:
+        part = f"{len(sample.target):,} accesses, to {sample.rate:.2%} of the files"
+        yield (
+            f"predicted from {part}: too few to tell misses, raise "
+            f"ingest.sample_limit so that {ENOUGH:,} are kept"
+        )
+
+
+def of_forecasts(forecasts: Sequence[Forecast], gone: Sequence[str]) -> Iterator[str]:
+    """What the predictions leave out; all of a plan leave out the same."""
+    if gone:
+        yield (
+            "the partition before is not predicted: nobody knows the memory of "
+            f"{first_few(gone)}, in the settings no more"
+        )
+    for forecast in forecasts[:1]:
+        total = forecast.left_out + sum(node.requests for node in forecast.nodes)
+        if forecast.left_out > FEW * total:
+            share = f"{forecast.left_out / total:.0%} of the accesses"
+            yield f"predicted without {share}, which are to names that are not in the partition"

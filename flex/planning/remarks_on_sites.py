@@ -1,0 +1,129 @@
+"""What a person should know of the sites of a plan: which FLEX cannot move, and why.
+
+Takes what was seen in DNS, and wishes that give way. Returns notes, each of one line however many
+names it is about. Does not decide anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import pandas as pd
+
+from flex.in_words import first_few, weight_of_sites
+from flex.model.dns_edits_by_others import REASON
+from flex.planning.movable_sites import Reach
+from flex.wishes.suspended_wishes import ORDER
+from flex.zones import records
+from flex.zones.other_names import Followed, Stray
+
+# In what a plan says of other names that do not move with their sites.
+OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
+
+
+def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
+    """The sites that FLEX cannot move, with what they weigh."""
+    out = {site: why for site, why in found.out.items() if why != REASON}
+    if out:
+        named = [f"{site} ({why})" for site, why in sorted(out.items())]
+        weight = weight_of_sites(out, profiles)
+        yield (
+            "left out of the partition, as FLEX cannot change where they "
+            f"are{weight}: {first_few(named)}"
+        )
+    reasons = {
+        name: why for of_zone in found.foreign.values() for name, why in of_zone.items()
+    }
+    fixed = sorted(
+        site
+        for site in set(found.fixed["site"])
+        if reasons[records.name_of(site)] != REASON
+    )
+    if fixed:
+        named = [f"{site} ({reasons[records.name_of(site)]})" for site in fixed]
+        weight = weight_of_sites(fixed, profiles)
+        yield f"not ours, so left alone where they are{weight}: {first_few(named)}"
+
+
+def of_other_names(
+    found: Followed, profiles: pd.DataFrame | None = None
+) -> Iterator[str]:
+    """Names that do not move with their sites, what comes by them, and what nobody knows of
+    them.
+    """
+    strays = found.strays
+    if strays:
+        sites = len({stray.site for stray in strays})
+        what = f"{_names(len(strays))} of {_sites(sites)} {OF_OTHER_NAMES}"
+        counted = [stray for stray in strays if stray.other.share]
+        weight = (
+            f" ({_of_bytes(counted, profiles)} of the bytes sent)"
+            if counted and profiles is not None
+            else ""
+        )
+        yield (
+            f"{what}{weight}: {first_few([_stray(stray) for stray in strays])}; a CNAME "
+            "to the site moves with it"
+        )
+    if unknown := [
+        stray.name for stray in strays if stray.other.looked and not stray.other.share
+    ]:
+        yield (
+            "not known how much of their site's traffic comes by these names, so it "
+            "counts where the site is: "
+            f"{first_few(unknown)}"
+        )
+    if found.unseen:
+        named = [f"{other.name} ({other.site})" for other in found.unseen]
+        yield (
+            f"{_names(len(named))} in no zone of the settings, so where they lead "
+            f"is not known: {first_few(named)}"
+        )
+
+
+def _stray(stray: Stray) -> str:
+    nodes = ", ".join(node for node, _ in stray.parts)
+    if stray.like_site:
+        return (
+            f"{stray.name} (at {nodes}, as the site is now)"
+            if nodes
+            else f"{stray.name} (as the site is now)"
+        )
+    return f"{stray.name} ({f'at {nodes}' if nodes else 'at no node of ours'})"
+
+
+def _names(count: int) -> str:
+    return "1 other name" if count == 1 else f"{count:,} other names"
+
+
+def _sites(count: int) -> str:
+    return "1 site" if count == 1 else f"{count:,} sites"
+
+
+def _of_bytes(strays: Iterable[Stray], profiles: pd.DataFrame) -> str:
+    sent = dict(zip(profiles["site"], profiles["access_bytes"], strict=True))
+    total = sum(sent.values())
+    by_names = sum(
+        sent.get(stray.site, 0) * stray.other.share.bytes
+        for stray in strays
+        if stray.other.share
+    )
+    return f"{by_names / total:.1%}" if total else "nothing"
+
+
+def of_wishes(suspended: Sequence[str]) -> Iterator[str]:
+    if suspended:
+        order = ", ".join(ORDER)
+        yield (
+            "pins that cannot be kept now, in part or whole (these give way first: "
+            f"{order}): {first_few(suspended)}"
+        )
+
+
+def of_start(started: Collection[str]) -> Iterator[str]:
+    if started:
+        named = first_few(sorted(started))
+        yield (
+            f"no partition was in force, so {len(started)} sites start from where "
+            f"DNS has them: {named}"
+        )
