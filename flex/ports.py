@@ -15,6 +15,7 @@ import pandas as pd
 from flex.model.audit_chain import Author, Entry, Head
 from flex.model.dead_node_retries import Attempts
 from flex.model.dns_update_journal import Journal
+from flex.model.door_order import DoorOrders
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import Verdict
@@ -150,20 +151,6 @@ class Orders(Protocol):
         are not `before`.
 
         Nobody ordered slots, so they are not in the audit log.
-        """
-        ...
-
-    def large_map(self) -> str:
-        """Who owns which host name, as all nodes have it; "" before the first."""
-        ...
-
-    def large_map_digest(self) -> str:
-        """Of the one that is kept, without reading it; "" before the first."""
-        ...
-
-    def put_large_map(self, text: str, digest: str, before: str) -> bool:
-        """In place of the one whose digest is `before` ("": of none); False, and nothing changed,
-        where another one is there. Nobody wished for it: not in the audit log.
         """
         ...
 
@@ -478,6 +465,7 @@ class Store(
     Wishes,
     Orders,
     Attempts,
+    DoorOrders,
     Moves,
     Readings,
     Profiles,

@@ -3,26 +3,47 @@
 Takes who owns each name now, and the large map that the nodes have. Returns that large map as it
 is, and a small one of all that differs from it. Does not know sites, addresses or sockets.
 
+The small map says of which cluster it is, beside which large map it goes, and its number, which
+grows. So a node sees whether it is newer than what it has. Maps that were made before they said so
+have no number.
+
 HAProxy looks into the small one first. A change then costs what changes and not what exists: 20,000
 names of a million are exchanged within some 30 ms, where the large map would take seconds.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 OWNERS = "owners.map"
 MOVED = "moved.map"
 # The first entry of each map: what the others are, as a hash. No request can ask for this name.
 DIGEST = ":digest"
+# What the small map says of itself behind that, in this order. No request can ask for these either.
+CLUSTER = ":cluster"
+LARGE = ":large"
+ORDER = ":order"
+_HEADING = re.compile(
+    rf"{CLUSTER} ([A-Za-z0-9]{{1,64}})\n{LARGE} ([0-9a-f]{{12}})\n{ORDER} ([1-9][0-9]{{0,15}})\n"
+)
 # The value of a name that the large map has, and that nobody owns any more.
 NOBODY = "nobody"
 # The small map is not worth writing the large one anew before it has so many names.
 ALWAYS_SMALL = 1_000
 # A quarter of all names. HAProxy takes about 310 bytes for a name, whichever map it is in.
 LARGEST_PART = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a small map says of itself."""
+
+    cluster: str
+    large: str
+    order: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +61,32 @@ class Owners:
     def is_old(self) -> bool:
         """Whether the large map is worth being written anew."""
         return self.differ > max(ALWAYS_SMALL, self.names // LARGEST_PART)
+
+
+def with_heading(owners: Owners, heading: Heading) -> Owners:
+    """Their small map says this of itself."""
+    said = (CLUSTER, heading.cluster), (LARGE, heading.large), (ORDER, heading.order)
+    head = "".join(f"{key} {value}\n" for key, value in said)
+    lines = head + owners.moved[_begin(owners.moved) :]
+    return replace(owners, moved=f"{DIGEST} {_digest(lines)}\n{lines}")
+
+
+def without_heading(owners: Owners) -> Owners:
+    lines = owners.moved[_begin(owners.moved) :]
+    return replace(owners, moved=f"{DIGEST} {_digest(lines)}\n{lines}")
+
+
+def heading(moved: str) -> Heading | None:
+    """None where it says none."""
+    found = _HEADING.match(moved, moved.find("\n") + 1)
+    return Heading(found[1], found[2], int(found[3])) if found else None
+
+
+def _begin(text: str) -> int:
+    """Where the names begin."""
+    start = text.find("\n") + 1
+    found = _HEADING.match(text, start)
+    return found.end() if found else start
 
 
 def of(node: str) -> str:
@@ -68,13 +115,14 @@ def map_of(owner_of: Mapping[str, str]) -> str:
 
 
 def read(text: str) -> dict[str, str]:
-    """By name the backend; without the digest."""
-    return dict(line.split(" ", 1) for line in text.splitlines()[1:])
+    """By name the backend; without what the map says of itself."""
+    return dict(line.split(" ", 1) for line in text[_begin(text) :].splitlines())
 
 
 def digest(text: str) -> str:
     """As the map says itself; "" where it says none."""
-    key, _, value = text.partition("\n")[0].partition(" ")
+    # The rest may be large, and is not copied.
+    key, _, value = text[: text.find("\n") + 1].rstrip("\n").partition(" ")
     return value if key == DIGEST else ""
 
 

@@ -29,8 +29,8 @@ from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token
 from flex.store import refusals
 from flex.store.dns_journal_store import MemoryJournal
+from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
-from flex.store.memory_transactions import AllOrNothing
 from flex.store.profiles import column, earlier, side_by_side
 from flex.store.which_changes_are_audited import noting
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
@@ -39,7 +39,7 @@ from flex.zones.last_dns_check import Check
 
 
 @noting
-class MemoryStore(AllOrNothing):
+class MemoryStore(MemoryDoorOrders):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -51,8 +51,6 @@ class MemoryStore(AllOrNothing):
         self._freezes: dict[str, Freeze] = {}
         self._checks: dict[str, Check] = {}
         self._slots: dict[str, dict[str, int]] = {}
-        # Its digest, and itself.
-        self._large_map = "", ""
         self._streams: dict[tuple[object, ...], Stream] = {}
         self._segments: dict[str, Segment] = {}
         self._moved: dict[str, str] = {}
@@ -140,20 +138,6 @@ class MemoryStore(AllOrNothing):
             if self._slots.get(site, {}) != before:
                 return False
             self._slots[site] = dict(slots)
-            return True
-
-    def large_map(self) -> str:
-        return self._large_map[1]
-
-    def large_map_digest(self) -> str:
-        return self._large_map[0]
-
-    def put_large_map(self, text: str, digest: str, before: str) -> bool:
-        with self._lock:
-            self._refuse_lost()
-            if self._large_map[0] != before:
-                return False
-            self._large_map = digest, text
             return True
 
     def streams(self, source: str) -> tuple[Stream, ...]:

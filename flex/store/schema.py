@@ -163,6 +163,31 @@ owners_map = Table(
     CheckConstraint("id = 1", name="single"),
 )
 
+# By what all doors are to go: the newest order with its small map, packed. No row before the first.
+door_order = Table(
+    "door_order",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, nullable=False),
+    Column("plan", TEXT, nullable=False),
+    Column("large", TEXT, nullable=False),
+    Column("moved", TEXT, nullable=False),
+    Column("time", Utc, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    CheckConstraint("id = 1", name="single"),
+)
+
+# By which order each node's door goes, as the node said last.
+door_reports = Table(
+    "door_reports",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("moved", TEXT, nullable=False),
+    Column("since", Utc, nullable=False),
+    Column("error", TEXT, nullable=False),
+)
+
 # One pin a site and campaign, however long the name: see above. The store sees to it.
 pins = Table(
     "pins",

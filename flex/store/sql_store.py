@@ -14,6 +14,7 @@ from flex.store.audit import SqlAudit
 from flex.store.database import Database
 from flex.store.dead_node_attempts import SqlAttempts
 from flex.store.dns_journal_store import SqlJournals
+from flex.store.door_orders import SqlDoorOrders
 from flex.store.node_orders_and_freeze import SqlOrders
 from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
@@ -30,6 +31,7 @@ class SqlStore(
     SqlWishes,
     SqlOrders,
     SqlRoutingState,
+    SqlDoorOrders,
     SqlAttempts,
     SqlSegments,
     SqlProfiles,

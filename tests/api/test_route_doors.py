@@ -95,9 +95,9 @@ def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_emptie
 def test_who_only_looks_writes_no_large_map_and_names_the_version_that_is_made(
     installation: Installation,
 ) -> None:
+    assert installation.night().code == 0
     installation.extra += '[routing]\non = true\ndoors = "all"\n'
     installation.write_settings()
-    assert installation.night().code == 0
     shown = installation.flex("-o", "json", "route", "show").json["nodes"]
     assert kept_digest(installation) == ""
     for row in shown:

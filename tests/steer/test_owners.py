@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import NOBODY, maps_of, of
+from flex.routing.host_to_node_maps import NOBODY, Heading, maps_of, of
 
 NAMES = st.sampled_from([f"{letter}.example" for letter in "abcdefgh"])
 OWNERS = st.dictionaries(NAMES, st.sampled_from(["n1", "n2", "n3"]))
@@ -80,3 +82,18 @@ def test_the_large_map_is_old_when_a_quarter_of_all_names_differ_from_it() -> No
             name: "n2" if place < moved else "n1" for place, name in enumerate(names)
         }
         assert maps_of(now, large).is_old == is_old
+
+
+@given(OWNERS, OWNERS, st.integers(1, 10**15))
+def test_what_the_small_map_says_of_itself_is_no_name_and_changes_no_owner(
+    before: dict[str, str], now: dict[str, str], number: int
+) -> None:
+    made = maps_of(now, host_to_node_maps.map_of(before))
+    wanted = Heading("c0ffee", host_to_node_maps.digest(made.large), number)
+    headed = host_to_node_maps.with_heading(made, wanted)
+    assert host_to_node_maps.heading(made.moved) is None
+    assert host_to_node_maps.heading(headed.moved) == wanted
+    assert said(headed) == said(made)
+    assert host_to_node_maps.is_whole(headed.moved)
+    again = host_to_node_maps.with_heading(headed, replace(wanted, order=number + 1))
+    assert host_to_node_maps.without_heading(again).moved == made.moved

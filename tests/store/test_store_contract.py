@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -10,7 +11,9 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Busy
+from flex.model.audit_chain import Author
 from flex.model.dead_node_retries import Attempt
+from flex.model.door_order import DoorOrder, DoorReport
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
@@ -296,6 +299,65 @@ def test_the_large_map_is_kept_and_replaced_by_who_knows_the_one_that_is_there(
     assert store.put_large_map(second, "d2", "d1")
     assert (store.large_map(), store.large_map_digest()) == (second, "d2")
     assert store.last_number() == 0
+
+
+def door_order(number: int, moved: str = "m1") -> DoorOrder:
+    return DoorOrder(number, "p1", "l1", moved, NOW)
+
+
+def test_an_order_of_doors_takes_the_place_of_the_one_that_its_author_knew(
+    store: Store,
+) -> None:
+    text = "a.example at_n1\n" * 1_000
+    assert (store.door_order(), store.moved_map()) == (None, "")
+    assert not store.put_door_order(door_order(2), text, 1)
+    assert store.put_door_order(door_order(1), text, 0)
+    assert (store.door_order(), store.moved_map()) == (door_order(1), text)
+    assert not store.put_door_order(door_order(1, "m2"), "", 0)
+    assert not store.put_door_order(door_order(1, "m2"), "", 1)
+    assert (store.door_order(), store.moved_map()) == (door_order(1), text)
+    assert store.put_door_order(door_order(LARGEST, "m2"), "", 1)
+    assert (store.door_order(), store.moved_map()) == (door_order(LARGEST, "m2"), "")
+    assert store.last_number() == 0
+
+
+def test_of_many_who_order_at_once_one_is_first(store: Store) -> None:
+    def put(number: int) -> bool:
+        return store.put_door_order(door_order(1, f"m{number}"), f"{number}", 0)
+
+    with ThreadPoolExecutor(8) as side_by_side:
+        was_first = list(side_by_side.map(put, range(8)))
+    assert sum(was_first) == 1
+    place = was_first.index(True)
+    assert store.door_order() == door_order(1, f"m{place}")
+    assert store.moved_map() == f"{place}"
+
+
+def test_what_nodes_last_said_of_their_doors_is_kept(store: Store) -> None:
+    first = [DoorReport("n2", 1, "m1", NOW), DoorReport("n1", 0, "", NOW, "no room")]
+    assert store.door_reports() == ()
+    store.note_door_reports(first)
+    assert store.door_reports() == tuple(reversed(first))
+    later = DoorReport("n1", LARGEST, "m2", NOW + DAY)
+    store.note_door_reports([later])
+    assert store.door_reports() == (later, first[0])
+    assert store.last_number() == 0
+
+
+def test_maps_and_orders_that_are_kept_together_are_kept_whole_or_not_at_all(
+    store: Store,
+) -> None:
+    seen_by_another = store.in_the_name_of(Author("somebody else"))
+    with suppress(ZeroDivisionError), store.together():
+        assert store.put_large_map("a at_n1\n", "d1", "")
+        assert store.put_door_order(door_order(1), "b at_n2\n", 0)
+        raise ZeroDivisionError
+    for each in (store, seen_by_another):
+        assert (each.large_map(), each.door_order()) == ("", None)
+    with seen_by_another.together():
+        assert seen_by_another.put_large_map("a at_n1\n", "d1", "")
+        assert seen_by_another.put_door_order(door_order(1), "b at_n2\n", 0)
+    assert (store.large_map(), store.moved_map()) == ("a at_n1\n", "b at_n2\n")
 
 
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:

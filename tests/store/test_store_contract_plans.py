@@ -15,6 +15,7 @@ from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dead_node_retries import Attempt
 from flex.model.dns_update_journal import JournalRow
+from flex.model.door_order import DoorOrder
 from flex.model.forecast import Forecast, NodeForecast
 from flex.model.limits_and_approvals import Breach
 from flex.model.name_server_verdict import Verdict
@@ -274,6 +275,9 @@ WRITES: dict[str, Callable[[Store], object]] = {
     "attempt": lambda store: store.put_attempt(Attempt("n1", 1, NOW, NOW, "away")),
     "slots": lambda store: store.put_slots("a", {"n1": 0}, {}),
     "large map": lambda store: store.put_large_map("a at_n1", "d1", ""),
+    "door order": lambda store: store.put_door_order(
+        DoorOrder(1, "c1", "l1", "m1", NOW), "a at_n1", 0
+    ),
     "together": lambda store: store.together().__enter__(),
 }
 
@@ -306,6 +310,7 @@ def test_who_lost_the_lease_writes_nothing(
         {},
         None,
     )
+    assert (store.large_map(), store.door_order()) == ("", None)
     assert [row.state for row in store.journal("c1").rows()] == ["planned"]
 
 

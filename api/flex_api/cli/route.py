@@ -23,6 +23,7 @@ from flex_api.night import (
     ask_every_haproxy,
     deliver_haproxy_files,
     haproxy_pools_and_files,
+    plan_to_route_by,
 )
 from flex_api.night.leases import lease
 from flex_api.night.unknown_routing_names import misnamed_sites
@@ -112,11 +113,7 @@ def route_config(
     _refuse_without_folder(to, tell=tell, back=back)
     checker = find_program() if to else None
     with open_world(found) as here:
-        files = (
-            install_files.one_before(to)
-            if to and back
-            else haproxy_pools_and_files.files(here.settings, here.store, node, plan)
-        )
+        files = install_files.one_before(to) if to and back else _made(here, node, plan)
         routing = here.settings.routing
     told: apply_to_haproxy.Told | Literal[""] = ""
     if to and tell:
@@ -236,6 +233,13 @@ def route_deliver(
         raise typer.Exit(NotWritten.exit_code)
 
 
+def _made(here: World, node: str, plan: str) -> dict[str, str]:
+    settings, store = here.settings, here.store
+    if plan:
+        return haproxy_pools_and_files.files_to_be(settings, store, node, plan)
+    return haproxy_pools_and_files.files(settings, store, node)
+
+
 def _refuse_elsewhere(directory: str, to: Path) -> None:
     if Path(directory) != to.absolute():
         raise BadInput(
@@ -289,7 +293,11 @@ def _refuse_undelivered(folder: str) -> None:
 def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
     """Raises Away where nobody of those that were asked answers."""
     settings, store = here.settings, here.store
-    which = haproxy_pools_and_files.at_present(settings, store, plan)
+    which = (
+        plan_to_route_by.at_present(settings, store, plan)
+        if plan
+        else plan_to_route_by.following(settings, store, store.door_order())
+    )
     of_all = haproxy_pools_and_files.routing_of(settings, store, which)
     pools = of_all.pools
     wanted = haproxy_pools_and_files.versions(settings, store, pools, which)

@@ -17,7 +17,7 @@ from flex.errors import BadSetting, FlexError, NotWritten
 from flex.ports import Store
 from flex.routing import install_files
 from flex.routing.haproxy_program import Program, program
-from flex_api.night import commands, haproxy_pools_and_files
+from flex_api.night import commands, haproxy_pools_and_files, plan_to_route_by
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
 
@@ -56,7 +56,9 @@ def deliver(
     refuse_lost(store)
     found = checker()
     made = haproxy_pools_and_files.maker(
-        settings, store, haproxy_pools_and_files.at_present(settings, store, coming)
+        settings,
+        store,
+        lambda _: plan_to_route_by.at_present(settings, store, coming),
     )
 
     def delivered(node: str) -> Delivered:

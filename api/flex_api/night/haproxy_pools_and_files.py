@@ -6,15 +6,14 @@ named with the reason, and the others are routed. Writes nothing but the slots o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
 from flex.errors import BadInput, FlexError, Unknown
+from flex.model.door_order import DoorOrder
 from flex.model.nodes import Node
-from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import haproxy
 from flex.routing.haproxy_frontends import Doors
@@ -23,7 +22,8 @@ from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
-from flex_api.night import make_host_maps
+from flex_api.night import order_doors
+from flex_api.night.plan_to_route_by import Between, at_present, following
 from flex_api.night.site_names_to_route import other_names
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
@@ -50,46 +50,6 @@ class Asked:
     paths: Sequence[str]
     requests: Sequence[int]
     least: int
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """Whose placements say who serves what: the plan's by which it shall be, and by which it was;
-    empty for none.
-    """
-
-    wanted: str
-    before: str
-
-
-def between(
-    settings: Settings,
-    base: str,
-    known: Sequence[Headline],
-    now: datetime,
-    coming: str = "",
-) -> Between:
-    """The placement in force, or the plan that comes, or is half applied: steering changes before
-    DNS does.
-
-    `known` are all plans. What was in force before `base` counts until the old TTL has passed.
-    """
-    coming = coming or next((one.id for one in known if one.state == "applying"), "")
-    if coming and coming != base:
-        return Between(coming, base)
-    last = next((one for one in known if one.id == base), None)
-    if last is None:
-        return Between("", "")
-    lasting = last.settled is None or now < last.settled + timedelta(
-        seconds=settings.dns.ttl
-    )
-    return Between(base, last.base if lasting else "")
-
-
-def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
-    return between(
-        settings, store.in_force(), store.headlines(), datetime.now(UTC), coming
-    )
 
 
 def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
@@ -281,12 +241,21 @@ def addresses(known: Sequence[Node]) -> dict[str, str]:
     }
 
 
-def files(
-    settings: Settings, store: Store, node: str, coming: str = ""
-) -> dict[str, str]:
+def files(settings: Settings, store: Store, node: str) -> dict[str, str]:
     """The files of one node."""
     refuse_away(settings, store, node)
-    return maker(settings, store, at_present(settings, store, coming))(node)
+    return maker(settings, store, lambda last: following(settings, store, last))(node)
+
+
+def files_to_be(
+    settings: Settings, store: Store, node: str, coming: str
+) -> dict[str, str]:
+    """As they will be under the plan that is coming; no door is told to go by it."""
+    refuse_away(settings, store, node)
+    which = at_present(settings, store, coming)
+    at, pools = _pools(settings, store, which)
+    doors = order_doors.doors_to_be(settings, store, which)
+    return Maker(at, pools, settings.routing.layout(), doors and doors.unordered)(node)
 
 
 def refuse_away(settings: Settings, store: Store, node: str) -> None:
@@ -323,49 +292,44 @@ class Maker:
         return haproxy.files(node, self.at, self.pools, self.layout, self.doors)
 
 
-def maker(settings: Settings, store: Store, which: Between) -> Maker:
-    """What makes the files of a node. The store is asked once, and told the slots that nobody had
-    before: whoever asks later, for whatever node, hears the same.
+def maker(
+    settings: Settings, store: Store, ask: Callable[[DoorOrder | None], Between]
+) -> Maker:
+    """What makes the files of a node. The store is told the slots that nobody had before, and what
+    doors are to go by: whoever asks later, for whatever node, hears the same.
+
+    What is to be served is asked for behind the newest order of doors, and again where another one
+    came meanwhile: nobody orders what was so before that.
     """
+    while True:
+        last = store.door_order()
+        which = ask(last)
+        at, pools = _pools(settings, store, which)
+        if not order_doors.has_doors(settings, which):
+            return Maker(at, pools, settings.routing.layout())
+        if doors := order_doors.doors_ordered(settings, store, which, last):
+            return Maker(at, pools, settings.routing.layout(), doors)
+
+
+def _pools(
+    settings: Settings, store: Store, which: Between
+) -> tuple[dict[str, str], Sequence[Pool]]:
+    """The addresses of all nodes that serve, and the pools of what is routed by content."""
     known = nodes(settings, store)
-    everybody, at = pools_to_serve(settings, store, which), addresses(known)
+    everybody = pools_to_serve(settings, store, which)
     found = among(known, everybody, settings, before := store.slots())
     # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):
         found = among(known, everybody, settings, before := store.slots())
-    doors = (
-        make_host_maps.doors_for_files(
-            settings,
-            store,
-            known,
-            at,
-            store.placement_of(which.wanted),
-            coming=which.wanted != store.in_force(),
-        )
-        if _has_doors(settings, which)
-        else None
-    )
-    return Maker(at, found.pools, settings.routing.layout(), doors)
-
-
-def _has_doors(settings: Settings, which: Between) -> bool:
-    """Not where HAProxy is to know replicated sites alone, and where no placement is in force."""
-    return settings.routing.doors == "all" and bool(which.wanted)
+    return addresses(known), found.pools
 
 
 def versions(
     settings: Settings, store: Store, found: Sequence[Pool], which: Between
 ) -> dict[str, str]:
     """By node the version of its files, with these pools. Changes nothing."""
-    known = nodes(settings, store)
-    at, layout = addresses(known), settings.routing.layout()
-    doors = (
-        make_host_maps.doors(
-            settings, store, known, at, store.placement_of(which.wanted)
-        )
-        if _has_doors(settings, which)
-        else None
-    )
+    at, layout = addresses(nodes(settings, store)), settings.routing.layout()
+    doors = order_doors.doors_to_be(settings, store, which)
     there: dict[str, list[Pool]] = {node: [] for node in at}
     for pool in found:
         for member in pool.members:

@@ -1,56 +1,111 @@
 """Who owns which host name, as the maps of all nodes' doors.
 
-Takes the settings, the store and the placement that counts. Returns Doors. Does not write any file.
-Who makes files has the store keep the large map, so that all nodes are given the same one. Who only
-looks changes nothing.
+Takes the settings, the store and the plan that counts. Returns Doors. Does not write any file.
+Who makes files has the store keep what is ordered, before any node hears of it: so all nodes are
+given the same maps, and the store knows each order that a node can go by. Who only looks changes
+nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from zlib import crc32
 
 import pandas as pd
 
+from flex.model.door_order import DoorOrder, is_behind, next_number
 from flex.model.nodes import Node
 from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.host_to_node_maps import Owners
+from flex.routing.host_to_node_maps import Heading, Owners, digest
 from flex.routing.pool import is_host
 from flex.table_schemas import texts
 from flex_api.night import site_names_to_route
 from flex_api.settings.file import Settings
 
 
-def doors(
-    settings: Settings,
-    store: Store,
-    known: Sequence[Node],
-    serving: Collection[str],
-    placement: pd.DataFrame,
-) -> Doors:
-    """By the placement, among the nodes that are `serving`, with the large map that is kept."""
-    owner_of = owners_of_names(settings, placement, serving)
-    maps = host_to_node_maps.maps_of(owner_of, store.large_map())
-    return Doors(maps, _addresses(known))
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The sites of this plan's placement are to be on its nodes, as far as these are `serving`.
 
-
-def doors_for_files(
-    settings: Settings,
-    store: Store,
-    known: Sequence[Node],
-    serving: Collection[str],
-    placement: pd.DataFrame,
-    *,
-    coming: bool,
-) -> Doors:
-    """Likewise, and a large map that is new is kept. For a placement that is `coming` none is
-    written in place of an old one, as that takes seconds.
+    While the plan is `coming` no large map is written in place of an old one: that takes seconds.
+    Whoever `decides` also orders anew what nodes say they know better than the store.
     """
-    owner_of = owners_of_names(settings, placement, serving)
-    return Doors(_kept_maps(store, owner_of, coming=coming), _addresses(known))
+
+    known: Sequence[Node]
+    serving: Collection[str]
+    plan: str
+    coming: bool
+    decides: bool
+
+
+def doors(settings: Settings, store: Store, wanted: Wanted) -> Doors:
+    """As they would be ordered now; nothing is."""
+    _, maps = _next(settings, store, wanted, store.door_order(), store.large_map())
+    return Doors(maps, _addresses(wanted.known))
+
+
+def doors_ordered(
+    settings: Settings,
+    store: Store,
+    wanted: Wanted,
+    last: DoorOrder | None,
+    now: datetime,
+) -> Doors | None:
+    """The same, ordered before anybody is told: whoever is told finds the order in the store.
+
+    `last` is the newest order as it was before `wanted` was asked for. None where there is another
+    one by now: what is wanted may be older than that, and is to be asked for again.
+    """
+    large = store.large_map()
+    number, maps = _next(settings, store, wanted, last, large)
+    with store.together():
+        if store.door_order() != last or store.large_map_digest() != digest(large):
+            return None
+        if maps.large != large:
+            store.put_large_map(maps.large, digest(maps.large), digest(large))
+        before = last.number if last else 0
+        if number != before:
+            order = DoorOrder(
+                number, wanted.plan, digest(maps.large), digest(maps.moved), now
+            )
+            store.put_door_order(order, maps.moved, before)
+    return Doors(maps, _addresses(wanted.known))
+
+
+def _next(
+    settings: Settings,
+    store: Store,
+    wanted: Wanted,
+    last: DoorOrder | None,
+    large: str,
+) -> tuple[int, Owners]:
+    """The number of the order and its maps: those of the last one where nothing else is wanted now
+    than then.
+    """
+    owner_of = owners_of_names(
+        settings, store.placement_of(wanted.plan), wanted.serving
+    )
+    maps = host_to_node_maps.maps_of(owner_of, large)
+    if maps.is_old and not wanted.coming:
+        maps = host_to_node_maps.maps_of(owner_of)
+    cluster, reports = store.installation(), store.door_reports()
+
+    def numbered(number: int) -> Owners:
+        heading = Heading(cluster, digest(maps.large), number)
+        return host_to_node_maps.with_heading(maps, heading)
+
+    if last and last.plan == wanted.plan:
+        again = numbered(last.number)
+        is_known = not wanted.decides or not is_behind(last, reports)
+        if digest(again.moved) == last.moved and is_known:
+            return last.number, again
+    number = next_number(last, reports)
+    return number, numbered(number)
 
 
 def _addresses(known: Sequence[Node]) -> set[str]:
@@ -80,18 +135,3 @@ def owners_of_names(
         name: node for site, node in owner.items() for name in (site, *names[site])
     }
     return {name: node for name, node in found.items() if is_host(name)}
-
-
-def _kept_maps(store: Store, owner_of: Mapping[str, str], *, coming: bool) -> Owners:
-    """Where somebody else writes the large map anew at the same time, that one counts."""
-    while True:
-        large = store.large_map()
-        made = host_to_node_maps.maps_of(owner_of, large)
-        if made.is_old and not coming:
-            made = host_to_node_maps.maps_of(owner_of)
-        if made.large == large or store.put_large_map(
-            made.large,
-            host_to_node_maps.digest(made.large),
-            host_to_node_maps.digest(large),
-        ):
-            return made

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from flex.errors import FlexError
 from flex_api.in_words import amounts
-from flex_api.night import deliver_haproxy_files
+from flex_api.night import deliver_haproxy_files, order_doors
 from flex_api.wiring import World
 
 
@@ -22,10 +22,13 @@ def reroute(
 
     What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
     """
+    routing, say = world.settings.routing, say or world.say
+    if routing.on and routing.doors == "all" and not routing.delivers:
+        # Nodes that follow or fetch hear of it by themselves.
+        order_doors.order(world.settings, world.store, coming)
     # Most clusters deliver nothing, and what delivers takes a while to load.
-    if not world.settings.routing.delivers:
+    if not routing.delivers:
         return
-    say = say or world.say
     try:
         done = deliver_haproxy_files.deliver(world.settings, world.store, coming)
     except FlexError as error:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex_api.night import haproxy_pools_and_files
-from flex_api.night.haproxy_pools_and_files import Between, Routed
+from flex.model.door_order import DoorOrder
+from flex_api.night import haproxy_pools_and_files, plan_to_route_by
+from flex_api.night.haproxy_pools_and_files import Routed
+from flex_api.night.plan_to_route_by import Between
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.web.request_context import Desk
 
@@ -27,7 +29,11 @@ class RoutingView:
 
 
 def routing_of(desk: Desk, coming: str = "") -> RoutingView:
-    which = _which(desk, coming)
+    which = (
+        _which(desk, coming)
+        if coming
+        else _following(desk, desk.house.store.door_order())
+    )
     return desk.views.few(
         f"steered {_state(desk, which)}", lambda: _routing_of(desk, which), _rows
     )
@@ -49,10 +55,11 @@ def files(desk: Desk, node: str) -> dict[str, str]:
     """Of one node. Raises Unknown."""
     settings, store = desk.settings, desk.house.store
     haproxy_pools_and_files.refuse_away(settings, store, node)
-    which = _which(desk)
     make = desk.views.few(
-        f"files {_state(desk, which)}",
-        lambda: haproxy_pools_and_files.maker(settings, store, which),
+        f"files {_state(desk, _following(desk, store.door_order()))}",
+        lambda: haproxy_pools_and_files.maker(
+            settings, store, lambda last: _following(desk, last)
+        ),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
     return make(node)
@@ -65,13 +72,18 @@ def wrong_names(desk: Desk) -> list[str]:
 
 
 def _which(desk: Desk, coming: str = "") -> Between:
-    return haproxy_pools_and_files.between(
+    return plan_to_route_by.between(
         desk.settings,
         desk.house.store.in_force(),
         desk.views.headlines(),
         desk.now,
         coming,
     )
+
+
+def _following(desk: Desk, last: DoorOrder | None) -> Between:
+    """Who asks decides nothing."""
+    return plan_to_route_by.as_ordered(_which(desk), last, desk.views.headlines())
 
 
 def _state(desk: Desk, which: Between) -> str:
@@ -83,4 +95,6 @@ def _state(desk: Desk, which: Between) -> str:
         for site, given in desk.house.store.slots().items()
     )
     large = desk.house.store.large_map_digest()
-    return f"{which.wanted} {which.before} {written} {hash(slots)} {large}"
+    last = desk.house.store.door_order()
+    doors = f"{which.doors} {large} {last.number if last else 0}"
+    return f"{which.wanted} {which.before} {written} {hash(slots)} {doors}"

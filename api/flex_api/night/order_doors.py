@@ -1,0 +1,69 @@
+"""Orders all doors to go by a plan.
+
+Takes the settings and the store. The order is in the store before any node can hear of it; how
+nodes hear of it is told elsewhere. Does not write any file.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from flex.model.door_order import DoorOrder
+from flex.ports import Store
+from flex.routing.haproxy_frontends import Doors
+from flex_api.night import make_host_maps
+from flex_api.night.plan_to_route_by import Between, at_present
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes, refuse_lost
+
+
+def order(settings: Settings, store: Store, coming: str = "") -> DoorOrder | None:
+    """By what all doors are to go from now on: the plan that is coming, or what is in force. None
+    where there are no doors for all sites, or nothing for them to go by.
+
+    Raises LostLease where the step that asks holds the lease no more.
+    """
+    refuse_lost(store)
+    while True:
+        last = store.door_order()
+        which = at_present(settings, store, coming)
+        if not has_doors(settings, which):
+            return None
+        if doors_ordered(settings, store, which, last):
+            return store.door_order()
+
+
+def doors_ordered(
+    settings: Settings, store: Store, which: Between, last: DoorOrder | None
+) -> Doors | None:
+    """Ordered by what was asked for behind the order `last`. None where there is another one by
+    now: then it is to be asked for again.
+    """
+    wanted = _wanted(settings, store, which)
+    return make_host_maps.doors_ordered(
+        settings, store, wanted, last, datetime.now(UTC)
+    )
+
+
+def doors_to_be(settings: Settings, store: Store, which: Between) -> Doors | None:
+    """As they would be ordered; nothing is. None where there are no doors for all sites."""
+    if not has_doors(settings, which):
+        return None
+    return make_host_maps.doors(settings, store, _wanted(settings, store, which))
+
+
+def has_doors(settings: Settings, which: Between) -> bool:
+    """Not where HAProxy is to know replicated sites alone, and where no placement is in force."""
+    return settings.routing.doors == "all" and bool(which.doors)
+
+
+def _wanted(settings: Settings, store: Store, which: Between) -> make_host_maps.Wanted:
+    known = nodes(settings, store)
+    serving = [node.name for node in known if node.addresses and node.state != "down"]
+    return make_host_maps.Wanted(
+        known,
+        serving,
+        which.doors,
+        coming=which.doors != store.in_force(),
+        decides=not which.ordered,
+    )

@@ -1,0 +1,81 @@
+"""By which plan requests are routed: the one in force, the one that comes, or the one that doors
+were ordered to go by.
+
+Takes the settings and the store. Returns Between. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from flex.model.door_order import DoorOrder
+from flex.model.plan_summary import Headline
+from flex.ports import Store
+from flex_api.settings.file import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Whose placements say who serves what: the plan's by which it shall be, and by which it was;
+    empty for none. Doors go by the plan `ordered` where one is, else by the one that is wanted:
+    whoever only follows keeps what was decided.
+    """
+
+    wanted: str
+    before: str
+    ordered: str = ""
+
+    @property
+    def doors(self) -> str:
+        return self.ordered or self.wanted
+
+
+def between(
+    settings: Settings,
+    base: str,
+    known: Sequence[Headline],
+    now: datetime,
+    coming: str = "",
+) -> Between:
+    """The placement in force, or the plan that comes, or is half applied: steering changes before
+    DNS does.
+
+    `known` are all plans. What was in force before `base` counts until the old TTL has passed.
+    """
+    coming = coming or next((one.id for one in known if one.state == "applying"), "")
+    if coming and coming != base:
+        return Between(coming, base)
+    last = next((one for one in known if one.id == base), None)
+    if last is None:
+        return Between("", "")
+    lasting = last.settled is None or now < last.settled + timedelta(
+        seconds=settings.dns.ttl
+    )
+    return Between(base, last.base if lasting else "")
+
+
+def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
+    return between(
+        settings, store.in_force(), store.headlines(), datetime.now(UTC), coming
+    )
+
+
+def as_ordered(
+    which: Between, last: DoorOrder | None, known: Sequence[Headline]
+) -> Between:
+    """For those who decide nothing: doors go by the plan of the last order while that one is coming
+    or in force.
+    """
+    plan = last.plan if last else ""
+    lives = next(
+        (one.state in ("proposed", "applying") for one in known if one.id == plan),
+        False,
+    )
+    return replace(which, ordered=plan if lives else which.wanted)
+
+
+def following(settings: Settings, store: Store, last: DoorOrder | None) -> Between:
+    """As it is at present, for those who decide nothing."""
+    return as_ordered(at_present(settings, store), last, store.headlines())

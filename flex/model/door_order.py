@@ -1,0 +1,103 @@
+"""By what all doors are to go, and by what each of them goes.
+
+An order is a small map of who owns which host name, with a number that grows. A report is what a
+node last said of itself. Does not know what is in the maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class DoorOrder:
+    """All doors are to go by the partition of this plan.
+
+    `large` and `moved` are the digests of both maps, as these say themselves.
+    """
+
+    number: int
+    plan: str
+    large: str
+    moved: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DoorReport:
+    """A node goes by the order `number`, whose small map has the digest `moved`; 0 and "" for none.
+
+    `since` is when it first said so. `error` is why it goes by no newer one, if it said that.
+    """
+
+    node: str
+    number: int
+    moved: str
+    since: datetime
+    error: str = ""
+
+    def goes_by(self, order: DoorOrder) -> bool:
+        return (self.number, self.moved) == (order.number, order.moved)
+
+
+class DoorOrders(Protocol):
+    """The store of the large map, of orders and reports. Plans and people decide; these only follow, so they are not
+    in the audit log.
+    """
+
+    def large_map(self) -> str:
+        """Who owns which host name, as all nodes have it; "" before the first."""
+        ...
+
+    def large_map_digest(self) -> str:
+        """Of the one that is kept, without reading it; "" before the first."""
+        ...
+
+    def put_large_map(self, text: str, digest: str, before: str) -> bool:
+        """In place of the one whose digest is `before` ("": of none); False, and nothing changed,
+        where another one is there. Nobody wished for it: not in the audit log.
+        """
+        ...
+
+    def door_order(self) -> DoorOrder | None:
+        """The newest; None before the first. Quick: whoever waits for the next one asks often."""
+        ...
+
+    def moved_map(self) -> str:
+        """The small map of the newest order, "" before the first; earlier ones are not kept."""
+        ...
+
+    def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
+        """In place of the one whose number is `before` (0: of none); False, and nothing changed,
+        where another one is there or the number does not grow.
+        """
+        ...
+
+    def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
+        """All of them or none. Each node has one report: a new one replaces the old one."""
+        ...
+
+    def door_reports(self) -> tuple[DoorReport, ...]:
+        """In order of nodes."""
+        ...
+
+
+def next_number(last: DoorOrder | None, reports: Iterable[DoorReport]) -> int:
+    """The number of the order behind the last one.
+
+    Nodes may go by later numbers than that where the database was put back to an earlier state.
+    They take nothing that is not newer, so the next number is above these, too.
+    """
+    return max(last.number if last else 0, *(one.number for one in reports), 0) + 1
+
+
+def is_behind(last: DoorOrder, reports: Iterable[DoorReport]) -> bool:
+    """Whether a node goes by what was ordered after `last`, and is not remembered here."""
+    return any(
+        one.number > last.number
+        or (one.number == last.number and one.moved != last.moved)
+        for one in reports
+    )

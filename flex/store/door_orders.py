@@ -1,0 +1,156 @@
+"""What doors go by, in the database and in memory: the large map of owners, the newest order with
+its small map, and what each node said of itself.
+
+Takes and returns plain values. Does not know what is in a map.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import Connection, delete, insert, select
+
+from flex.model.door_order import DoorOrder, DoorReport
+from flex.store.database import Part
+from flex.store.memory_transactions import AllOrNothing
+from flex.store.schema import door_order, door_reports, owners_map
+
+# All but the map, which may be large.
+_ORDER = tuple(
+    column for column in door_order.c if column.name not in ("id", "content")
+)
+
+
+class SqlDoorOrders(Part):
+    def large_map(self) -> str:
+        return self._database.remember("large map", self._large_map)
+
+    def _large_map(self) -> str:
+        with self._database.reading() as connection:
+            packed = connection.execute(
+                select(owners_map.c.content)
+            ).scalar_one_or_none()
+        return _unpacked(packed)
+
+    def large_map_digest(self) -> str:
+        with self._database.reading() as connection:
+            return _digest(connection)
+
+    def put_large_map(self, text: str, digest: str, before: str) -> bool:
+        row = {"id": 1, "digest": digest, "content": _packed(text)}
+        with self._database.writing() as connection:
+            if _digest(connection) != before:
+                return False
+            connection.execute(delete(owners_map))
+            connection.execute(insert(owners_map), row)
+        return True
+
+    def door_order(self) -> DoorOrder | None:
+        return self._database.remember("door order", self._door_order)
+
+    def _door_order(self) -> DoorOrder | None:
+        with self._database.reading() as connection:
+            return _order(connection)
+
+    def moved_map(self) -> str:
+        with self._database.reading() as connection:
+            packed = connection.execute(
+                select(door_order.c.content)
+            ).scalar_one_or_none()
+        return _unpacked(packed)
+
+    def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
+        row = {"id": 1, **asdict(order), "content": _packed(moved)}
+        with self._database.writing() as connection:
+            if not _grows(order, _order(connection), before):
+                return False
+            connection.execute(delete(door_order))
+            connection.execute(insert(door_order), row)
+        return True
+
+    def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
+        with self._database.writing() as connection:
+            for report in reports:
+                connection.execute(
+                    delete(door_reports).where(door_reports.c.node == report.node)
+                )
+                connection.execute(insert(door_reports), asdict(report))
+
+    def door_reports(self) -> tuple[DoorReport, ...]:
+        with self._database.reading() as connection:
+            found = connection.execute(
+                select(door_reports).order_by(door_reports.c.node)
+            ).mappings()
+            return tuple(DoorReport(**row) for row in found)
+
+
+class MemoryDoorOrders(AllOrNothing):
+    """Each dictionary has one entry at most, but for the reports."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Its digest, and itself.
+        self._large_maps: dict[str, tuple[str, str]] = {}
+        self._door_orders: dict[str, tuple[DoorOrder, str]] = {}
+        self._door_reports: dict[str, DoorReport] = {}
+
+    def large_map(self) -> str:
+        return self._large_maps.get("cluster", ("", ""))[1]
+
+    def large_map_digest(self) -> str:
+        return self._large_maps.get("cluster", ("", ""))[0]
+
+    def put_large_map(self, text: str, digest: str, before: str) -> bool:
+        with self._lock:
+            self._refuse_lost()
+            if self.large_map_digest() != before:
+                return False
+            self._large_maps["cluster"] = digest, text
+            return True
+
+    def door_order(self) -> DoorOrder | None:
+        return self._door_orders.get("cluster", (None, ""))[0]
+
+    def moved_map(self) -> str:
+        return self._door_orders.get("cluster", (None, ""))[1]
+
+    def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
+        with self._lock:
+            self._refuse_lost()
+            if not _grows(order, self.door_order(), before):
+                return False
+            self._door_orders["cluster"] = order, moved
+            return True
+
+    def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
+        with self._lock:
+            self._refuse_lost()
+            self._door_reports |= {report.node: report for report in reports}
+
+    def door_reports(self) -> tuple[DoorReport, ...]:
+        return tuple(self._door_reports[node] for node in sorted(self._door_reports))
+
+
+def _grows(order: DoorOrder, last: DoorOrder | None, before: int) -> bool:
+    return (last.number if last else 0) == before < order.number
+
+
+def _order(connection: Connection) -> DoorOrder | None:
+    found = connection.execute(select(*_ORDER)).mappings().one_or_none()
+    return DoorOrder(**found) if found is not None else None
+
+
+def _digest(connection: Connection) -> str:
+    kept = connection.execute(select(owners_map.c.digest)).scalar_one_or_none()
+    return kept or ""
+
+
+def _packed(text: str) -> bytes:
+    # The quickest: whoever orders waits for it, and it is exchanged with the next order.
+    return zlib.compress(text.encode("ascii"), 1)
+
+
+def _unpacked(packed: bytes | None) -> str:
+    return zlib.decompress(packed).decode("ascii") if packed is not None else ""

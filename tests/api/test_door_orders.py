@@ -1,0 +1,160 @@
+"""What doors are to go by is ordered once for each change, before any node can hear of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.model.door_order import DoorOrder, DoorReport
+from flex.ports import Store
+from flex.routing import host_to_node_maps
+from flex.routing.host_to_node_maps import MOVED, Heading
+from flex.store import SqlStore, open_store
+from flex_api.night import order_doors
+from flex_api.night.plan_to_route_by import at_present
+from flex_api.settings.file import load
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+
+@pytest.fixture
+def with_doors(installation: Installation, tmp_path: Path) -> Installation:
+    """A night has passed, and every node has its files."""
+    installation.extra += (
+        f'[routing]\non = true\ndoors = "all"\ndirectory = "{tmp_path}"\n'
+        f'socket = "{tmp_path}/s"\ndeliver = "{tmp_path}/{{node}}/haproxy"\n'
+    )
+    installation.write_settings()
+    assert installation.night().code == 0
+    return installation
+
+
+@pytest.fixture
+def store(with_doors: Installation) -> Iterator[SqlStore]:
+    with open_store(load(with_doors.settings).database.url) as opened:
+        yield opened
+
+
+def ordered(store: Store) -> DoorOrder:
+    found = store.door_order()
+    assert found
+    return found
+
+
+def node_of(installation: Installation) -> str:
+    said = installation.flex("-o", "json", "nodes", "list").json["items"]
+    return str(said[0]["node"])
+
+
+def heading_of(installation: Installation) -> Heading | None:
+    made = installation.flex("-o", "json", "route", "config", node_of(installation))
+    return host_to_node_maps.heading(made.json["files"][MOVED])
+
+
+def plan_that_moves(installation: Installation) -> str:
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    row = next(row for row in rows if len(row["nodes"]) == 1)
+    said = installation.flex("-o", "json", "nodes", "list").json["items"]
+    there = next(one["node"] for one in said if one["node"] not in row["nodes"])
+    assert installation.flex("sites", "pin", row["site"], "--nodes", there).code == 0
+    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
+    return str(made.json["id"])
+
+
+def test_a_night_orders_once_and_the_files_say_which_order_they_are(
+    with_doors: Installation, store: SqlStore, tmp_path: Path
+) -> None:
+    first = ordered(store)
+    assert first.plan == store.in_force()
+    wanted = Heading(store.installation(), first.large, first.number)
+    written = (tmp_path / node_of(with_doors) / "haproxy" / MOVED).read_text()
+    assert host_to_node_maps.heading(written) == wanted
+    assert (store.moved_map(), first.moved) == (
+        written,
+        host_to_node_maps.digest(written),
+    )
+    assert with_doors.flex("route", "deliver").code == 0
+    assert heading_of(with_doors) == wanted
+    assert ordered(store) == first
+
+
+def test_a_plan_that_is_ordered_by_hand_is_kept_by_those_who_only_fetch(
+    with_doors: Installation, store: SqlStore
+) -> None:
+    first = ordered(store)
+    plan = plan_that_moves(with_doors)
+    assert ordered(store) == first
+    assert with_doors.flex("route", "deliver", "--plan", plan).code == 0
+    second = ordered(store)
+    assert (second.plan, second.number) == (plan, first.number + 1)
+    found = heading_of(with_doors)
+    assert found
+    assert found.order == second.number
+    assert ordered(store) == second
+    assert with_doors.flex("route", "deliver").code == 0
+    third = ordered(store)
+    assert (third.plan, third.number) == (first.plan, second.number + 1)
+    assert with_doors.flex("apply", "--as-of", with_doors.as_of()).code == 0
+    assert (ordered(store).plan, ordered(store).number) == (plan, third.number + 1)
+
+
+def test_what_is_only_shown_of_a_plan_is_no_order(
+    with_doors: Installation, store: SqlStore
+) -> None:
+    first = ordered(store)
+    plan = plan_that_moves(with_doors)
+    node = node_of(with_doors)
+    made = with_doors.flex("-o", "json", "route", "config", node, "--plan", plan)
+    assert host_to_node_maps.heading(made.json["files"][MOVED]) is None
+    assert ordered(store) == first
+
+
+def test_who_asked_before_another_one_ordered_orders_nothing(
+    with_doors: Installation, store: SqlStore
+) -> None:
+    """A controller that was slow does not lead doors back to what was so before."""
+    settings = load(with_doors.settings)
+    last, before = store.door_order(), at_present(settings, store)
+    plan = plan_that_moves(with_doors)
+    newer = order_doors.order(settings, store, plan)
+    assert newer
+    assert newer.plan == plan
+    assert order_doors.doors_ordered(settings, store, before, last) is None
+    assert (store.door_order(), store.moved_map()) == (newer, store.moved_map())
+    assert host_to_node_maps.digest(store.moved_map()) == newer.moved
+
+
+@pytest.mark.parametrize("ahead", [0, 7])
+def test_a_database_that_was_put_back_orders_above_what_nodes_go_by(
+    with_doors: Installation, store: SqlStore, ahead: int
+) -> None:
+    first = ordered(store)
+    number = first.number + ahead
+    store.note_door_reports(
+        [DoorReport("n1", number, "0123456789ab", datetime.now(UTC))]
+    )
+    # Who only fetches decides nothing.
+    assert heading_of(with_doors)
+    assert ordered(store) == first
+    assert with_doors.flex("route", "deliver").code == 0
+    assert ordered(store).number == number + 1
+    store.note_door_reports(
+        [DoorReport("n1", number + 1, ordered(store).moved, datetime.now(UTC))]
+    )
+    assert with_doors.flex("route", "deliver").code == 0
+    assert ordered(store).number == number + 1
+
+
+def test_nodes_that_only_fetch_are_ordered_by_the_night(
+    installation: Installation,
+) -> None:
+    installation.extra += '[routing]\non = true\ndoors = "all"\n'
+    installation.write_settings()
+    assert installation.night().code == 0
+    with open_store(load(installation.settings).database.url) as store:
+        assert ordered(store).plan == store.in_force()
