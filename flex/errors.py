@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.model.limits_and_approvals import Stop
+from flex.model.limits_and_approvals import FREEZE, Stop
 
 
 class FlexError(Exception):
@@ -129,6 +129,11 @@ class Held(FlexError):
 class Frozen(Held):
     exit_code = 23
     slug = "frozen"
+
+
+def held_or_frozen(stops: Sequence[Stop]) -> type[Held]:
+    """What is raised for these rules: a freeze has an exit code of its own."""
+    return Frozen if stops[0].rule == FREEZE else Held
 
 
 class Expired(Held):

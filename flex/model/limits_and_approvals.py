@@ -8,6 +8,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Literal
 
+# The rule that stops every plan while changes are frozen, as plans and `--force` have it.
+FREEZE = "freeze"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -18,7 +18,7 @@ from flex.model.dead_node_retries import MOST
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.zones.marker import marker_name
 from flex_api import wiring
-from flex_api.night import failover, retry_dead_nodes
+from flex_api.night import failover, record_failover_attempts
 from flex_api.night.health_watch import Watch
 from flex_api.night.leases import lease
 from flex_api.settings import file as settings
@@ -139,7 +139,7 @@ class Desk:
         )
 
     def attempts(self) -> int:
-        found = retry_dead_nodes.last(self.world(), "n1")
+        found = record_failover_attempts.last(self.world(), "n1")
         return found.count if found else 0
 
     def plans(self) -> list[str]:

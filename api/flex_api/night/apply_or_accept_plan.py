@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from flex.errors import held_or_frozen
 from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex_api.night import (
@@ -62,7 +63,7 @@ def _go_on(
     if world.settings.cluster.mode == "shadow":
         raise may_plan_be_applied.in_shadow(plan)
     if broken := [stop for stop in freezing.of_now(world) if stop.rule not in force]:
-        raise freezing.kind_of(broken)(
+        raise held_or_frozen(broken)(
             f"finishing {plan_id}",
             "; ".join(map(str, broken)),
             kept="it stays half applied",

@@ -21,7 +21,12 @@ from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import texts
 from flex.zones import records, zone_changes
 from flex_api.facts import other_names
-from flex_api.night import carrying_out, change_nodes, finishing, retry_dead_nodes
+from flex_api.night import (
+    carrying_out,
+    change_nodes,
+    finishing,
+    record_failover_attempts,
+)
 from flex_api.night.leases import Lease
 from flex_api.night.steps import Steps
 from flex_api.wiring import World
@@ -60,7 +65,7 @@ def take_down(
     change_nodes.refuse_last(world, node)
     world.store.order_node(order)
     try:
-        with retry_dead_nodes.note_failure(world, node):
+        with record_failover_attempts.note_failure(world, node):
             taken = _taken_down(world, node, enters)
     except DnsError as error:
         raise type(error)(
@@ -70,7 +75,7 @@ def take_down(
             f"{error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
-    retry_dead_nodes.note_left(world, node, taken.left)
+    record_failover_attempts.note_left(world, node, taken.left)
     return taken
 
 

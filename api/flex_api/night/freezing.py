@@ -7,18 +7,16 @@ and the REST API. Does not refuse a plan: may_plan_be_applied.py does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from flex.errors import BadInput, Frozen, Held
+from flex.errors import BadInput
 from flex.model import change_windows
-from flex.model.limits_and_approvals import Stop
+from flex.model.limits_and_approvals import FREEZE, Stop
 from flex.model.operator_orders import Freeze
 from flex_api.in_words import amounts
 from flex_api.wiring import World
 
-# Names of rules, as plans and `--force` have them.
-RULE = "freeze"
+# The rule of change windows, as plans and `--force` have it.
 WINDOWS = "safety.windows"
 
 
@@ -51,11 +49,6 @@ def frozen(world: World) -> Freeze | None:
     return found if found and found.holds(world.time_of_day()) else None
 
 
-def kind_of(stops: Sequence[Stop]) -> type[Held]:
-    """What is raised for them: a freeze has an exit code of its own."""
-    return Frozen if stops[0].rule == RULE else Held
-
-
 def of_now(world: World) -> tuple[Stop, ...]:
     """Why nothing is applied at this time."""
     found = frozen(world)
@@ -84,9 +77,9 @@ def stop(found: Freeze) -> Stop:
     until = f"until {amounts.when(found.until)}" if found.until else "until `flex thaw`"
     who = f" by {found.author}" if found.author else ""
     reason = f" ({found.reason})" if found.reason else ""
-    past = f"flex thaw, or flex apply --force {RULE}"
+    past = f"flex thaw, or flex apply --force {FREEZE}"
     return Stop(
-        RULE,
+        FREEZE,
         until,
         f"since {amounts.when(found.since)}{who}",
         f"changes are frozen{reason}",

@@ -32,6 +32,7 @@ from flex_api.night import (
     keep_watch_running,
     notifying,
     probing,
+    record_failover_attempts,
     retry_dead_nodes,
 )
 from flex_api.night.failover import Taken
@@ -101,7 +102,7 @@ class Watch:
         owed = {order.node: order for order in retry_dead_nodes.orders_to_retry(here)}
         tried = {one.node: one for one in here.store.attempts()}
         for node in sorted(tried.keys() - owed.keys()):
-            retry_dead_nodes.forget(here, node)
+            record_failover_attempts.forget(here, node)
         for node, order in owed.items():
             if not dead_node_retries.is_due(tried.get(node), here.time_of_day()):
                 continue
@@ -149,15 +150,15 @@ class Watch:
         """The lease is asked for once there is something to do: a name server that is away makes no
         run each time.
         """
-        with retry_dead_nodes.note_failure(self._world, order.node):
+        with record_failover_attempts.note_failure(self._world, order.node):
             found = failover.look(self._world, order.node)
         if found is None:
             return self._taken_down(order)
-        retry_dead_nodes.note_left(self._world, order.node, found.left)
+        record_failover_attempts.note_left(self._world, order.node, found.left)
         return found
 
     def _report_failure(self, node: str, error: FlexError) -> None:
-        found = retry_dead_nodes.last(self._world, node)
+        found = record_failover_attempts.last(self._world, node)
         again = f" It is tried again at {amounts.when(found.again)}." if found else ""
         self._world.say(
             f"{node} is dead and could not be taken out of DNS: {error}.{again}"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from flex.errors import Held
+from flex.errors import Held, held_or_frozen
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
-from flex_api.night import approving, freezing, rules_that_stop_plans
+from flex_api.night import approving, rules_that_stop_plans
 from flex_api.wiring import World
 
 
@@ -60,7 +60,7 @@ def _refuse_stopped(world: World, plan: Plan, force: Collection[str] = ()) -> No
         approving.refuse_forced_alone(world, plan, [stop.rule for stop in every])
         return
     forced = " ".join(f"--force {stop.rule}" for stop in broken)
-    raise freezing.kind_of(broken)(
+    raise held_or_frozen(broken)(
         f"applying {plan.id}",
         "; ".join(str(stop) for stop in broken),
         kept="nothing was changed",

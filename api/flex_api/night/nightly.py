@@ -17,6 +17,7 @@ from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unkno
 from flex.in_words import first_few
 from flex.model import limits_and_approvals
 from flex.model.dns_edits_by_others import Said
+from flex.model.limits_and_approvals import FREEZE
 from flex.model.nightly_run import Run
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -37,7 +38,6 @@ from flex_api.night import (
     carrying_out,
     dead_nodes_first,
     finishing,
-    freezing,
     gentle_moves,
     notifying,
     redelivering,
@@ -473,7 +473,7 @@ def _waits(world: World, plan: Plan) -> tuple[int, str]:
         return 0, f"Shadow mode: plan {plan.id} was made and nothing was written."
     stops = rules.stops(world, plan)
     told = limits_and_approvals.in_one_line(stops)
-    if freezing.RULE in {stop.rule for stop in stops}:
+    if FREEZE in {stop.rule for stop in stops}:
         return (
             Frozen.exit_code,
             f"Plan {plan.id} was made and nothing was applied: {told}.",

@@ -1,19 +1,13 @@
-"""Dead nodes that are not out of DNS yet: which they are, what was tried, and when the next attempt
-may be.
+"""Dead nodes that are not out of DNS yet: which they are, and what keeps the next attempt back.
 
-Takes a world. Returns the orders that are not carried out. Changes nothing but the record of
-attempts, which pages, metrics and mails read.
+Takes a world. Returns the orders that are not carried out. Does not carry them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection
 
-from flex.errors import FlexError, Unverified
-from flex.in_words import first_few
-from flex.model import dead_node_retries
-from flex.model.dead_node_retries import Attempt
+from flex.model.limits_and_approvals import FREEZE
 from flex.model.operator_orders import NodeOrder
 from flex.placing import failover
 from flex_api.night import freezing
@@ -54,55 +48,8 @@ def held_back(world: World, order: NodeOrder, force: Collection[str] = ()) -> st
     freeze = freezing.frozen(world)
     if (
         freeze is None
-        or freezing.RULE in force
+        or FREEZE in force
         or (order.given and order.given >= freeze.since)
     ):
         return ""
     return "changes are frozen"
-
-
-def last(world: World, node: str) -> Attempt | None:
-    return next((one for one in world.store.attempts() if one.node == node), None)
-
-
-@contextmanager
-def note_failure(world: World, node: str) -> Iterator[None]:
-    """What goes wrong in here is written down as one more attempt, and goes on."""
-    try:
-        yield
-    except Unverified:
-        # It is out; who answers otherwise is late.
-        forget(world, node)
-        raise
-    except FlexError as error:
-        # A database that is away is said by the error itself.
-        with suppress(FlexError):
-            _store_failure(world, node, str(error))
-        raise
-
-
-def note_left(world: World, node: str, left: Mapping[str, str]) -> None:
-    """After one that went well: all are out, or some are not ours to change and are looked at
-    again, ever later.
-    """
-    if node in _in_force(world):
-        names = (
-            first_few([f"{name} ({why})" for name, why in left.items()])
-            or "some of its sites"
-        )
-        _store_failure(world, node, f"not FLEX's to change, and on it still: {names}")
-    else:
-        forget(world, node)
-
-
-def forget(world: World, node: str) -> None:
-    if last(world, node):
-        world.store.drop_attempt(node)
-
-
-def _store_failure(world: World, node: str, error: str) -> None:
-    world.store.put_attempt(
-        dead_node_retries.after_failure(
-            last(world, node), node, world.time_of_day(), error
-        )
-    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from flex.errors import BadInput
-from flex.model.limits_and_approvals import Stop
+from flex.model.limits_and_approvals import FREEZE, Stop
 from flex.model.plan import Plan
 from flex.planning import refuse_ended_or_outdated
 from flex.zones import zone_changes
@@ -19,7 +19,7 @@ from flex_api.night import freezing
 from flex_api.wiring import World
 
 RULES = (
-    freezing.RULE,
+    FREEZE,
     freezing.WINDOWS,
     *changed_since_plan.RULES,
     *zone_changes.RULES,

@@ -1,0 +1,63 @@
+"""The record of attempts to take a dead node out of DNS, which pages, metrics and mails read.
+
+Takes a world, a node, and how an attempt went. Returns the last attempt of a node. Does not take a
+node out of DNS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from flex.errors import FlexError, Unverified
+from flex.in_words import first_few
+from flex.model import dead_node_retries
+from flex.model.dead_node_retries import Attempt
+from flex_api.wiring import World
+
+
+@contextmanager
+def note_failure(world: World, node: str) -> Iterator[None]:
+    """What goes wrong in here is written down as one more attempt, and goes on."""
+    try:
+        yield
+    except Unverified:
+        # It is out; who answers otherwise is late.
+        forget(world, node)
+        raise
+    except FlexError as error:
+        # A database that is away is said by the error itself.
+        with suppress(FlexError):
+            _store_failure(world, node, str(error))
+        raise
+
+
+def note_left(world: World, node: str, left: Mapping[str, str]) -> None:
+    """After one that went well: all are out, or some are not ours to change and are looked at
+    again, ever later.
+    """
+    if node in set(world.store.placement()[1]["node"]):
+        names = (
+            first_few([f"{name} ({why})" for name, why in left.items()])
+            or "some of its sites"
+        )
+        _store_failure(world, node, f"not FLEX's to change, and on it still: {names}")
+    else:
+        forget(world, node)
+
+
+def last(world: World, node: str) -> Attempt | None:
+    return next((one for one in world.store.attempts() if one.node == node), None)
+
+
+def forget(world: World, node: str) -> None:
+    if last(world, node):
+        world.store.drop_attempt(node)
+
+
+def _store_failure(world: World, node: str, error: str) -> None:
+    world.store.put_attempt(
+        dead_node_retries.after_failure(
+            last(world, node), node, world.time_of_day(), error
+        )
+    )
