@@ -72,8 +72,8 @@ def finding_of_round(
     """What follows for the nodes that serve, while `down` others are out of service already.
 
     Many that seem to die at once are more likely a watch that sees nothing: then none is taken
-    down. Of those that serve only `active` ones take sites, all of them where that is not said: one
-    has to be left.
+    down. Among those that serve only `active` ones take sites, all of them where that is not said:
+    one has to be left.
     """
     sick = tuple(sorted(node for node in serving if pulses.get(node, Pulse()).is_sick))
     allowed = max(1, int(terms.share * (len(serving) + down))) - down

@@ -193,7 +193,9 @@ class Segments(Protocol):
         """The ids among these that the store has."""
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        """The segments at the beginning of a log that opens so (flex/traffic/chain_readings_of_log.py)."""
+        """The segments at the beginning of a log that opens so: chain_readings_of_log.py in
+        flex/traffic.
+        """
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         """The segments that go on at these places (flex/traffic/chain_readings_of_log.py)."""
@@ -379,7 +381,9 @@ class Identity(Protocol):
 
 
 class Audit(Protocol):
-    """Who changed what. flex/store/which_changes_are_audited.py has the entries that a store adds by itself."""
+    """Who changed what. flex/store/which_changes_are_audited.py has the entries that a store adds by
+    itself.
+    """
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         """Adds an entry in the author's name, in the transaction of the change, if any."""

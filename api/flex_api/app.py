@@ -143,7 +143,8 @@ def create_app(
     for resource in ROUTES:
         app.include_router(resource.router)
     _answer_problems(app)
-    app.openapi = lambda: openapi_document.describe(app)  # type: ignore[method-assign]  # as the framework asks for it
+    # The framework asks for it this way.
+    app.openapi = lambda: openapi_document.describe(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
     app.add_middleware(Kept, store=store)
     app.add_middleware(OnceOnly, store=store, problem=problems.of_error)

@@ -18,8 +18,8 @@ from flex_logs_ingest.files.sources import paths
 
 
 def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """Of files that are named, and are not there or cannot be read. `hidden` settings name files of
-    a service alone.
+    """A line for each file that is named, and is not there or cannot be read. `hidden` settings
+    name files of a service alone.
     """
     for where, path in _files(settings):
         if where not in hidden and (why := _unread(path)):
@@ -33,8 +33,8 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
 
 
 def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """Of globs without files, folders that are not there, and aliases that lead to no site of the
-    list.
+    """A line for each glob without files, each folder that is not there, and each alias that leads
+    to no site of the list.
     """
     for name in sorted(hidden):
         yield (

@@ -215,7 +215,8 @@ dir = "reports"
 
 def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> None:
     say(
-        f"  read      {results_in_terminal.lines(lines).rstrip('.')} from {amounts.count(files, 'file')}"
+        f"  read      {results_in_terminal.lines(lines).rstrip('.')} "
+        f"from {amounts.count(files, 'file')}"
     )
     say(f"  plan      {results_in_terminal.moves_text(output)}")
     say(

@@ -20,7 +20,7 @@ from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport, Progress
 
-# Of each reading, what a prediction replays: more would be most of what is shipped.
+# How many accesses of each reading a prediction replays: more would be most of what is shipped.
 SAMPLE = 20_000
 
 

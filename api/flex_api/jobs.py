@@ -71,7 +71,8 @@ class Follow:
                     kept="what it had done until then is kept, and DNS is as it was",
                     advice="start it again when it is wanted",
                 )
-            self.store.put_job(replace(job, **values))  # type: ignore[arg-type]  # names and values of a job
+            # These are names and values of a job.
+            self.store.put_job(replace(job, **values))  # type: ignore[arg-type]
 
 
 # What is done: it is given the world of the job and its follower, and gives back the address of
@@ -141,7 +142,8 @@ class Workers:
         store = follow.store
         with store.together():
             job = find(store, follow.job_id)
-            store.put_job(replace(job, ended=datetime.now(UTC), **values))  # type: ignore[arg-type]  # as above
+            # These are names and values of a job.
+            store.put_job(replace(job, ended=datetime.now(UTC), **values))  # type: ignore[arg-type]
             store.note(
                 "job.end", job.id, None, {"kind": job.kind, "state": values["state"]}
             )

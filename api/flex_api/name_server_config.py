@@ -123,8 +123,8 @@ def _file(path: Path | None, keys: Sequence[Key]) -> KeyFile:
 
 
 def _name_servers(server: Server, zones: Sequence[str]) -> Servers:
-    """Of a zone that is about to be added, or of a primary that is not there yet, nobody can
-    tell.
+    """Nobody can tell them of a zone that is about to be added, or of a primary that is not there
+    yet.
     """
     try:
         return servers_to_check.names_of_servers(server, zones)

@@ -28,7 +28,8 @@ def files_output(
     limit: int = 20,
     match: str = "",
 ) -> FilesOutput:
-    """Of one site, or of all; of so many last days, or of the period of the latest profiles.
+    """The files of one site, or of all; in so many last days, or in the period of the latest
+    profiles.
 
     Raises Unknown when nothing was asked for on that site, NoData before the first profiles.
     """

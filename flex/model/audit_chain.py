@@ -125,7 +125,7 @@ def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
 
 
 def differences(before: object, after: object) -> tuple[object, object]:
-    """Of two mappings, only the keys whose values differ, and the keys that identify the subject
+    """Two mappings with only the keys whose values differ, and the keys that identify the subject
     (APART). Other values are returned as they are.
     """
     if not isinstance(before, dict) or not isinstance(after, dict):

@@ -1,4 +1,4 @@
-"""What a best effort falls short of, as values: found by why_best_effort.py and by solvers, shown to
+"""What a best effort falls short of, as values: why_best_effort.py and solvers find it, shown to
 people.
 """
 
@@ -18,7 +18,7 @@ class Relaxation:
     """What would do: this rule at `enough`; `least` when nothing less of it would, everything else
     being as it is.
 
-    Of that, `rests` are sites that rest: the others are pins.
+    `rests` are sites that rest; the others of them are pins.
     """
 
     rule: str

@@ -352,8 +352,8 @@ def _forecasts(
     """What a miniature replay says of the placement, and of the three it should be compared with.
 
     All replay the same accesses: a site that is new is taken to have been before where the
-    placement puts it. What was on a node that is in the settings no more cannot be replayed. Of no
-    accesses nothing can be said.
+    placement puts it. What was on a node that is in the settings no more cannot be replayed.
+    Without accesses nothing can be said.
     """
     sample, nodes = facts.sample, facts.nodes
     if not len(sample.target):

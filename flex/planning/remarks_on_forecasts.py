@@ -15,7 +15,7 @@ from flex.prediction.replay_accesses_through_caches import Sample
 # Strangers' names in the logs that get fewer of the accesses than this make no difference to a
 # prediction.
 FEW = 0.01
-# Of a part of the files, fewer accesses than this do not tell misses within a few points.
+# Fewer accesses than this, to a part of the files, do not tell misses within a few points.
 ENOUGH = 100_000
 
 

@@ -252,7 +252,7 @@ class _Nodes:
 
     def requests_of(self, kinds: Kinds) -> _Asked:
         replicas = np.maximum(self.replicas, 1)[kinds.site]
-        # Of a target asked for n times, one of k nodes hears with a chance of 1 - (1 - 1/k)^n.
+        # One of k nodes hears of a target asked for n times with a chance of 1 - (1 - 1/k)^n.
         heard = np.where(replicas > 1, 1 - (1 - 1 / replicas) ** kinds.times(), 1.0)
         columns: tuple[Floats, ...] = (
             heard * kinds.targets, kinds.requests / replicas, heard * kinds.working_set,
@@ -297,8 +297,8 @@ class _Nodes:
     def _what_nodes_hear_of(
         self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int
     ) -> Heard:
-        """Of what every active node serves, each hears of as many `classes` of sizes as fit into
-        its memory.
+        """Each node hears of as many `classes` of sizes of what every active node serves as fit
+        into its memory.
         """
         nodes = self._spread.nodes
         named = (

@@ -23,7 +23,7 @@ from flex.placing.problem import Bools, Floats, Ints
 
 YESTERDAY = "yesterday"
 WEEK = 7
-# Of fewer nights no pattern of the week can be told from chance.
+# In fewer nights no pattern of the week can be told from chance.
 LEAST = 2 * WEEK
 # So many nights are predicted from those before them, and compared with what they were.
 TESTED = 7
@@ -34,7 +34,7 @@ BETTER = 0.05
 # that rests on Sundays comes back. For a night that is not known the one before it on its day of
 # the week counts.
 FARTHEST = 2.0
-# Of sites that get less than this share of the whole, growth is noise.
+# The growth of sites that get less than this share of the whole is noise.
 FEW = 0.001
 
 Method = Callable[[Floats], Floats]

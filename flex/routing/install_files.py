@@ -129,7 +129,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _asks_for_check(changed: Mapping[str, str], folder: Path) -> bool:
-    """Not where owners alone changed, and with them the version that the map of hosts begins with."""
+    """Not where only owners changed, and with them the version at the head of the map of hosts."""
     hosts = changed.get(HOSTS, "").partition("\n")[2]
     has_other_hosts = (
         HOSTS in changed and hosts != (content(folder / HOSTS) or "").partition("\n")[2]

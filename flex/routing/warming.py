@@ -29,7 +29,7 @@ _PART = 2**16
 _PATIENCE = 10.0
 # A target that takes more seconds is left to its visitors.
 _LONGEST = 60.0
-# Of the PROXY protocol: a connection of nobody but its sender.
+# In the PROXY protocol: a connection of nobody but its sender.
 _LOCAL = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"
 # After so many failures one after the other the web server is not there.
 _GIVE_UP = 20

@@ -154,8 +154,8 @@ IBM = Published(
     assumed=("requests", "answer"),
 )
 
-# Of these the CWARD paper says how many hits the most frequent files make, and of WorldCup98 how
-# many bytes they have; requests, files, bytes and answers it does not say, nor of ClarkNet the
+# The CWARD paper says how many hits the most frequent files of these make, and for WorldCup98 how
+# many bytes they have; requests, files, bytes and answers it does not say, nor for ClarkNet the
 # bytes of the hot files.
 _UNKNOWN = ("requests", "files", "working_set", "answer")
 CLARKNET = Published(

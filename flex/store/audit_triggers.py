@@ -53,4 +53,5 @@ def watch(entries: Table, head: Table) -> None:
 
 def _with(table: Table, dialect: str, statements: tuple[str, ...]) -> None:
     for statement in statements:
-        event.listen(table, "after_create", DDL(statement).execute_if(dialect=dialect))  # type: ignore[no-untyped-call]  # SQLAlchemy's
+        # SQLAlchemy leaves it without types.
+        event.listen(table, "after_create", DDL(statement).execute_if(dialect=dialect))  # type: ignore[no-untyped-call]

@@ -83,6 +83,7 @@ def columns(connection: Connection, wanted: Select[Any], count: int) -> list[lis
     From the driver's own rows, each forgotten at once: an object for each, and a list of all, cost
     much more.
     """
-    rows: Iterable[Sequence[Any]] = connection.execute(wanted).cursor  # type: ignore[assignment]  # every driver has it
+    # Every driver has it.
+    rows: Iterable[Sequence[Any]] = connection.execute(wanted).cursor  # type: ignore[assignment]
     flat = list(chain.from_iterable(rows))
     return [flat[at::count] for at in range(count)]

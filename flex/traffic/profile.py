@@ -29,8 +29,8 @@ def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
 def profiles_of(
     files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]
 ) -> pd.DataFrame:
-    """PROFILES from tables in pieces. No target and no hour of a site may be there twice. Of FILES,
-    only the columns site, requests and size are used.
+    """PROFILES from tables in pieces. No target and no hour of a site may be there twice. Only
+    the columns site, requests and size of FILES are used.
     """
     needs = (
         pd.concat([_needs(FILES.empty()), *map(_needs, files)])

@@ -37,7 +37,7 @@ WEEK = 7 * 24
 # An hour is silent when so many answers were to be expected: chance leaves it empty once in 150
 # times.
 EXPECTED = 5
-# Of fewer lines, those that one scanner left are a large share.
+# In fewer lines, those that one scanner left are a large share.
 ENOUGH_LINES = 100
 # A larger share of answers from days to come is a clock that is wrong; fewer are somebody's fault,
 # once.

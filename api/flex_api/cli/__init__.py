@@ -19,7 +19,9 @@ from typing import Annotated, NoReturn
 
 import typer
 from typer._click.exceptions import ClickException
-from typer.completion import completion_init  # type: ignore[attr-defined]  # it does not say that it exports it
+
+# Typer does not say that it exports this.
+from typer.completion import completion_init  # type: ignore[attr-defined]
 
 from flex.errors import FlexError, Misused
 from flex_api.cli import global_options, piped
@@ -50,7 +52,8 @@ Words such as fair share, cold, at rest and given up are explained in
 docs/reference/glossary.md, and on the page /glossary.
 """
 
-# Every verb, and the modules of this package that bring it. verb_groups.py says how they are listed.
+# Every verb, and the modules of this package that bring it. verb_groups.py says how they are
+# listed.
 VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("ingest", "import", "data"), ("logs",)),
     **dict.fromkeys(

@@ -282,7 +282,8 @@ def _refusal(refused: Sequence[Arrival]) -> BadInput:
     told = [f"{arrival.path}: {arrival.note}" for arrival in refused]
     return BadInput(
         "taking in parcels",
-        f"{amounts.count(len(refused), 'parcel')} of them cannot be taken: {first_few(told, between='; ')}",
+        f"{amounts.count(len(refused), 'parcel')} of them cannot be taken: "
+        f"{first_few(told, between='; ')}",
         kept="none of these was used; the others were taken",
         advice="send it again from DIR/out where it was made, or look into who sends it",
     )

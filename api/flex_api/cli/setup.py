@@ -309,7 +309,8 @@ def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")],
 ) -> None:
     """Print the completion script of a shell. Source it from the shell's start-up file."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # it does not say that it exports it
+    # Typer does not say that it exports this.
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     if shell not in SHELLS:
         raise BadInput(

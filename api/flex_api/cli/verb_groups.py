@@ -37,7 +37,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
 class VerbGroups(TyperGroup):
     """Typer knows groups of verbs in its rich help only, and FLEX prints plain text."""
 
-    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002  its signature
+    # It has the signature of the method that it replaces.
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002
         shown = {name: verb for name, verb in self.commands.items() if not verb.hidden}
         room = formatter.width - 6 - max(map(len, shown), default=0)
         for heading, names in GROUPS.items():

@@ -42,7 +42,8 @@ def with_wish_options(verb: Verb) -> Verb:
         else:
             parameters.append(parameter)
     # Typer makes options of the parameters that it is shown.
-    called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # functions may have one
+    # Functions may have one.
+    called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return called
 
 

@@ -80,8 +80,8 @@ def _addresses(world: World, plan: Plan) -> Iterator[Stop]:
 
 
 def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
-    """Of wishes that were made after the plan, or hold otherwise than they did: one may have begun,
-    ended or gone.
+    """The wishes that were made after the plan, or hold otherwise than they did: one may have
+    begun, ended or gone.
 
     A way back was made without asking what anybody wishes, so that every wish counts.
     """

@@ -86,7 +86,7 @@ def _like_another_night(past: pd.DataFrame, wanted: pd.Series) -> pd.Series:
         away = np.abs(
             np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None]
         )
-    # Of equals the latest.
+    # The latest of those that are equally near.
     nearest = far.shape[1] - 1 - away[:, ::-1].argmin(axis=1)
     return pd.Series(
         far.columns.to_numpy(dtype=object)[nearest], index=far.index, dtype=object

@@ -130,7 +130,7 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
     )
 
 
-# Of what the note does not say by itself.
+# What to do where the note does not say it by itself.
 _MEND = {
     "unreadable": "see that FLEX may read it, and that it is whole",
     "nothing matches": "see whether the glob is right and the logs are there",

@@ -30,7 +30,7 @@ def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFra
     """A row for each site and a column for the end of each period, the last one last. One of which
     nothing is known has its column, too, with no number in it: days of the week keep their places.
 
-    Of counts only these sites are looked at: what else a log names may be no site.
+    Counts are looked at for these sites only: what else a log names may be no site.
     """
     kept = world.store.bytes_sent(last, NIGHTS, gaps=True)
     found, lost = dict[datetime, pd.Series](), 0

@@ -119,7 +119,8 @@ class Catalogue:
         down, name = by.startswith("-"), by.removeprefix("-")
         if name == "site":
             side = "left" if down else "right"
-            at = int(np.searchsorted(self.sites, site, side=side))  # type: ignore[call-overload]  # of two words
+            # `side` is one of two words.
+            at = int(np.searchsorted(self.sites, site, side=side))  # type: ignore[call-overload]
             return len(self.sites) - at if down else at
         values = self._values(name)[ordered]
         ranked, sought = (-values, -value) if down else (values, value)

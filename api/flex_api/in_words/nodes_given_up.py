@@ -18,7 +18,7 @@ from flex.in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 
-# Of more sites that give nodes up for one reason there is one row.
+# Where more sites give nodes up for one reason, there is one row for them.
 SITES = 3
 # So many rows are shown in a terminal; `-o json` has every move.
 MOST_MOVES = 20

@@ -44,7 +44,7 @@ BAR = 24
 SAMPLES = 3
 # Other names of sites, a line each.
 MOST_NAMES = 20
-# Of so many files each has its row.
+# Up to so many files, each has its row.
 FEW_FILES = 10
 # Rows of files that somebody should look at.
 MOST_FILES = 50

@@ -195,8 +195,8 @@ def refuse_forced_alone(world: World, plan: Plan, rules: Collection[str]) -> Non
 
 
 def _own(world: World, plan: Plan, yes: Set[str]) -> list[str]:
-    """Of which causes nobody else has said yes. Two people who asked for a part each look at the
-    part of the other.
+    """The causes to which nobody else has said yes. Two people who asked for a part each look at
+    the part of the other.
     """
     people = _people(world, plan)
     return [

@@ -78,7 +78,7 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
 
 
 def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
-    """Of one that was `checked`. Raises BadInput for a name that is taken."""
+    """Add a node that was `checked`. Raises BadInput for a name that is taken."""
     if taken := [
         one.name for one in world.nodes if one.name.casefold() == node.name.casefold()
     ]:

@@ -21,7 +21,7 @@ from flex_dns.update import fence
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
 
-# Of the audit log. Who asks for the first gets all of them.
+# Actions of the audit log. Who asks for the first gets all of them.
 DONE = "zone.take-over"
 BEGUN = f"{DONE}.begin"
 REFUSED = f"{DONE}.refused"

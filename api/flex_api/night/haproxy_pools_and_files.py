@@ -75,8 +75,8 @@ def _on_several(placement: pd.DataFrame) -> set[str]:
 def _asks_of_targets(
     settings: Settings, store: Store, sites: Set[str]
 ) -> dict[str, Asked]:
-    """Of the sites whose targets' members are said by how often they are asked for, as the file
-    table has it; none where it cannot be read: then LARD/R finds the members without.
+    """How often targets are asked for, as the file table has it, for the sites whose targets'
+    members are said by that; none where it cannot be read: then LARD/R finds the members without.
     """
     wanted = {
         site: most for site in sites if (most := settings.routing.most_popular(site))

@@ -28,7 +28,7 @@ PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 LOOK = 5.0
 # A round takes seconds, one that takes a node out of DNS a minute or two.
 OVERDUE = timedelta(minutes=10)
-# Of a message; what is longer is cut.
+# Characters of a message; what is longer is cut.
 LONGEST = 1000
 
 

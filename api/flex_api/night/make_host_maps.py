@@ -115,8 +115,8 @@ def _addresses(known: Sequence[Node]) -> set[str]:
 def owners_of_names(
     settings: Settings, placement: pd.DataFrame, serving: Collection[str]
 ) -> dict[str, str]:
-    """By host name the node that answers for it. Of several nodes of a site it is one by a hash of
-    the site, so that all doors mean the same.
+    """By host name the node that answers for it. Where a site has several nodes, a hash of the
+    site says which it is, so that all doors mean the same.
 
     A name whose site is on no node that serves is left out, and so is what no host can be called.
     """

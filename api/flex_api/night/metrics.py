@@ -134,7 +134,7 @@ def _of_logs(known: Known) -> Iterator[Series]:
 
 
 def of_watch(watched: Watched) -> Iterator[Series]:
-    """Of the process beside `flex serve`."""
+    """The series of the process beside `flex serve`."""
     yield _one(
         "flex_watch_up",
         "Whether the process of the health watch runs.",

@@ -148,7 +148,8 @@ def post(
     if secret := hook.secret():
         headers[SIGNATURE] = signature(secret, body)
     address = _check_address(hook.address())
-    request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310  its scheme was looked at
+    # Its scheme was looked at.
+    request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310
     for pause in (*pauses, None):
         try:
             with http_without_redirects.answer(request, TIMEOUT):

@@ -215,7 +215,7 @@ def moment(text: str, name: str) -> datetime | None:
 
 
 def address(path: str, **query: str) -> str:
-    """Of a page, with what it should show."""
+    """The address of a page, with what it should show."""
     said = {name: value for name, value in query.items() if value}
     return f"{quote(path)}{'?' if said else ''}{urlencode(said)}"
 

@@ -56,7 +56,7 @@ PAGES = (
 )
 
 
-# Of them those that are for more than looking.
+# Those of them that are for more than looking.
 TAKES: dict[str, Role] = {"/what-if": "operator", "/simulate": "operator"}
 
 

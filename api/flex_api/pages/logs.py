@@ -61,7 +61,7 @@ def page(desk: Viewer, request: Request) -> Response:
 
 
 def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None]:
-    """Of those that are shown, however long ago that is."""
+    """When each source that is shown last had a line, however long ago that is."""
     silent = [row.name for row in found.sources[:MOST] if not row.last_line]
     said = desk.views.of(
         "last-lines-of-sources",

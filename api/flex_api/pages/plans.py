@@ -114,8 +114,8 @@ def plan(
 
 
 def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
-    """Of a plan that could be applied, or from the partition in force on; nothing of another
-    base.
+    """The frontier of a plan that could be applied, or from the partition in force on; nothing for
+    another base.
     """
     base, world = desk.views.base()[0], desk.world()
     onward = chosen.id == base

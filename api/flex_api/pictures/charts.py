@@ -121,8 +121,8 @@ def scale(rows: Iterable[Load]) -> float:
 def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Bars:
     """A bar for each node, on an axis that reaches to `most`, with the band around a fair share.
 
-    Of more than MOST_BARS nodes only those farthest from it are drawn; the description speaks of
-    all.
+    Where there are more than MOST_BARS nodes, only those farthest from it are drawn; the
+    description speaks of all.
     """
     drawn = worst(rows) if len(rows) > MOST_BARS else rows
     return Bars(

@@ -231,7 +231,7 @@ def heat(
 ) -> Heat:
     """A cell for each number, darker for more; equal shades are equal numbers in every row.
 
-    Of more rows than MOST_ROWS those with most are drawn.
+    Where there are more rows than MOST_ROWS, those with most are drawn.
     """
     busiest = sorted(range(len(rows)), key=lambda at: -sum(rows[at][1]))[:MOST_ROWS]
     drawn = [rows[at] for at in sorted(busiest)]
@@ -317,7 +317,7 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     """A hollow dot predicted and a full one measured for each (name, predicted, measured), as
     ratios of a fair share.
 
-    Of more than MOST_BARS those farthest apart are drawn.
+    Where there are more than MOST_BARS, those farthest apart are drawn.
     """
     order = sorted(range(len(rows)), key=lambda at: -abs(rows[at][2] - rows[at][1]))[
         : charts.MOST_BARS

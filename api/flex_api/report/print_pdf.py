@@ -31,7 +31,8 @@ def print_pdf(page: Path, to: Path) -> Path:
         made = Path(folder) / "report.pdf"
         try:
             command = _command(browser, page, made, folder)
-            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603  found on the PATH
+            # The program was found on the PATH.
+            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603
             made.chmod(0o644)
             made.replace(to)
         except (OSError, subprocess.SubprocessError) as error:
@@ -42,7 +43,7 @@ def print_pdf(page: Path, to: Path) -> Path:
 
 
 def pdf(page: str) -> bytes:
-    """Of the text of a page. Raises NotPrinted."""
+    """The PDF of a page, from its text. Raises NotPrinted."""
     with tempfile.TemporaryDirectory(prefix="flex-report-") as folder:
         written = Path(folder) / "report.html"
         written.write_text(page, encoding="utf-8")

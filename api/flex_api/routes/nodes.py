@@ -1,4 +1,6 @@
-"""Nodes: what each of them carries under the partition in force, and what people change about them."""
+"""Nodes: what each of them carries under the partition in force, and what people change about
+them.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def placement(
 
 
 def _sites_with_nodes(store: Store, plan: str) -> list[tuple[str, str]]:
-    """Sites with their nodes. Of nodes there are few: each name is there once."""
+    """Sites with their nodes. Nodes are few: each name is there once."""
     frame = store.placement_of(plan)
     return sorted(
         zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True),

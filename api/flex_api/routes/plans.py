@@ -145,7 +145,7 @@ def the_plan(desk: Desk, plan: str) -> Plan:
 
 
 def the_id(desk: Desk, plan: str) -> str:
-    """Of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
+    """The id of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
     every = [one.id for one in desk.views.headlines()]
     found = (
         [plan]

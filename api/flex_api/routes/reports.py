@@ -90,7 +90,7 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
     dependencies=[PRINTED_IN_TURN],
 )
 def latest(desk: Viewer, form: Form = None) -> Response:
-    """Of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
+    """The report of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
     newest = desk.views.headlines()
     if not newest:
         raise NoData(
@@ -109,8 +109,8 @@ def latest(desk: Viewer, form: Form = None) -> Response:
     dependencies=[PRINTED_IN_TURN],
 )
 def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
-    """Of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere, or what
-    `format` or `Accept` ask for.
+    """The report of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere,
+    or what `format` or `Accept` ask for.
     """
     return _report(desk, _of_day(desk, day) if (day := _day(plan)) else plan, form)
 

@@ -109,7 +109,7 @@ class FindingRow(Part):
 
 
 class QualityRow(Part):
-    """Of one source, or of all sources of a node. `hours_silent` are spans of hours that should
+    """The logs of one source, or of all sources of a node. `hours_silent` are spans of hours that should
     have had answers.
     """
 

@@ -52,7 +52,7 @@ class ForecastNode(Part):
 
 
 class ForecastRow(Part):
-    """Of the cluster, utilisation is that of its busiest node."""
+    """What is predicted for the cluster; its utilisation is that of its busiest node."""
 
     policy: str
     miss_ratio: float

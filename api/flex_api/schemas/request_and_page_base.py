@@ -53,7 +53,7 @@ class ListQuery(Given):
 
 
 class TimedQuery(ListQuery):
-    """Of rows that have a time: which one the description of the list says."""
+    """For rows that have a time: which one the description of the list says."""
 
     since: Annotated[Moment | None, Field(description="from then on")] = None
     until: Annotated[Moment | None, Field(description="before then")] = None

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Sequence
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# Of IPv6 one customer has a whole network of this size, and so has who asks too often.
+# One customer has a whole IPv6 network of this size, and so has who asks too often.
 CUSTOMER = 64
 
 

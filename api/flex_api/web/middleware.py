@@ -29,9 +29,9 @@ from flex_api.web.timing import Timing
 
 REQUEST_ID = "X-Request-Id"
 POLICY = "Content-Security-Policy"
-# Of what is no page: it loads nothing, sends nothing and stands in no frame.
+# For what is no page: it loads nothing, sends nothing and stands in no frame.
 BARE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-# Of a page that brings its styles: just these. Pages that load theirs have a policy of their own
+# For a page that brings its styles: just these. Pages that load theirs have a policy of their own
 # (pages/frame.py).
 STYLED = (
     f"default-src 'none'; style-src '{STYLE_DIGEST}'; img-src 'self' data:; "

@@ -71,7 +71,7 @@ class Kept:
         made, seen = self.ticks(), list[Message]()
 
         async def noticed(message: Message) -> None:
-            # Of one that comes in pieces nothing is kept, so that no more than its first is held.
+            # Nothing is kept of one that comes in pieces, so that no more than its first is held.
             if len(seen) < 3:
                 # Copied: who sends it on adds what belongs to this one request.
                 seen.append({**message, "headers": list(message.get("headers", ()))})

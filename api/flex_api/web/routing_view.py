@@ -52,7 +52,7 @@ def _rows(made: RoutingView) -> int:
 
 
 def files(desk: Desk, node: str) -> dict[str, str]:
-    """Of one node. Raises Unknown."""
+    """The files of one node. Raises Unknown."""
     settings, store = desk.settings, desk.house.store
     haproxy_pools_and_files.refuse_away(settings, store, node)
     make = desk.views.few(

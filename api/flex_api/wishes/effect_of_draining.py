@@ -3,7 +3,8 @@ nights.
 
 Takes a world in which the node has its new state already, and the name of the node. Returns
 sentences. Does not store anything or ask a name server, so sites that FLEX may not move count as if
-it might. The search is the short one of previews (preview_solver.py), under the rules and limits of a night.
+it might. The search is the short one of previews (preview_solver.py), under the rules and limits of
+a night.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ def _unchecked_server(name: str, address: Address) -> PreflightResult:
 
 
 def choose_key(servers: Sequence[Server], zones: Sequence[str]) -> Server:
-    """Of one server with several keys, the first whose key it knows; with none of them, or no
-    answer, the first.
+    """One server stands here with several keys. The first whose key it knows; with none of them, or
+    no answer, the first.
     """
     for server in servers if zones else ():
         with Session(server) as session, suppress(DnsError):

@@ -43,8 +43,8 @@ PRINTED = (
 def tcp_only_clause(primary: str) -> str:
     """For a secondary's questions for serials, beside its options.
 
-    By UDP each goes out from a port drawn by lot. Of two from the same port one never gets its
-    answer, and asks again after five seconds; of 2,000 zones at once that meets some.
+    By UDP each goes out from a port drawn by lot. Where two go out from the same port, one never
+    gets its answer, and asks again after five seconds; among 2,000 zones at once that meets some.
     """
     return f"server {primary} {{ tcp-only yes; }};\n"
 

@@ -25,7 +25,7 @@ Question = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """Of the names that were asked for, the sets that are there: (name, type) to (ttl, sorted
+    """The sets that are there at the names that were asked for: (name, type) to (ttl, sorted
     values).
 
     `closed` are names that can hold no addresses here, with the reason: an alias, or delegated

@@ -27,7 +27,7 @@ Held = tuple[int, tuple[str, ...]] | None
 class Conflict:
     """A change whose record set is neither what the plan saw nor what it wants.
 
-    Of a name that was to become ours `beside` is the question to which the zone gives another
+    Where a name was to become ours, `beside` is the question to which the zone gives another
     answer, and what the plan saw of it.
     """
 

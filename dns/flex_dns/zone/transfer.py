@@ -128,7 +128,8 @@ class _Chain:
             if end != len(wire):
                 raise ValueError("something stands behind the last record")
             if self._context is not None:
-                self._context.update(wire)  # type: ignore[no-untyped-call]  # dnspython leaves it without types
+                # dnspython leaves it without types.
+                self._context.update(wire)  # type: ignore[no-untyped-call]
             return False
         self._verify(wire, end)
         return True

@@ -2,7 +2,7 @@
 
 Costs of a front end follow from the LARD paper (section 6.2): 5000 handoffs a second, and 9 µs for
 each acknowledgement that it forwards, one for two packets (section 5). A splicing front end takes
-in and sends out every byte itself, at a node's costs. Of layer 4 only what came out is published,
+in and sends out every byte itself, at a node's costs. For layer 4 only the outcome is published,
 20,000 connections a second: its curve says no more than that, and no claim is made of it.
 """
 

@@ -26,7 +26,8 @@ Solve = Callable[[Trace, Trace, Cluster], Sequence[Sequence[int]]]
 BURST = 0.1
 # With fewer accesses the largest clusters have all of them under way at once. A guess.
 FEWEST_ACCESSES = 1000
-# As many as the largest cluster of the LARD paper has nodes: with fewer files some have nothing to do.
+# As many as the largest cluster of the LARD paper has nodes: with fewer files some have nothing
+# to do.
 FEWEST_FILES = 16
 # Files with fewer of the requests than this are the rarer ones.
 RARER = 1e-4
@@ -61,7 +62,7 @@ class Lab:
         self.real = None if real is None else self._cut(real)
         self._days = [] if self.real is None else days(self.real)
         self._traces: dict[str, Trace] = {}
-        # Of traces that stand in for another: their working set over the other's.
+        # For traces that stand in for another: their working set over the other's.
         self._scale: dict[str, float] = {}
         self.points: list[Point] = []
 
@@ -85,7 +86,7 @@ class Lab:
         return names if self.real is None else names[:1]
 
     def days(self, names: Sequence[str]) -> Sequence[str]:
-        """Of a real trace as many as it has."""
+        """As many as a real trace has."""
         return names if self.real is None else names[: len(self._days)]
 
     def in_bursts(self, name: str) -> Trace:
@@ -103,13 +104,14 @@ class Lab:
 
     def changed_twin(self, name: str, **figures: float) -> Trace:
         """A twin of other figures than those published or assumed."""
-        return self._cut(replace(twin(replace(PUBLISHED[name], **figures)), name=name))  # type: ignore[arg-type]  # figures of it
+        # These are figures of it.
+        return self._cut(replace(twin(replace(PUBLISHED[name], **figures)), name=name))  # type: ignore[arg-type]
 
     def because(
         self, claims: Sequence[Claim], reason: str, counter: Callable[[], str]
     ) -> list[Claim]:
         """Why claims do not come out: of a twin a reason and its test, of a real trace what it is.
-        Of one that tells nothing no claim comes out, nor fails to.
+        Where a trace tells nothing, no claim comes out, nor fails to.
         """
         if nothing := self._nothing_told():
             return untold(claims, nothing)

@@ -60,7 +60,8 @@ def largest(
     if match:
         where, values = f"{where} AND target GLOB ?", [*values, match]
     question = (
-        f"SELECT * FROM files WHERE {where} ORDER BY {order} DESC, site, target LIMIT ?"  # noqa: S608  ORDERS
+        # The order is one of ORDERS.
+        f"SELECT * FROM files WHERE {where} ORDER BY {order} DESC, site, target LIMIT ?"  # noqa: S608
     )
     return ask(table, question, [*values, limit]).astype(dict(FILES.columns))
 

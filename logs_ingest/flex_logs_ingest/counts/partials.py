@@ -300,7 +300,7 @@ def remove(directory: Path, files: Collection[str]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Of a directory too: a rename is on disk only when the directory is."""
+    """Works for a directory too: a rename is on disk only when the directory is."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

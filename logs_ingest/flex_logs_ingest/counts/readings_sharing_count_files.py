@@ -125,7 +125,8 @@ def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, 
     )
 
     def ordered(name: str) -> Ints:
-        values: Ints = _join([rows[name] for rows in every])[order]  # type: ignore[literal-required]  # a column of numbers
+        # It is a column of numbers.
+        values: Ints = _join([rows[name] for rows in every])[order]  # type: ignore[literal-required]
         return values
 
     found = Columns(

@@ -78,7 +78,9 @@ def unknown(
     last_day: int,
     most: int,
 ) -> Unhosted:
-    """Of these readings and days; the names are those of all the days that a reading tells of."""
+    """What came for unknown hosts in these readings and days; the names are those of all the days
+    that a reading tells of.
+    """
     names: Counter[str] = Counter()
     requests = sent = 0
     for segment in segments:

@@ -84,7 +84,8 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader gives
+    # BufferedReader gives a memoryview.
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         piece = self._first[: len(buffer)] or os.read(self._descriptor, len(buffer))
         self._first = self._first[len(piece) :]
         buffer[: len(piece)] = piece

@@ -77,7 +77,7 @@ WITH_ARGUMENT: Mapping[str, Token] = {
     **dict.fromkeys(("p", "T", "^FB"), _NUMBER),
     **dict.fromkeys(("C", "e", "n", "o", "x", "c", "^ti", "^to"), _TEXT),
 }
-# Of requests, in lower case with underscores.
+# Headers of requests, in lower case with underscores.
 HEADERS: Mapping[str, Token] = {
     "host": VHOST,
     **dict.fromkeys(("user_agent", "cookie", "accept_language"), _SENTENCE),
@@ -159,7 +159,7 @@ _BEGINNINGS: Mapping[str, Token] = {
 
 
 def of_variable(name: str) -> Token:
-    """Of one that the server's own configuration made, nothing is known."""
+    """Nothing is known of a variable that the server's own configuration made."""
     if name in VARIABLES:
         return VARIABLES[name]
     if name.startswith("http_"):

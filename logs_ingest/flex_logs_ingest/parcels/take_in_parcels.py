@@ -76,8 +76,8 @@ def take(
 ) -> tuple[Arrival, ...]:
     """Take the parcels at these paths, or in the directories at them; `allowed` are (source, node).
 
-    Of those whose counts are known, only the first line is looked at, unless they are to be checked
-    as well: a copy that is damaged is refused then.
+    Where its counts are known, only the first line of a parcel is looked at, unless those are to be
+    checked as well: a copy that is damaged is refused then.
 
     Raises BadInput for a path that is not there, Busy while another run reads into the directory,
     NotWritten when it takes no more; what was taken until then stays taken.

@@ -84,9 +84,9 @@ class LogReading(ABC):
         self._family = reader.family(log.path)
         self._head = b""
         self._format = ""
-        # Of a log that names its columns, those in force where it is now.
+        # Where a log names its columns, those in force where it is now.
         self._goes_on = ""
-        # Of a log whose records have no line ends, how long each of them is.
+        # How long each record of a log is, where records have no line ends.
         self._record_size = 0
         self._started = reader.run.clock()
         self._counted: list[Segment] = []

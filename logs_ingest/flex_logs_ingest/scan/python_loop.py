@@ -86,7 +86,7 @@ OTHER_STATUS = 1
 NO_REQUEST = 2
 MALFORMED = 3
 
-# Of a site: requests and bytes of each hour.
+# What a site has: requests and bytes of each hour.
 Hours = dict[int, list[int]]
 # The rows of targets, by number.
 Targets = dict[bytes, int]

@@ -189,7 +189,7 @@ class SiteRule:
         """Other names of these sites, each behind its site: host names that logs count as the
         site's.
 
-        Of sites that are `alone`, in logs of their own, every line is theirs, whichever name was
+        Every line is of its site where that is `alone`, in logs of its own, whichever name was
         asked for.
         """
         if self.directory:

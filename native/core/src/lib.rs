@@ -1,7 +1,8 @@
 //! The hot loops of FLEX that need no Python. Each has a reference in Python that defines what it computes.
 //!
-//! In go bytes and plain values, out come plain values; only the merge goes from file to file. flex-native hands them to
-//! Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the input, nothing here panics.
+//! Each function takes bytes and plain values, and returns plain values; only the merge goes from file to file.
+//! flex-native hands them to Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the
+//! input, nothing here panics.
 
 pub mod cache;
 mod chunk;

@@ -104,7 +104,7 @@ class PlansThere:
         return found
 
     def _next(self) -> str:
-        """The latest that can be applied still, and first of all one that was begun. Raises NoData."""
+        """The latest that can still be applied; one that was begun comes first. Raises NoData."""
         waiting = [
             row
             for row in self.client.plans()

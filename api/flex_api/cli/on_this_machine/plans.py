@@ -1,4 +1,6 @@
-"""The plans of this machine's installation: made, looked at, decided on, applied, and gone back on."""
+"""The plans of this machine's installation: making, showing, approving and applying them, and
+going back.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +182,7 @@ def _became(plan: Plan) -> str:
 
 
 def _plan_to_apply(here: World, plan: str) -> Plan:
-    """Where none is named it is what a killed run began, else the latest that can be applied still."""
+    """Where none is named: what a killed run began, or else the latest that can still be applied."""
     if plan:
         return here.store.plan(plan)
     in_force = here.store.in_force()
