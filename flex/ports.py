@@ -85,6 +85,22 @@ class Publisher(Protocol):
         ...
 
 
+class Doors(Protocol):
+    """The doors of all nodes, which lead each visitor to the node that has the site."""
+
+    def lead(self, plan: Plan) -> None:
+        """Has all doors lead by the plan from now on.
+
+        It is written down before any node hears of it. Harmless to repeat. Raises where it could
+        not be written down: then no node has heard of it.
+        """
+        ...
+
+    def behind(self, patience: float) -> Mapping[str, str]:
+        """The nodes that do not go by it after `patience` seconds, each with the reason."""
+        ...
+
+
 class Wishes(Protocol):
     """What people asked for their sites."""
 

@@ -297,8 +297,12 @@ def _routing(settings: Settings) -> Iterator[CheckRow]:
 
 def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not settings.dns.every_zone:
-        yield _warn(
-            "DNS", "there is no zone", "name the zones of your sites in dns.zones"
+        yield (
+            _ok("DNS", "no zone is FLEX's to change: doors alone lead visitors")
+            if settings.routing.leads_to_all
+            else _warn(
+                "DNS", "there is no zone", "name the zones of your sites in dns.zones"
+            )
         )
     for primary in settings.dns.primaries:
         yield from _primary(settings, primary)

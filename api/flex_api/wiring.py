@@ -159,6 +159,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         terms=settings.solver.terms(
             pins, routed=settings.routing.by_content(settings.solver.content_routed)
         ),
+        publishing=settings.routing.publishing(),
     )
 
 

@@ -1,12 +1,12 @@
 """Carries out a plan, takes it for carried out, or gives it up.
 
-Takes a plan, its partition and a name server to write to. Returns the plan as it ended. It does
-exactly what the plan says, or refuses: it never does something similar.
+Takes a plan, its partition, a name server to write to, and the doors of the nodes. Returns the plan
+as it ended. It does exactly what the plan says, or refuses: it never does something similar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,12 +16,13 @@ from flex.errors import DnsError, OnTheWay, PartlyApplied, StoreError, Unverifie
 from flex.model.name_server_verdict import Verdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
+from flex.model.publishing import Publishing
 from flex.planning import refuse_ended_or_outdated, verify_dns
-from flex.ports import Plans, Publisher, Store
+from flex.ports import Doors, Plans, Publisher, Store
 from flex.table_schemas import PLACEMENT
 from flex.zones import records
 
-# How many answers that differ are named, each with its server and zone.
+# How many answers that differ are named, each with its server and zone; and how many nodes.
 NAMED = 5
 
 
@@ -40,18 +41,22 @@ def carry_out(
     now: datetime,
     patience: float = 0.0,
     enters: Callable[[str], None] = unheard,
+    doors: Doors | None = None,
 ) -> Plan:
-    """Make the proposal true in DNS, check what the name servers answer, and put the placement in
-    force.
+    """Have the doors lead visitors by the proposal, make it true in DNS, check what nodes and name
+    servers go by, and put the placement in force.
 
-    Servers that follow the primary have `patience` seconds to agree; `enters` hears of each stage
-    as it begins. Safe to repeat: a run that was killed in the middle is finished by calling this
+    Servers that follow the primary, and nodes, have `patience` seconds to agree; `enters` hears of
+    each stage as it begins. Safe to repeat: a run that was killed in the middle is finished by calling this
     again. Raises Outdated when another placement came into force since the proposal was made, Ended
     when somebody put it aside, a DnsError when nothing was changed, PartlyApplied when some of it
-    was, Unverified when the servers do not agree with what was applied.
+    was, Unverified when servers or nodes do not agree with what was applied.
     """
     enters("apply")
     plan, begun = refuse_ended_or_outdated.begin(plan, store)
+    if doors:
+        # Visitors find the site's new node before any resolver hears of it.
+        doors.lead(plan)
     _apply(plan, publisher, store, begun=begun)
     enters("verify")
     verdicts = verify_dns.check(
@@ -60,8 +65,10 @@ def carry_out(
     plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
     enters("settle")
     _settle(plan, placement, store)
-    if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
-        raise _unverified_error(wrong)
+    wrong = [verdict for verdict in verdicts if not verdict.agrees]
+    behind = doors.behind(patience) if doors else {}
+    if wrong or behind:
+        raise _unverified_error(wrong, behind)
     return plan
 
 
@@ -92,14 +99,36 @@ def _settle(plan: Plan, placement: pd.DataFrame, store: Plans) -> None:
         ) from error
 
 
-def _unverified_error(wrong: Sequence[Verdict]) -> Unverified:
-    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+def _unverified_error(
+    wrong: Sequence[Verdict], behind: Mapping[str, str]
+) -> Unverified:
+    asked, advice = [], []
+    if wrong:
+        asked.append("what the name servers answer")
+        advice.append(
+            "`flex verify` tells a secondary that is late, and shows every difference"
+        )
+    if behind:
+        asked.append("what the nodes' doors go by")
+        advice.append("`flex route show` tells which nodes go by it since when")
+    late = [f"{node}: {why}" for node, why in sorted(behind.items())]
+    said = (_some(list(map(verify_dns.said_wrong, wrong))), _some(late))
     return Unverified(
-        "checking what the name servers answer",
-        "; ".join(map(verify_dns.said_wrong, wrong[:NAMED])) + more,
-        kept="the changes are applied and the partition is in force",
-        advice="`flex verify` tells a secondary that is late, and shows every difference",
+        f"checking {' and '.join(asked)}",
+        "; ".join(filter(None, said)),
+        kept="the changes are applied and the partition is in force"
+        + (
+            "; such a node leads visitors as before until it hears of it"
+            if behind
+            else ""
+        ),
+        advice="; ".join(advice),
     )
+
+
+def _some(said: Sequence[str]) -> str:
+    more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
+    return "; ".join(said[:NAMED]) + more
 
 
 def accept(
@@ -146,14 +175,22 @@ def abandon(
     zones: Sequence[str],
     publisher: Publisher,
     store: Plans,
+    publishing: Publishing | None = None,
 ) -> Plan:
     """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by
     site.
 
-    Where DNS says nothing of ours, the placement that was in force stays.
+    Where DNS says nothing of ours, the placement that was in force stays. So it does for sites that
+    doors alone lead to, as DNS never followed them.
     """
     _, in_force = store.placement()
-    of_zone, _ = records.split(sorted(set(placement["site"])), zones)
+    sites = sorted(set(placement["site"]))
+    led = publishing.by_doors(sites) if publishing else frozenset[str]()
+    left = {entry.split(" ", 1)[0] for one in plan.zone_plans for entry in one.foreign}
+    followed = [
+        site for site in sites if site not in led or records.name_of(site) not in left
+    ]
+    of_zone, _ = records.split(followed, zones)
     found = []
     for zone, sites in of_zone.items():
         if sites:

@@ -15,6 +15,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
+from flex.model.publishing import Publishing
 from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard, Reins
 from flex.prediction.replay_accesses_through_caches import Sample
@@ -95,6 +96,7 @@ class Rules:
     budget: Budget
     terms: Terms = field(default_factory=Terms)
     take_back: frozenset[str] = frozenset()
+    publishing: Publishing = field(default_factory=Publishing)
 
     def reins(self, guard: Guard) -> Reins:
         """All rules of movement of a night."""

@@ -32,7 +32,13 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         if other.site in known and other.name not in known
     ]
     found = reach.look(
-        publisher, sites, facts.nodes, rules.zones, adopt=rules.adopt, others=others
+        publisher,
+        sites,
+        facts.nodes,
+        rules.zones,
+        adopt=rules.adopt,
+        others=others,
+        publishing=rules.publishing,
     )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks_on_sites.of_reach(found, facts.profiles))

@@ -1,8 +1,9 @@
 """Which sites FLEX can move, known from DNS before anything is solved.
 
-Takes sites, nodes and zones. Returns the states of the zones, the names in them that FLEX may not
-change, and the nodes of their sites. Without zones the plan is on paper only, and every site can
-move. Reads DNS. Does not decide anything about the sites that can move.
+Takes sites, nodes and zones, and how sites are published. Returns the states of the zones, the
+names in them that FLEX may not change, and the nodes of their sites. A site that doors lead
+visitors to can move whatever DNS says. Without zones every site can move: by doors, or on paper
+only. Reads DNS. Does not decide anything about the sites that can move.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from flex.model.nodes import Node
+from flex.model.publishing import Publishing
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import other_names, records, zone_changes
@@ -20,6 +22,7 @@ from flex.zones.other_names import Followed, OtherName
 from flex.zones.records import ZoneState
 
 OUTSIDE = "in no zone of the settings"
+DOORS_ALONE = "published by doors alone"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +32,8 @@ class Reach:
     `fixed` (PLACEMENT) are those of their sites whose every address is an active node's: there they
     stay. All other sites that no change of ours reaches are `out`, with the reason: nobody can say
     which node serves them. `others` are the other names of sites that do not move with them; they
-    are among the `foreign` names, too.
+    are among the `foreign` names, too. `led` are the sites that doors lead visitors to: they are
+    never fixed or out. `doors_alone` are those of them that DNS does not follow, with the reason.
     """
 
     states: Mapping[str, ZoneState]
@@ -37,6 +41,8 @@ class Reach:
     fixed: pd.DataFrame
     out: Mapping[str, str]
     others: Followed = field(default_factory=Followed)
+    led: frozenset[str] = frozenset()
+    doors_alone: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -52,10 +58,15 @@ def look(
     *,
     adopt: bool,
     others: Sequence[OtherName] = (),
+    publishing: Publishing | None = None,
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
     marker.
     """
+    publishing = publishing or Publishing()
+    led = publishing.by_doors(sites)
+    # Doors lead by every name of a site, wherever DNS sends visitors first.
+    others = [other for other in others if other.site not in led]
     of_zone, outside = records.split(sites, zones)
     also = other_names.by_zone(others, zones)
     states = {
@@ -67,13 +78,21 @@ def look(
     followed = other_names.follow(others, states, nodes) if zones else Followed()
     foreign = {
         zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt)
+        | _by_doors_alone(publishing, of_zone[zone])
         for zone in zones
     }
-    found = _reach(states, foreign, sites, nodes)
-    out = dict(found.out) | (dict.fromkeys(outside, OUTSIDE) if zones else {})
+    found = _reach(states, foreign, sites, nodes, led)
+    unannounced = dict.fromkeys(outside, OUTSIDE) if zones else {}
+    out = {site: why for site, why in unannounced.items() if site not in led}
+    alone = {site: why for site, why in unannounced.items() if site in led}
     for stray in followed.strays:
         foreign[stray.zone][records.name_of(stray.name)] = stray.why
-    return replace(found, out=out, others=followed)
+    return replace(
+        found,
+        out={**found.out, **out},
+        others=followed,
+        doors_alone={**found.doors_alone, **alone},
+    )
 
 
 def without(
@@ -89,8 +108,19 @@ def without(
     for zone, names in found.foreign.items():
         ours = reasons.keys() & found.states[zone].owned
         foreign[zone] = dict(names) | {name: reasons[name] for name in ours}
-    less = _reach(found.states, foreign, sites, nodes)
-    return replace(less, out=dict(found.out) | dict(less.out), others=found.others)
+    less = _reach(found.states, foreign, sites, nodes, found.led)
+    return replace(
+        less,
+        out={**found.out, **less.out},
+        others=found.others,
+        doors_alone={**found.doors_alone, **less.doors_alone},
+    )
+
+
+def _by_doors_alone(publishing: Publishing, sites: Sequence[str]) -> dict[str, str]:
+    """The names whose records FLEX leaves as they are, as somebody wishes it."""
+    by_dns = publishing.by_dns(sites)
+    return {records.name_of(site): DOORS_ALONE for site in sites if site not in by_dns}
 
 
 def _reach(
@@ -98,19 +128,28 @@ def _reach(
     foreign: Mapping[str, Mapping[str, str]],
     sites: Sequence[str],
     nodes: Sequence[Node],
+    led: frozenset[str],
 ) -> Reach:
     reasons = {
         name: reason
         for of_names in foreign.values()
         for name, reason in of_names.items()
     }
-    beyond = [site for site in sites if records.name_of(site) in reasons]
+    unchanged = [site for site in sites if records.name_of(site) in reasons]
+    beyond = [site for site in unchanged if site not in led]
     fixed = _placement_in_dns(
         states, beyond, [node for node in nodes if node.state == "active"]
     )
     lost = sorted(set(beyond) - set(fixed["site"]))
     return Reach(
-        states, foreign, fixed, {site: reasons[records.name_of(site)] for site in lost}
+        states,
+        foreign,
+        fixed,
+        {site: reasons[records.name_of(site)] for site in lost},
+        led=led,
+        doors_alone={
+            site: reasons[records.name_of(site)] for site in unchanged if site in led
+        },
     )
 
 
@@ -120,12 +159,17 @@ def start(
     """Where a cluster begins that knows of no placement: where DNS has the names that carry our
     marker already.
 
-    With `adopt`, where it has any others that are ours to take over, too.
+    With `adopt`, where it has any others that are ours to take over, too; and those that doors
+    lead visitors to.
     """
     marked = {name for state in reach.states.values() for name in state.owned}
     return _placement_in_dns(
         reach.states,
-        [site for site in sites if adopt or records.name_of(site) in marked],
+        [
+            site
+            for site in sites
+            if adopt or site in reach.led or records.name_of(site) in marked
+        ],
         nodes,
     )
 

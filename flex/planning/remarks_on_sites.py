@@ -43,6 +43,13 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
         named = [f"{site} ({reasons[records.name_of(site)]})" for site in fixed]
         weight = weight_of_sites(fixed, profiles)
         yield f"not ours, so left alone where they are{weight}: {first_few(named)}"
+    if alone := found.doors_alone:
+        named = [f"{site} ({why})" for site, why in sorted(alone.items())]
+        weight = weight_of_sites(alone, profiles)
+        yield (
+            "led by the doors alone, as FLEX does not change their DNS"
+            f"{weight}: {first_few(named)}"
+        )
 
 
 def of_other_names(

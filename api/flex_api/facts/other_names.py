@@ -21,10 +21,12 @@ from flex_logs_ingest.counts.names_visited import Names
 
 
 def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...]:
-    """Where no zone is known they make no difference."""
+    """Where no zone is known they make no difference; nor where doors lead by every name."""
     if not settings.dns.every_zone:
         return ()
-    found = site_names(settings).others(frozenset(sites), _alone(settings, sites))
+    led = settings.routing.publishing().by_doors(sites)
+    sites = frozenset(sites) - led
+    found = site_names(settings).others(sites, _alone(settings, sites))
     return tuple(OtherName(site, name, looked=False) for site, name in found)
 
 

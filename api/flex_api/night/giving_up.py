@@ -34,6 +34,7 @@ def abandon(world: World, plan: Plan) -> None:
         zones=world.settings.dns.every_zone,
         publisher=world.publisher,
         store=world.store,
+        publishing=world.rules.publishing,
     )
     world.store.new_journal(plan.id)
     rerouting.reroute(world)

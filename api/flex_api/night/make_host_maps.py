@@ -118,9 +118,14 @@ def owners_of_names(
     """By host name the node that answers for it. Where a site has several nodes, a hash of the
     site says which it is, so that all doors mean the same.
 
-    A name whose site is on no node that serves is left out, and so is what no host can be called.
+    A name whose site is on no node that serves is left out, and so are sites that are published by
+    DNS alone, and what no host can be called.
     """
     here = placement[placement["node"].isin(list(serving))]
+    publishing = settings.routing.publishing()
+    if publishing.sites or publishing.zones or publishing.everywhere == "dns":
+        led = publishing.by_doors(set(texts(here["site"])))
+        here = here[here["site"].isin(list(led))]
     owner: dict[str, str] = {}
     counts = Counter(texts(here["site"]))
     turn: Counter[str] = Counter()

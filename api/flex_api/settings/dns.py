@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,19 +9,9 @@ from pydantic import Field, field_validator, model_validator
 
 from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
+from flex_api.settings.zone_names import absolute_zone
 
 SECOND = timedelta(seconds=1)
-ZONE = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
-
-
-def _zone(name: str) -> str:
-    absolute = name.lower().rstrip(".") + "."
-    if not ZONE.fullmatch(absolute) or len(absolute) > 254:
-        raise ValueError(
-            f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, "
-            "beginning with xn--"
-        )
-    return absolute
 
 
 class Primary(Section):
@@ -53,7 +42,7 @@ class Primary(Section):
     @field_validator("zones")
     @classmethod
     def _absolute(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_zone(zone) for zone in value)
+        return tuple(absolute_zone(zone) for zone in value)
 
     @field_validator("verify")
     @classmethod

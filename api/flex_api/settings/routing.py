@@ -12,11 +12,13 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
+from flex.model.publishing import Publishing, Way
 from flex.routing.pool import Limits, is_host
 from flex.routing.ports_and_paths import DIRECTORY, Layout
 from flex.routing.rules import BY_CONTENT, RULES
 from flex_api.settings.explain_bad_settings import of_register
 from flex_api.settings.quantities import Section, Size, Span, Whole
+from flex_api.settings.zone_names import absolute_zone
 
 # Where Debian's HAProxy has it.
 MASTER = "/run/haproxy-master.sock"
@@ -63,6 +65,11 @@ class RoutedSite(Section):
         description="the nodes that compute: requests that change something, or "
         "whose path ends in one of routing.endings, go there",
     )
+    publish: Way | None = Field(
+        None,
+        description="how it becomes known which node has the site, otherwise than for "
+        "its zone",
+    )
 
     @field_validator("policy")
     @classmethod
@@ -89,6 +96,22 @@ class ByContent:
         return routed or site in self.named
 
 
+class PublishedZone(Section):
+    """What is otherwise for the names of one zone, whoever owns it."""
+
+    name: str = Field(
+        min_length=1, description="a zone, also one that FLEX may not change"
+    )
+    publish: Way = Field(
+        description="how it becomes known which node has a site of this zone"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        return absolute_zone(value)
+
+
 class Routing(Section):
     on: bool = Field(
         False,
@@ -103,6 +126,11 @@ class Routing(Section):
         "everywhere",
         description="what each node can serve: all sites, or its own alone; with "
         "`doors` for all, where a site's node does not answer",
+    )
+    publish: Way = Field(
+        "doors+dns",
+        description="with `doors` for all, how it becomes known which node has a site: "
+        "by the doors of all nodes and then by DNS, by the doors alone, or by DNS alone",
     )
     policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
     low: Whole = Field(
@@ -214,6 +242,9 @@ class Routing(Section):
         timedelta(minutes=5),
         description="how long the process before a reload may finish what it has begun",
     )
+    zone: tuple[PublishedZone, ...] = Field(
+        (), description="settings for the names of single zones"
+    )
     site: tuple[RoutedSite, ...] = Field((), description="settings for single sites")
 
     @model_validator(mode="after")
@@ -239,6 +270,33 @@ class Routing(Section):
                 "a whole path with {node} in it, so that each node has its own folder"
             )
         return value
+
+    @model_validator(mode="after")
+    def _doors_know_them(self) -> Routing:
+        """Doors that know replicated sites alone lead nobody to the others."""
+        said = [self.publish] if "publish" in self.model_fields_set else []
+        said += [one.publish for one in self.zone]
+        said += [one.publish for one in self.site if one.publish]
+        if not self.leads_to_all and any(way != "dns" for way in said):
+            raise ValueError(
+                'publish by doors needs on = true and doors = "all": other doors know '
+                "replicated sites alone"
+            )
+        return self
+
+    @property
+    def leads_to_all(self) -> bool:
+        """Whether every node leads a visitor of any site to the node that has it."""
+        return self.on and self.doors == "all"
+
+    def publishing(self) -> Publishing:
+        if not self.leads_to_all:
+            return Publishing()
+        return Publishing(
+            self.publish,
+            {one.name: one.publish for one in self.zone},
+            {one.name: one.publish for one in self.site if one.publish},
+        )
 
     def layout(self) -> Layout:
         names = Layout.__dataclass_fields__

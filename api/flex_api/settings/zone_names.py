@@ -1,0 +1,23 @@
+"""Names of zones as people write them in settings.
+
+Takes a name with or without its last dot. Returns it in small letters with the dot, or raises
+ValueError.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ZONE = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+")
+# RFC 1035: 255 bytes with the lengths of the labels, so that the text has one less.
+_LONGEST = 254
+
+
+def absolute_zone(name: str) -> str:
+    absolute = name.lower().rstrip(".") + "."
+    if not _ZONE.fullmatch(absolute) or len(absolute) > _LONGEST:
+        raise ValueError(
+            f"{name!r} is no name of a zone; beyond ASCII write it as DNS has it, "
+            "beginning with xn--"
+        )
+    return absolute

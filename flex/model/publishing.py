@@ -1,0 +1,46 @@
+"""How it becomes known which node has a site: by the doors of all nodes, by DNS, or by both.
+
+Takes what the settings say of the cluster, of zones and of single sites. Returns it for each site:
+what is said of the site itself counts before its closest zone, and that before the cluster. Does
+not ask whether a name is in a zone that FLEX may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Way = Literal["doors+dns", "doors", "dns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """`zones` are absolute names, with the dot at their end."""
+
+    everywhere: Way = "dns"
+    zones: Mapping[str, Way] = field(default_factory=dict)
+    sites: Mapping[str, Way] = field(default_factory=dict)
+
+    def way_of(self, site: str) -> Way:
+        if site in self.sites:
+            return self.sites[site]
+        name = site.lower().rstrip(".") + "." if self.zones else ""
+        while name:
+            if name in self.zones:
+                return self.zones[name]
+            name = name.partition(".")[2]
+        return self.everywhere
+
+    def by_doors(self, sites: Iterable[str]) -> frozenset[str]:
+        """Those of the sites that the doors lead visitors to."""
+        return self._those(sites, "dns")
+
+    def by_dns(self, sites: Iterable[str]) -> frozenset[str]:
+        """Those of the sites whose records FLEX writes, where their zone lets it."""
+        return self._those(sites, "doors")
+
+    def _those(self, sites: Iterable[str], otherwise: Way) -> frozenset[str]:
+        if not (self.zones or self.sites):
+            return frozenset() if self.everywhere == otherwise else frozenset(sites)
+        return frozenset(site for site in sites if self.way_of(site) != otherwise)
