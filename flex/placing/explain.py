@@ -1,4 +1,4 @@
-"""Why each row of a new placement is there, in numbers and for a person.
+"""Why each row of a new partition is there, in numbers and for a person.
 
 Takes a Problem and the rows that a solver chose. Returns one reason for each new row, in the order
 of the rows, then one for each replica that is taken away. Does not judge the rows (score.py does)

@@ -1,4 +1,4 @@
-"""Takes a dead node out of a placement at once. Its replicated sites stay on their other nodes, and
+"""Takes a dead node out of a partition at once. Its replicated sites stay on their other nodes, and
 each site that it has alone gets one new node.
 
 Takes a Problem and the number of the dead node. Returns rows. Does not leave any site without a

@@ -1,11 +1,11 @@
 """What more moves would buy: the least imbalance for each number of moves, from none to a new
 partition.
 
-Takes a Problem, the rows to begin with, and placements that solvers found. Returns points, each
-with more moves and less imbalance than the one before. A placement is reached site by site: the
-sites come first that bring most back towards the fair share. Each step on the way is a placement,
-too, and may be a point. A placement that breaks a wish is not a point. Does not search for
-placements.
+Takes a Problem, the rows to begin with, and partitions that solvers found. Returns points, each
+with more moves and less imbalance than the one before. A partition is reached site by site: the
+sites come first that bring most back towards the fair share. Each step on the way is a partition,
+too, and may be a point. A partition that breaks a wish is not a point. Does not search for
+partitions.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Point:
 
 
 def frontier(
-    problem: Problem, start: Ints, placements: Iterable[Ints]
+    problem: Problem, start: Ints, partitions: Iterable[Ints]
 ) -> tuple[Point, ...]:
     """Limits of moves are not looked at: what is beyond them is what more moves would buy."""
     return least(
-        point for rows in (start, *placements) for point in _way(problem, start, rows)
+        point for rows in (start, *partitions) for point in _way(problem, start, rows)
     )
 
 
@@ -63,7 +63,7 @@ def keeps_wishes(problem: Problem, rows: Ints) -> bool:
 
 
 def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
-    """The first placement, the stops between the two, and the second, as far as they keep every
+    """The first partition, the stops between the two, and the second, as far as they keep every
     wish.
     """
     if not (keeps_wishes(problem, start) and keeps_wishes(problem, rows)):
@@ -100,7 +100,7 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
 
 
 def _stop(start: Ints, rows: Ints, turn: Ints, last: int) -> Ints:
-    """The placement in which the sites whose turn it was have switched."""
+    """The partition in which the sites whose turn it was have switched."""
     return np.concatenate(
         [start[turn[start[:, 0]] >= last], rows[turn[rows[:, 0]] < last]]
     )

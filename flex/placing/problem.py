@@ -1,6 +1,6 @@
 """What a solver is asked, as plain arrays, and what it answers.
 
-Takes profiles, nodes, pins and the placement in force. Returns a Problem whose rows are in
+Takes profiles, nodes, pins and the partition in force. Returns a Problem whose rows are in
 canonical order, so the order of the input makes no difference. Does not solve it, and does not
 judge answers (score.py does).
 
@@ -34,7 +34,7 @@ DIMENSIONS = ("access rate", "working set")
 
 @dataclass(frozen=True, slots=True)
 class MoveLimits:
-    """What a placement may move at most; None is no limit.
+    """What a partition may move at most; None is no limit.
 
     `moves` are new rows, `cold_bytes` what all of them together must read, `inflow` what those of
     any one node must.
@@ -117,7 +117,7 @@ class Budget:
 class Solution:
     """`rows` are (site, node) pairs in sorted order.
 
-    `bound` is a number of moves that no balanced placement can stay under, those of idle sites and
+    `bound` is a number of moves that no balanced partition can stay under, those of idle sites and
     of all members of a group among them; `proven` says that this one meets it, and keeps every wish
     and every limit. Where the answer is a best effort, `shortfalls` say which rules it breaks.
     """
@@ -172,13 +172,13 @@ def build(
     terms: Terms = Terms(),
     lately: Lately = Lately(),
 ) -> Problem:
-    """A site in the placement but not in the profiles is silent, not gone: it stays, with no load.
+    """A site in the partition but not in the profiles is silent, not gone: it stays, with no load.
 
-    `fixed` sites stay on the open nodes where the placement has them, as if pinned there, and on no
+    `fixed` sites stay on the open nodes where the partition has them, as if pinned there, and on no
     other.
 
     Raises BadInput for numbers that mean nothing, Unknown for a pin on a node or site nobody knows,
-    Infeasible when no node is open or a pin asks for what no placement can give.
+    Infeasible when no node is open or a pin asks for what no partition can give.
     """
     PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(placement)
     marks = _marks(tolerance, replicate_above, terms)
@@ -284,7 +284,7 @@ def _counts(
 
 
 def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
-    """No limit is on the first placement; later, new sites are placed beyond it."""
+    """No limit is on the first partition; later, new sites are placed beyond it."""
     if not len(old):
         return MoveLimits()
     new = np.setdiff1d(np.arange(len(replicas)), old[:, 0])
@@ -296,7 +296,7 @@ def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
 
 
 def gone_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """The nodes that the placement is on and the settings name no more: something must move off
+    """The nodes that the partition is on and the settings name no more: something must move off
     them.
     """
     return tuple(
@@ -315,7 +315,7 @@ def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
 
 
 def rows_of(problem: Problem, placement: pd.DataFrame) -> Ints:
-    """The placement as positions; sites and nodes the problem does not know are left out."""
+    """The partition as positions; sites and nodes the problem does not know are left out."""
     return _positions(placement, problem.sites, problem.nodes)
 
 
@@ -376,7 +376,7 @@ def _positions(
 
 
 def in_order(rows: Ints) -> Ints:
-    """Rows sorted by site, then node: the one order in which placements are compared."""
+    """Rows sorted by site, then node: the one order in which partitions are compared."""
     site, node = rows.T
     up = (site[1:] > site[:-1]) | ((site[1:] == site[:-1]) & (node[1:] >= node[:-1]))
     # Most rows that are asked for come in order, and to see that takes a twentieth of the time.

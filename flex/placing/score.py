@@ -1,4 +1,4 @@
-"""The judge: how balanced a placement is, what it moves, which rules it breaks.
+"""The judge: how balanced a partition is, what it moves, which rules it breaks.
 
 One judge for every solver. Nothing here looks at how an answer was found.
 """
@@ -22,7 +22,7 @@ WISHES = ("twice", "replicas", "closed", "pin", "barred", "apart", "together")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule a placement breaks.
+    """A rule a partition breaks.
 
     `kind` is one of over, under (the band), moves, cold, inflow (the limits of moves), or one of
     WISHES; of these the `sites` are known, by position.
@@ -40,7 +40,7 @@ class Violation:
 
 
 def loads(problem: Problem, rows: Ints) -> Floats:
-    """What the placement asks of each node, in each dimension."""
+    """What the partition asks of each node, in each dimension."""
     return _on_nodes(problem, rows, problem.load[rows[:, 0]])
 
 
@@ -120,12 +120,12 @@ def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Ba
 
 
 def new_rows(problem: Problem, rows: Ints) -> Ints:
-    """The rows that are new: what the placement moves."""
+    """The rows that are new: what the partition moves."""
     return rows[~_among(_keys(problem, rows), _keys(problem, problem.old))]
 
 
 def rows_given_up(problem: Problem, rows: Ints) -> Ints:
-    """The rows in force that the placement gives up."""
+    """The rows in force that the partition gives up."""
     return problem.old[~np.isin(_keys(problem, problem.old), _keys(problem, rows))]
 
 
@@ -161,7 +161,7 @@ def costs(problem: Problem, rows: Ints) -> Ints:
 
 
 def violations(problem: Problem, rows: Ints) -> tuple[Violation, ...]:
-    """Everything the placement breaks, in a fixed order; empty when it is balanced and all wishes
+    """Everything the partition breaks, in a fixed order; empty when it is balanced and all wishes
     hold.
     """
     broken = (

@@ -2,7 +2,7 @@
 within the limits.
 
 Takes a Problem, the rows to have in the end, and the limits. Returns the rows for tonight, on the
-way to those in the end. Does not make the worst node worse than it is in the placement in force.
+way to those in the end. Does not make the worst node worse than it is in the partition in force.
 
 A site switches with all its rows, and sites that must be together switch together. Moves for wishes
 come before moves for balance, and among them first the wishes for which tomorrow is too late. A

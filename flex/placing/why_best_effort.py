@@ -1,4 +1,4 @@
-"""Why a placement is a best effort: which rules it breaks, what causes that, and what would help.
+"""Why a partition is a best effort: which rules it breaks, what causes that, and what would help.
 
 Takes a Problem and the rows of an answer. Returns Shortfalls, in the order in which the judge
 (score.py) names broken rules. Where nodes are outside the band, only the one that is farthest
@@ -55,7 +55,7 @@ def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
 def limits_for(problem: Problem, rows: Ints, least: int) -> tuple[Relaxation, ...]:
     """What limits of moves would have to be for these rows, where those are all that they break.
 
-    No balanced placement has less than `least` moves.
+    No balanced partition has less than `least` moves.
     """
     needed: dict[str, float] = {}
     for broken in score.violations(problem, rows):
@@ -165,7 +165,7 @@ def _away(problem: Problem, rows: Ints) -> Floats:
 
 
 def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
-    """What no placement can stay under, as one site or the pins of one node alone are more; and
+    """What no partition can stay under, as one site or the pins of one node alone are more; and
     which those are.
     """
     widest = float(problem.share[problem.open].max())
@@ -224,7 +224,7 @@ def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
 
 
 def _bound_to(problem: Problem) -> Floats:
-    """What each node carries in every placement that keeps the wishes for nodes."""
+    """What each node carries in every partition that keeps the wishes for nodes."""
     total = np.zeros_like(
         problem.load, shape=(len(problem.nodes), len(problem.dimensions))
     )

@@ -1,4 +1,4 @@
-"""Why sites cannot all be where people want them: wishes that no placement can keep together, and
+"""Why sites cannot all be where people want them: wishes that no partition can keep together, and
 what would help.
 
 Takes a Problem and the sites whose wishes an answer breaks. Returns the wishes that cause it, each

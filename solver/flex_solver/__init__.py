@@ -115,9 +115,9 @@ def _check(problem: Problem) -> None:
     if len(senseless):
         site, dimension = senseless[0].tolist()
         raise BadInput(
-            f"a placement of {problem.sites[site]}",
+            f"a place for {problem.sites[site]}",
             f"its {problem.dimensions[dimension]} is {problem.load[site, dimension]}",
-            kept="the placement in force stays",
+            kept="the partition in force stays",
             advice="loads are finite numbers of zero or more; look where this one comes from",
         )
 

@@ -6,7 +6,7 @@ and picks the best answer.
 Where fewest_moves.py ends without a proof, large.py searches too, and the answer nearer to the band
 is taken; of equally near ones the one with fewer moves. Where that answer is still far from the
 band, a partition from scratch is tried and taken if it is balanced, because a search around the
-placement in force does not get far where nearly everything must move. A partition from scratch is
+partition in force does not get far where nearly everything must move. A partition from scratch is
 not taken if it is a best effort, nor where the search ran out of time: the next search goes on from
 what this one found. Where limits of moves are in the way, the answer of offload.py is tried as
 well.

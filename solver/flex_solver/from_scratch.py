@@ -1,8 +1,8 @@
 """A partition made from nothing, the largest sites first.
 
-Takes a Problem. Returns a placement that is as well balanced as that simple rule can make it; its
+Takes a Problem. Returns a partition that is as well balanced as that simple rule can make it; its
 nodes are named so that as many rows as possible are in force already. Does not look at the
-placement in force otherwise. It shows what that costs, and auto.py takes it where a search does not
+partition in force otherwise. It shows what that costs, and auto.py takes it where a search does not
 get far.
 """
 

@@ -1,8 +1,8 @@
 """The frontier of a cluster: how much balance each number of moves buys.
 
-Takes a Problem, a Budget that all searches share, and placements that are known. Returns points of
+Takes a Problem, a Budget that all searches share, and partitions that are known. Returns points of
 flex.placing.frontier, from searches at several tolerances, from a partition from scratch, and from
-the known placements. For a small cluster HiGHS settles the least imbalance for each number of
+the known partitions. For a small cluster HiGHS settles the least imbalance for each number of
 moves. Does not choose a point.
 """
 
@@ -24,7 +24,7 @@ from flex_solver.search import local
 from flex_solver.search.repair_wishes import repair
 from flex_solver.symmetry.site_kinds import kinds
 
-# Parts of the tolerance that placements are searched for: a wider band takes fewer moves, a
+# Parts of the tolerance that partitions are searched for: a wider band takes fewer moves, a
 # narrower one more.
 WIDTHS = (2.0, 1.0, 0.5, 0.25)
 # Sites times open nodes, at most, where HiGHS settles one number of moves at once. A guess.

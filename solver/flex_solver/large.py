@@ -6,10 +6,10 @@ out, and the answer is that of the searches in step 3.
 
 1. A bound is computed: linear.py, and priced.py where something is in force.
 
-2. starts.py makes some placements to start from. In them far nodes are near their bands, or most
+2. starts.py makes some partitions to start from. In them far nodes are near their bands, or most
    nodes are within them.
 
-3. A search like that of local.py goes on from each of them. The best placement is kept.
+3. A search like that of local.py goes on from each of them. The best partition is kept.
 
 4. solve_blocks_again.py takes blocks of nodes out of it and solves them anew, again and again.
    Beside steps 3 and 4 rising_bound.py makes the bound higher. Both end when the moves are as few
@@ -36,7 +36,7 @@ from flex_solver.search.anneal import changes, make_colder, search_around
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.needless_moves import drop_small_moves
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import starts
 
@@ -78,7 +78,7 @@ def place(
 
 
 def _known_bound(problem: Problem, *, with_highs: bool) -> Relaxed:
-    """The bound of step 1. Where nothing is in force all placements have equally many moves, and
+    """The bound of step 1. Where nothing is in force all partitions have equally many moves, and
     the second bound adds nothing.
     """
     known = relax(problem)

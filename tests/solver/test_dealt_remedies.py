@@ -18,7 +18,7 @@ from flex_solver.bounds.priced import floor
 from flex_solver.programs.site_prices import Trade
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
 

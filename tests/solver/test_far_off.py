@@ -24,7 +24,7 @@ from flex_solver.search.bring_nodes_near_band import FAR, bring_nodes_near
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.needless_moves import drop_small_moves
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
 

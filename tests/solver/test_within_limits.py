@@ -14,7 +14,7 @@ from flex_solver import auto, large
 from flex_solver.rows_to_solution import total_off
 from flex_solver.search import local
 from flex_solver.search.keep_move_limits import limit_moves
-from flex_solver.search.placement_in_integers import to_integers
+from flex_solver.search.partition_in_integers import to_integers
 
 Drifted = Callable[[int, int, int], Problem]
 SHORT = Budget(steps=10_000, seconds=200)

@@ -1,1 +1,1 @@
-"""How few moves there must be: numbers that no balanced placement can stay under, and proofs."""
+"""How few moves there must be: numbers that no balanced partition can stay under, and proofs."""

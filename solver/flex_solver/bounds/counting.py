@@ -1,6 +1,6 @@
-"""The least number of rows that any balanced placement moves, by counting alone.
+"""The least number of rows that any balanced partition moves, by counting alone.
 
-Takes a Problem. Returns numbers of moves that no placement within the band can stay under. Does not
+Takes a Problem. Returns numbers of moves that no partition within the band can stay under. Does not
 look at all nodes together: linear.py does, and its bound is never lower. Three things are counted:
 
 - Wishes. A site on k nodes of which only h in force may stay needs k - h new rows; a pin that is
@@ -32,7 +32,7 @@ LARGEST = 1_000
 
 
 def least_moves(problem: Problem) -> int:
-    """No balanced placement moves fewer rows. Where none exists, the number says nothing."""
+    """No balanced partition moves fewer rows. Where none exists, the number says nothing."""
     return int(
         max(
             wishes_as_row_rules.rows_demanded(problem)

@@ -1,12 +1,12 @@
-"""The least number of rows that any balanced placement moves, by a linear program over all nodes.
+"""The least number of rows that any balanced partition moves, by a linear program over all nodes.
 
-Takes a Problem. Returns a number of moves that no balanced placement can stay under, and the
-reduced cost of each row in force: what moving that row adds to the number. Good placements hardly
-ever move a row that adds much. Does not find a placement.
+Takes a Problem. Returns a number of moves that no balanced partition can stay under, and the
+reduced cost of each row in force: what moving that row adds to the number. Good partitions hardly
+ever move a row that adds much. Does not find a partition.
 
-Why the number is a bound. Take any balanced placement, and describe it by these numbers:
+Why the number is a bound. Take any balanced partition, and describe it by these numbers:
 
-- y[r] is 1 if the placement gives up row r, and 0 if not. Here r is a row in force that may stay.
+- y[r] is 1 if the partition gives up row r, and 0 if not. Here r is a row in force that may stay.
 - v[n] is the number of new rows on node n.
 - in[n, d] is the load that these new rows bring to node n in resource d.
 
@@ -15,7 +15,7 @@ each row that it gives up. Each new row costs at least the site's price, which i
 of moves that a new row of the site takes. So the cost of all moves is at least this sum: over all
 sites the price times k - h, and over all rows the price times y.
 
-The numbers of a balanced placement have these properties:
+The numbers of a balanced partition have these properties:
 
 - Node n: its load in force, less that of its rows given up, plus in[n, d] lies within the band.
 - Resource d: all nodes together gain the load of all rows given up, and of k - h replicas of every
@@ -26,7 +26,7 @@ The numbers of a balanced placement have these properties:
 - Each node gives up, gains and exchanges as many rows as one_node.py counts.
 
 A linear program finds the least sum with these properties, with fractions allowed. No balanced
-placement has a smaller sum. The dual of the program gives a bound for any multipliers. HiGHS finds
+partition has a smaller sum. The dual of the program gives a bound for any multipliers. HiGHS finds
 good ones, and the bound is computed from them here, over every row. So neither the tolerances of
 HiGHS nor rows that HiGHS was not given can make the bound too large. The largest possible rounding
 error of this computation is subtracted before the number is rounded up to a whole one.
@@ -218,7 +218,7 @@ def _reduced_costs(cluster: Cluster, duals: _Duals) -> Floats:
 def _bound_by_duals(
     cluster: Cluster, counts: one_node.Counts, duals: _Duals, reduced: Floats
 ) -> float:
-    """What no placement stays under, by these duals: each row's bound at its price, and of each
+    """What no partition stays under, by these duals: each row's bound at its price, and of each
     column the best end.
 
     Nothing enters a node beyond its band, and no more rows than there are replicas.

@@ -1,10 +1,10 @@
 """The least number of moves for a cluster with few nodes, by the trees that its moves form.
 
-Takes a Problem. Returns a number of moves that no balanced placement can stay under. Does not find
-a placement, and is only for clusters for which is_small() is true.
+Takes a Problem. Returns a number of moves that no balanced partition can stay under. Does not find
+a partition, and is only for clusters for which is_small() is true.
 
 Why the number is a bound. Take the places of move_graph.py as points, and draw a line between two
-of them for each move of a balanced placement. A connected part of k places has at least k - 1
+of them for each move of a balanced partition. A connected part of k places has at least k - 1
 moves. It has exactly k - 1 only if it is a tree. So there are at least as many moves as places,
 less the number of trees.
 

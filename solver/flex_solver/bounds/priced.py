@@ -1,10 +1,10 @@
-"""The least number of rows that any balanced placement moves, by what each node would pay.
+"""The least number of rows that any balanced partition moves, by what each node would pay.
 
-Takes a Problem. Returns a number of moves that no balanced placement can stay under, and the prices
-of sites that prove it. Does not find a placement.
+Takes a Problem. Returns a number of moves that no balanced partition can stay under, and the prices
+of sites that prove it. Does not find a partition.
 
 Why the number is a bound. The worth of a site is the cost of a new row of it. Let each site have a
-price between zero and its worth. Take any balanced placement, and let the nodes pay for its moves:
+price between zero and its worth. Take any balanced partition, and let the nodes pay for its moves:
 a node that loses a row pays the site's price, and a node that gets a new row pays the rest of the
 worth. A site with k replicas, of which h are where they may stay, gets k - h more new rows than it
 gives up. So the cost of all moves is the sum of price times k - h over all sites, plus what all

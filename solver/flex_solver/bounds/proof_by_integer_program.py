@@ -1,10 +1,10 @@
-"""Whether any balanced placement makes do with so many moves: an integer program that HiGHS solves.
+"""Whether any balanced partition makes do with so many moves: an integer program that HiGHS solves.
 
 Takes a Problem and a number of moves. Returns a Verdict: it is impossible, or here are rows that
 do, or neither where HiGHS looked at its share of cases and did not settle it. Does not take on
 clusters for which is_small() is false: they would take too long.
 
-A placement gives up some rows in force and has some new ones. Each new row of a site is one that a
+A partition gives up some rows in force and has some new ones. Each new row of a site is one that a
 row it gave up has become, or one of the k - h that it lacks where only h rows of its k replicas may
 stay; where more may stay than are needed, h - k vanish. Columns say which row becomes which, at the
 price of a new row of its site, and rows of the program that each node ends within its band. Where
@@ -43,7 +43,7 @@ LESS_THAN_ONE = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """`impossible`: no balanced placement makes do with so many moves. `rows` is one that does,
+    """`impossible`: no balanced partition makes do with so many moves. `rows` is one that does,
     where one was found.
     """
 
@@ -71,7 +71,7 @@ class _Columns:
 
 
 def is_small(problem: Problem, steps: int) -> bool:
-    """Where nothing is in force every placement has as many moves, and nobody need ask."""
+    """Where nothing is in force every partition has as many moves, and nobody need ask."""
     rows = len(problem.old) + int(
         np.count_nonzero(wishes_as_row_rules.lacking(problem) > 0)
     )
@@ -274,7 +274,7 @@ def _sources(problem: Problem, columns: _Columns) -> Ints:
 
 
 def _rows(problem: Problem, columns: _Columns, chosen: Ints) -> Ints:
-    """The placement that the chosen columns make of the one in force."""
+    """The partition that the chosen columns make of the one in force."""
     stays = wishes_as_row_rules.may_stay(problem)
     left = columns.row[chosen]
     stays[left[left >= 0]] = False

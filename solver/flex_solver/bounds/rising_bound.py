@@ -1,7 +1,7 @@
 """A bound that goes up while a search beside it looks for fewer moves.
 
 Takes a Problem and a bound. Returns a larger bound, and rows with as many moves as it says where
-proof_by_integer_program.py finds some. Does not search for placements itself: it asks
+proof_by_integer_program.py finds some. Does not search for partitions itself: it asks
 move_forest.py first, then proof_by_integer_program.py. All of it takes seconds of one core, so it
 runs beside the search that it is to end. The result does not depend on when it is asked, as long as
 time is not up.
@@ -49,7 +49,7 @@ class RisingBound:
 
     @property
     def least(self) -> int:
-        """Where no placement is balanced any number can be ruled out: more than were found says
+        """Where no partition is balanced any number can be ruled out: more than were found says
         nothing.
         """
         return (
@@ -77,7 +77,7 @@ class RisingBound:
             self.stop()
 
     def give_up(self) -> None:
-        """No balanced placement was found: the bound is what it was at first, however far it has
+        """No balanced partition was found: the bound is what it was at first, however far it has
         come.
         """
         self._given_up = True

@@ -1,8 +1,8 @@
 """The fewest moves, with a proof, for clusters whose integer program is small.
 
-Takes a Problem and a Budget. Returns the balanced placement with the fewest moves. Among those it
+Takes a Problem and a Budget. Returns the balanced partition with the fewest moves. Among those it
 is one with the fewest cold bytes, counted in steps of a millionth of the largest site's, and among
-those always the same one. Where no placement is balanced, the worst node comes as near to the band
+those always the same one. Where no partition is balanced, the worst node comes as near to the band
 as it can, and other nodes do so as long as each move brings enough load back; the answer says what
 would have to give way. Does not decide whether a cluster is small enough: auto.py does.
 
@@ -45,7 +45,7 @@ from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
 
-# Moves times nodes, at most, where equally cheap placements are put in a fixed order. Above this
+# Moves times nodes, at most, where equally cheap partitions are put in a fixed order. Above this
 # the one that HiGHS finds is taken. A guess.
 FEW_TARGETS = 600
 # Nodes of HiGHS's search tree in the search for fewer cold bytes, once the number of moves is
@@ -225,7 +225,7 @@ def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> 
 
 
 def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
-    """Which of the placements with as few moves it is gets settled while it is proven that none has
+    """Which of the partitions with as few moves it is gets settled while it is proven that none has
     fewer.
     """
     with ThreadPoolExecutor(1) as pool:
@@ -257,7 +257,7 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
 def _settle_ties(
     search: _Search, rows: Ints, cases: int = CASES, unwanted: Event | None = None
 ) -> _Answer:
-    """The best placement with as many moves as these rows have."""
+    """The best partition with as many moves as these rows have."""
     program = search.program(Give(), unwanted)
     return _answer_with_note(
         search, program, _settle(program, program.take(rows), search.left, cases)
@@ -295,7 +295,7 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
 
 
 def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
-    """The placement with the fewest cold bytes among those with as few moves. If several are left,
+    """The partition with the fewest cold bytes among those with as few moves. If several are left,
     always the same one.
     """
     return _settle_order(
@@ -362,7 +362,7 @@ def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
 
 
 def _with_more(search: _Search) -> tuple[Relaxation, ...]:
-    """The limits of moves with which a balanced placement could be had, exceeded by as little as
+    """The limits of moves with which a balanced partition could be had, exceeded by as little as
     can be.
 
     As little as can be of all nodes' together is not the least for the one that takes most in; and

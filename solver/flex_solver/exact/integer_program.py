@@ -148,7 +148,7 @@ class Program:
         )
 
     def any_order(self) -> Cost:
-        """A cost that no two placements are likely to share, the same in every run: it settles what
+        """A cost that no two partitions are likely to share, the same in every run: it settles what
         else is equal.
         """
         return _sum(

@@ -27,7 +27,7 @@ NO_GUESSES = {
 
 
 class Impossible(Exception):
-    """No placement satisfies the program."""
+    """No partition satisfies the program."""
 
 
 class NoAnswer(Exception):

@@ -1,7 +1,7 @@
 """Makes many balanced partitions by chance, and keeps the one closest to that in force.
 
-Takes a Problem. Returns a placement; equal input gives equal output. Does not search around the
-placement in force. In each round sites are dealt out in another order, roughly the largest first,
+Takes a Problem. Returns a partition; equal input gives equal output. Does not search around the
+partition in force. In each round sites are dealt out in another order, roughly the largest first,
 and nodes are named after those they resemble. The balanced partition with the fewest moves is kept.
 FLEX's own paper names its rule "Closest" and describes it elsewhere; this is that idea in its
 plainest form.

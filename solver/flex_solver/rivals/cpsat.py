@@ -1,7 +1,7 @@
 """The same question, put to OR-tools' CP-SAT where that is installed.
 
-Takes a Problem. Returns a placement with as few moves as were found, and among those as few cold
-bytes. Where no placement is balanced, the worst node comes as near to the band as it can. Does not
+Takes a Problem. Returns a partition with as few moves as were found, and among those as few cold
+bytes. Where no partition is balanced, the worst node comes as near to the band as it can. Does not
 use the clock: time is counted in CP-SAT's deterministic seconds, so equal input gives equal output.
 
 CP-SAT has a process of its own. OR-tools brings its own HiGHS, and two of them in one process do

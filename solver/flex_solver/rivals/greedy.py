@@ -1,6 +1,6 @@
 """The greedy rule of load rebalancing (Aggarwal, Motwani and Zhu), and first fit.
 
-Takes a Problem. Returns a placement. Does not look at nodes below their bands. Both rules take
+Takes a Problem. Returns a partition. Does not look at nodes below their bands. Both rules take
 sites off nodes that are above their bands, and put them where there is most room, the largest
 first. The greedy rule takes off the largest until the node fits; first fit keeps the largest that
 fit together. For one dimension the greedy rule is within twice the best that as many moves can do.

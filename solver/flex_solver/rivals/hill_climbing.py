@@ -1,6 +1,6 @@
 """Hill climbing in the manner of Kafka's Cruise Control.
 
-Takes a Problem. Returns a placement. Does not count moves while searching: that is what it is
+Takes a Problem. Returns a partition. Does not count moves while searching: that is what it is
 compared for. It goes through one dimension after the other, and one node after the other. A node
 above its band sends its largest sites to the emptiest node that has room; where nothing fits, it
 exchanges a site for a smaller one. A node below its band takes sites in from the fullest. A change

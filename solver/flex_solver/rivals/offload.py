@@ -1,6 +1,6 @@
 """Off-loading in the manner of HACC: the fullest node hands sites to the emptiest.
 
-Takes a Problem. Returns a placement. Does not look at the dimensions one by one: as in that paper a
+Takes a Problem. Returns a partition. Does not look at the dimensions one by one: as in that paper a
 node's load is one number, here the mean over the dimensions. The largest site goes that leaves the
 two nodes nearer to each other than they were.
 """

@@ -1,7 +1,7 @@
 """Deals sites out to one node after the other, as if all were alike.
 
-Takes a Problem. Returns a placement that keeps every wish. Does not look at loads, nor at the
-placement in force.
+Takes a Problem. Returns a partition that keeps every wish. Does not look at loads, nor at the
+partition in force.
 """
 
 from __future__ import annotations

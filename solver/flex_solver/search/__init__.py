@@ -1,1 +1,1 @@
-"""Searches for placements with few moves, and what makes their answers better."""
+"""Searches for partitions with few moves, and what makes their answers better."""

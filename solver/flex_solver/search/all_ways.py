@@ -12,7 +12,7 @@ that takes it the rest of a move; any other prices would do.
 
 Sites that ask for nothing are not looked at: they stay where they are known to be. That leaves
 nothing out as long as they move no more often than they must whatever becomes of the others, which
-is counted on its own. Where they move more often nothing is said: a placement might move others in
+is counted on its own. Where they move more often nothing is said: a partition might move others in
 their stead.
 """
 
@@ -118,7 +118,7 @@ def _try_all(
 
 
 def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -> Ints:
-    """The placement that moves make of the one in force; sites that ask for nothing are where they
+    """The partition that moves make of the one in force; sites that ask for nothing are where they
     are known to be.
     """
     held = problem.old[wishes_as_row_rules.may_stay(problem)]

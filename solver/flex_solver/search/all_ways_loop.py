@@ -71,8 +71,8 @@ class Puzzle:
 class Wanted:
     """All moves together cost no more than each `price`, with no more than so many `cold` bytes: of
     such ways the one with the fewest, or `any`. No more than so many `steps` go into it, nor more
-    `seconds`. `reads` is the part of each price for all the cold bytes that there may be: with fewer
-    of them it is less.
+    `seconds`. `reads` is the part of each price for all the cold bytes that there may be: with
+    fewer of them it is less.
     """
 
     price: tuple[int, ...]

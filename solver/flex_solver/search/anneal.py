@@ -1,6 +1,6 @@
-"""Searches around a placement with local_search_loop.py, and says how hot, and for how long.
+"""Searches around a partition with local_search_loop.py, and says how hot, and for how long.
 
-Takes rows or a placement, and a number of steps. Returns the best placement found, without needless
+Takes rows or a partition, and a number of steps. Returns the best partition found, without needless
 moves. Does not depend on the clock, which is looked at between parts of the search and only to give
 up: the same steps give the same answer.
 """
@@ -25,7 +25,7 @@ from flex_solver.search.local_search_loop import (
     improve,
 )
 from flex_solver.search.needless_moves import drop_needless_moves
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 
 # Parts of the search; each goes on from the best so far, and the clock is looked at between them. A
 # guess.
@@ -57,7 +57,7 @@ def search_around(
     in_time: InTime,
     seed: int = 0,
 ) -> tuple[Placed, str]:
-    """The best placement found around the one in force, starting from the rows, and a word where
+    """The best partition found around the one in force, starting from the rows, and a word where
     time ran out.
     """
     start = with_some_movable(problem, known, rows)

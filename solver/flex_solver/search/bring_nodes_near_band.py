@@ -1,6 +1,6 @@
 """Brings nodes that are far from their bands near, one move at a time.
 
-Takes a placement. Returns one in which no node is far outside its band, as far as single moves go:
+Takes a partition. Returns one in which no node is far outside its band, as far as single moves go:
 a search starts from it. Does not count moves. The node that is farthest gives or takes the row
 whose move puts the most load back into the bands of both its nodes.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Ints
 from flex_solver.search.local_search_loop import SHARE
-from flex_solver.search.placement_in_integers import Placed, off
+from flex_solver.search.partition_in_integers import Placed, off
 from flex_solver.search.where_items_may_be import may_be_on
 
 # Load outside its band with which a node is far off: a quarter of a share. A guess.

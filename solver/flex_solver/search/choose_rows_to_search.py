@@ -13,7 +13,7 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import Relaxed
-from flex_solver.search.placement_in_integers import Placed, to_integers
+from flex_solver.search.partition_in_integers import Placed, to_integers
 
 # Rows for each node, up to which all are chosen. A guess.
 SMALL = 40

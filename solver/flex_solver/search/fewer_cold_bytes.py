@@ -1,6 +1,6 @@
 """The same number of moves with fewer cold bytes, by moving cheaper sites instead.
 
-Takes a placement. Returns one with no more load outside the band and cheaper rows. Does not make
+Takes a partition. Returns one with no more load outside the band and cheaper rows. Does not make
 more moves. A moved item goes home, and another one, from the same node or another, goes in its
 stead: the cheapest of those that leave no node worse.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from flex.placing.problem import Ints, Problem
 from flex_solver.search.choose_rows_to_search import movable_rows
-from flex_solver.search.placement_in_integers import Placed, off
+from flex_solver.search.partition_in_integers import Placed, off
 from flex_solver.search.where_items_may_be import homes_of, may_be_on
 
 # How often all moves are gone through. A guess.

@@ -1,6 +1,6 @@
 """Takes moves back until the limits of moves are kept.
 
-Takes a placement that keeps every wish. Returns one that also keeps the limits of moves, as far as
+Takes a partition that keeps every wish. Returns one that also keeps the limits of moves, as far as
 that is possible by sending rows back to where their sites are in force. The row goes first that
 helps and puts the least load outside the band. Where too much arrives at some nodes only, a row may
 go to another node instead, once. Does not make new moves otherwise.
@@ -16,7 +16,7 @@ from flex.placing import score
 from flex.placing.problem import Bools, Ints, MoveLimits, Problem
 from flex_solver.search.choose_rows_to_search import movable_rows
 from flex_solver.search.local_search_loop import Items
-from flex_solver.search.placement_in_integers import Placed, off
+from flex_solver.search.partition_in_integers import Placed, off
 from flex_solver.search.where_items_may_be import may_be_on
 
 # Ways around, at most, for them to be looked at. A guess.

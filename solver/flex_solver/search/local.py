@@ -1,6 +1,6 @@
-"""Few moves for clusters of any size, by a search around the placement in force.
+"""Few moves for clusters of any size, by a search around the partition in force.
 
-Takes a Problem and a Budget. Returns a placement that keeps every wish, is as near to the band as
+Takes a Problem and a Budget. Returns a partition that keeps every wish, is as near to the band as
 was found, and has few moves. Does not use HiGHS, except for the bound; large.py goes on from such
 searches with it. Equal input gives equal output, as long as the budget's seconds are not used up.
 """

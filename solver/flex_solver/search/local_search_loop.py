@@ -5,7 +5,7 @@ site. Does not decide which items may move or how hot the search runs: anneal.py
 an integer, and the random numbers are computed here, so every engine gives the same answer, bit for
 bit.
 
-A placement costs its load outside the band at a weight, OUTSIDE for each node that has any, and the
+A partition costs its load outside the band at a weight, OUTSIDE for each node that has any, and the
 prices of its new rows. A change that makes it dearer is taken with a chance that sinks with the
 heat (simulated annealing). The best answer is the one with the least load outside the band, and of
 those the one with the cheapest rows.

@@ -1,6 +1,6 @@
 """Takes back the moves that the band does not need.
 
-Takes a placement. Returns one with no more load outside the band and no dearer rows; the dearest
+Takes a partition. Returns one with no more load outside the band and no dearer rows; the dearest
 moves are given up first. Does not move anything anew. Where the band cannot hold, moves are also
 given up that put less load back than they are worth.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from flex.placing.problem import Ints
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
-from flex_solver.search.placement_in_integers import Placed, off, outside
+from flex_solver.search.partition_in_integers import Placed, off, outside
 from flex_solver.search.where_items_may_be import homes_of, may_be_on
 
 

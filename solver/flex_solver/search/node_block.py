@@ -1,6 +1,6 @@
 """Solves a few nodes exactly: which of their movable items should be on which of them.
 
-Takes a placement and some nodes. Returns the placement with fewest moves among those items while
+Takes a partition and some nodes. Returns the partition with fewest moves among those items while
 the nodes are in the band, or None where that is no better. Does not touch items of other nodes, nor
 items that may not move.
 
@@ -19,7 +19,7 @@ from flex_solver.bounds import one_node
 from flex_solver.programs import highs_integer
 from flex_solver.programs.highs_program import Program
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.where_items_may_be import company
 
 # A mean node's share in the program. HiGHS forgives 1e-6 of one unit, which is 1e-9 of a share

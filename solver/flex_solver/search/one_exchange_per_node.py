@@ -1,6 +1,6 @@
 """Lets nodes put each other right by one exchange of rows for each node.
 
-Takes a placement and the tolerance. Returns a placement that is no worse and keeps the same wishes.
+Takes a partition and the tolerance. Returns a partition that is no worse and keeps the same wishes.
 Does not go on after one remedy for each node: large.py calls it again.
 
 site_prices.py finds deals, which are remedies of one node at market prices. An integer program then
@@ -25,7 +25,7 @@ from flex_solver.programs.highs_program import Program
 from flex_solver.programs.site_market import Market, Offers, notable, offers
 from flex_solver.programs.site_prices import Deal, Trade
 from flex_solver.search.local_search_loop import MOVE, SHARE
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.where_items_may_be import may_be_on
 
 # What a row costs that has nobody on the other side, in moves beyond its price: so much in any

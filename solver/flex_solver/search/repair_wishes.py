@@ -1,4 +1,4 @@
-"""Changes the placement in force as little as the wishes demand: where every search begins.
+"""Changes the partition in force as little as the wishes demand: where every search begins.
 
 Takes a Problem, the sites to place, and the rows that are decided already. Returns rows that keep
 every wish. Does not balance: loads are looked at only where a row must be new anyway.

@@ -1,6 +1,6 @@
-"""Takes blocks of nodes out of a placement and solves each of them anew, again and again.
+"""Takes blocks of nodes out of a partition and solves each of them anew, again and again.
 
-Takes a placement, a bound that rises meanwhile, and a number of steps. Returns a placement with as
+Takes a partition, a bound that rises meanwhile, and a number of steps. Returns a partition with as
 few moves or fewer. Does not solve a block itself: node_block.py does, with HiGHS. The nodes of a
 block are those that moves connect. Blocks that share no node are solved at the same time. It ends
 when the moves are as few as the bound, when the steps are used up, or when no block gets better.
@@ -22,7 +22,7 @@ from flex_solver.search import node_block
 from flex_solver.search.anneal import changes
 from flex_solver.search.choose_node_block import linked_block
 from flex_solver.search.choose_rows_to_search import with_some_movable
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 
 # A block costs as much as so many changes that the search before it tries. A guess.
 STEPS_OF_A_BLOCK = 400
@@ -44,10 +44,10 @@ def improve_blocks(
     threads: int,
     rising: Future[None],
 ) -> tuple[Placed, str]:
-    """The best placement found, and a note where time was up before an end.
+    """The best partition found, and a note where time was up before an end.
 
     `rising` is the work that makes the bound higher meanwhile. Where the moves are proven fewest,
-    the first placement with so few is returned, so that it makes no difference when the proof came.
+    the first partition with so few is returned, so that it makes no difference when the proof came.
     """
     search = _Blocks(start, bound, steps)
     late = _solve_again(search, threads, rising)
@@ -85,7 +85,7 @@ def _solve_again(search: _Blocks, threads: int, rising: Future[None]) -> str:
 
 
 class _Blocks:
-    """The best placement so far, the `first` with as many moves, and the blocks tried without
+    """The best partition so far, the `first` with as many moves, and the blocks tried without
     making it better.
     """
 

@@ -1,7 +1,7 @@
-"""The placements that the searches of large.py start from.
+"""The partitions that the searches of large.py start from.
 
 Takes a Problem and its bound. Returns rows for each search. Does not search around them: anneal.py
-does. Every start comes from the placement in force, changed as little as the wishes demand.
+does. Every start comes from the partition in force, changed as little as the wishes demand.
 bring_nodes_near_band.py brings its far nodes near, and one_exchange_per_node.py puts most of its
 nodes right.
 """
@@ -17,7 +17,7 @@ from flex_solver.bounds.linear import Relaxed
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
 from flex_solver.search.choose_rows_to_search import with_all_movable, with_some_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
-from flex_solver.search.placement_in_integers import Placed
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 
 # Searches for few nodes, each from its own seed. For more nodes two are enough, because the results
@@ -29,8 +29,8 @@ FEW_NODES = 40
 MOST_NODES_FOR_DEALS = 400
 # How often it is asked in a row, each time for what one remedy for each node has left. A guess.
 DEALS = 2
-# Rows for each node that bring_nodes_near_band.py moves. Where it moves more, the nodes are far off,
-# and the placement in force is no start for deals. A guess.
+# Rows for each node that bring_nodes_near_band.py moves. Where it moves more, the nodes are far
+# off, and the partition in force is no start for deals. A guess.
 FAR = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Where the items of a placement may be, as wishes and other items let them.
+"""Where the items of a partition may be, as wishes and other items let them.
 
 Takes Items, and the node of each. Returns the items that keep others away, whether one more may
 come to a node, and the nodes where a site is in force. Does not look at loads.

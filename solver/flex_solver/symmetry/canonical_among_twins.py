@@ -1,4 +1,4 @@
-"""Always the same one of all placements that differ only in which twin is where.
+"""Always the same one of all partitions that differ only in which twin is where.
 
 Takes a Problem and rows. Returns rows with as many sites of each kind on each node, so loads and
 costs stay the same. Does not change a kind of which every site is where it is in force.

@@ -1,8 +1,8 @@
-"""A placement in integers, which the searches work on.
+"""A partition in integers, which the searches work on.
 
 Takes a Problem and rows that keep every wish. Returns Items and the node of each item; nodes are
 numbered among the open ones. Does not search. A new row costs MOVE for each move, and a little for
-its cold bytes, so that cold bytes decide between placements with as many moves.
+its cold bytes, so that cold bytes decide between partitions with as many moves.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Placed:
         )
 
     def moves(self) -> int:
-        """The moves of a placement within the band; 0 where the band does not hold."""
+        """The moves of a partition within the band; 0 where the band does not hold."""
         load_outside, cost = self.merit()
         return 0 if load_outside else round(cost / MOVE)
 
