@@ -164,7 +164,7 @@ def build(
     spreads: pd.DataFrame,
     nodes: Sequence[Node],
     pins: Sequence[Pin],
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     *,
     tolerance: float,
     replicate_above: float,
@@ -180,9 +180,9 @@ def build(
     Raises BadInput for numbers that mean nothing, Unknown for a pin on a node or site nobody knows,
     Infeasible when no node is open or a pin asks for what no partition can give.
     """
-    PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(placement)
+    PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(partition)
     marks = _marks(tolerance, replicate_above, terms)
-    gone = gone_nodes(placement, nodes)
+    gone = gone_nodes(partition, nodes)
     ordered = sorted(
         (*nodes, *(Node(name, (), 0, state="down") for name in gone)),
         key=lambda node: node.name,
@@ -190,8 +190,8 @@ def build(
     names = tuple(node.name for node in ordered)
     is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
     weights = _weights(ordered)
-    sites = tuple(sorted({*texts(profiles["site"]), *texts(placement["site"])}))
-    old = _positions(placement, sites, names)
+    sites = tuple(sorted({*texts(profiles["site"]), *texts(partition["site"])}))
+    old = _positions(partition, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
     known = {
         node.name: (at, node.state)
@@ -295,16 +295,16 @@ def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
     )
 
 
-def gone_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
+def gone_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
     """The nodes that the partition is on and the settings name no more: something must move off
     them.
     """
     return tuple(
-        sorted(set(placement["node"].unique()) - {node.name for node in nodes})
+        sorted(set(partition["node"].unique()) - {node.name for node in nodes})
     )
 
 
-def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
+def partition_of(problem: Problem, rows: Ints) -> pd.DataFrame:
     """The rows with names instead of positions."""
     return PLACEMENT.from_columns(
         {
@@ -314,9 +314,9 @@ def placement_of(problem: Problem, rows: Ints) -> pd.DataFrame:
     )
 
 
-def rows_of(problem: Problem, placement: pd.DataFrame) -> Ints:
+def rows_of(problem: Problem, partition: pd.DataFrame) -> Ints:
     """The partition as positions; sites and nodes the problem does not know are left out."""
-    return _positions(placement, problem.sites, problem.nodes)
+    return _positions(partition, problem.sites, problem.nodes)
 
 
 def _weights(nodes: Sequence[Node]) -> Floats:
@@ -367,10 +367,10 @@ def _load_in_force(
 
 
 def _positions(
-    placement: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]
+    partition: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]
 ) -> Ints:
-    site = pd.Index(sites).get_indexer(pd.Index(placement["site"]))
-    node = pd.Index(nodes).get_indexer(pd.Index(placement["node"]))
+    site = pd.Index(sites).get_indexer(pd.Index(partition["site"]))
+    node = pd.Index(nodes).get_indexer(pd.Index(partition["node"]))
     rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)
     return in_order(rows[(rows >= 0).all(axis=1)])
 

@@ -32,7 +32,7 @@ def unheard(_: str) -> None:
 
 def carry_out(
     plan: Plan,
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     *,
     nodes: Sequence[Node],
     ttl: int,
@@ -60,11 +60,11 @@ def carry_out(
     _apply(plan, publisher, store, begun=begun)
     enters("verify")
     verdicts = verify_dns.check(
-        plan, placement, nodes, ttl, publisher, patience=patience
+        plan, partition, nodes, ttl, publisher, patience=patience
     )
     plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
     enters("settle")
-    _settle(plan, placement, store)
+    _settle(plan, partition, store)
     wrong = [verdict for verdict in verdicts if not verdict.agrees]
     behind = doors.behind(patience) if doors else {}
     if wrong or behind:
@@ -87,9 +87,9 @@ def _apply(plan: Plan, publisher: Publisher, store: Plans, *, begun: bool) -> No
         raise
 
 
-def _settle(plan: Plan, placement: pd.DataFrame, store: Plans) -> None:
+def _settle(plan: Plan, partition: pd.DataFrame, store: Plans) -> None:
     try:
-        store.settle(plan, placement)
+        store.settle(plan, partition)
     except StoreError as error:
         raise OnTheWay(
             error.asked,
@@ -133,7 +133,7 @@ def _some(said: Sequence[str]) -> str:
 
 def accept(
     plan: Plan,
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     *,
     nodes: Sequence[Node],
     ttl: int,
@@ -148,7 +148,7 @@ def accept(
     every name server says it all, markers too.
     """
     refuse_ended_or_outdated.refuse_outdated(plan, store, "applying")
-    verdicts = verify_dns.check(plan, placement, nodes, ttl, publisher, owner=owner)
+    verdicts = verify_dns.check(plan, partition, nodes, ttl, publisher, owner=owner)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise DnsError(
             f"taking {plan.id} for applied",
@@ -163,13 +163,13 @@ def accept(
         verdicts=verdicts,
         message="put into DNS by hand",
     )
-    _settle(plan, placement, store)
+    _settle(plan, partition, store)
     return plan
 
 
 def abandon(
     plan: Plan,
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     *,
     nodes: Sequence[Node],
     zones: Sequence[str],
@@ -184,7 +184,7 @@ def abandon(
     doors alone lead to, as DNS never followed them.
     """
     _, in_force = store.placement()
-    sites = sorted(set(placement["site"]))
+    sites = sorted(set(partition["site"]))
     led = publishing.by_doors(sites) if publishing else frozenset[str]()
     left = {entry.split(" ", 1)[0] for one in plan.zone_plans for entry in one.foreign}
     followed = [
@@ -195,7 +195,7 @@ def abandon(
     for zone, sites in of_zone.items():
         if sites:
             state = publisher.read(zone, [records.name_of(site) for site in sites])
-            found.append(records.placement_from(state.records, sites, nodes))
+            found.append(records.partition_from(state.records, sites, nodes))
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
     ended = replace(

@@ -79,9 +79,9 @@ def within(found: Reach, facts: Facts) -> Facts:
     known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(
         drop=True
     )
-    placement = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
+    partition = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
     within = replace(
-        facts, profiles=known, placement=placement, fixed=frozenset(found.fixed["site"])
+        facts, profiles=known, placement=partition, fixed=frozenset(found.fixed["site"])
     )
     kept = suspended_wishes.possible(
         facts.pins, set(within.sites) - within.fixed, facts.nodes
@@ -103,7 +103,7 @@ def _split(found: Reach, facts: Facts) -> Facts:
     profiles, spreads = traffic_by_other_names.profiles_with(
         parts, facts.profiles, facts.spreads
     )
-    placed = traffic_by_other_names.placement_of_parts(parts)
+    placed = traffic_by_other_names.partition_of_parts(parts)
     names = frozenset(texts(placed["site"])) & frozenset(texts(profiles["site"]))
     placed = placed[placed["site"].isin(list(names))]
     return replace(

@@ -137,7 +137,7 @@ def _reach(
     }
     unchanged = [site for site in sites if records.name_of(site) in reasons]
     beyond = [site for site in unchanged if site not in led]
-    fixed = _placement_in_dns(
+    fixed = _partition_in_dns(
         states, beyond, [node for node in nodes if node.state == "active"]
     )
     lost = sorted(set(beyond) - set(fixed["site"]))
@@ -163,7 +163,7 @@ def start(
     lead visitors to.
     """
     marked = {name for state in reach.states.values() for name in state.owned}
-    return _placement_in_dns(
+    return _partition_in_dns(
         reach.states,
         [
             site
@@ -189,12 +189,12 @@ def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
     return left
 
 
-def _placement_in_dns(
+def _partition_in_dns(
     states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]
 ) -> pd.DataFrame:
     found = [state.records for state in states.values()]
     return (
-        records.placement_from(pd.concat(found, ignore_index=True), sites, nodes)
+        records.partition_from(pd.concat(found, ignore_index=True), sites, nodes)
         if found
         else PLACEMENT.empty()
     )
@@ -204,7 +204,7 @@ def _foreign(
     state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
 ) -> dict[str, str]:
     adopted = (
-        records.placement_from(state.records, sites, nodes)["site"] if adopt else ()
+        records.partition_from(state.records, sites, nodes)["site"] if adopt else ()
     )
     ours = frozenset(map(records.name_of, adopted))
     return zone_changes.foreign(

@@ -97,8 +97,8 @@ def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
     then.
     """
     nodes = _as_said(facts)
-    placement = records.on_known_nodes(facts.placement, nodes)
-    return records.in_zones(records.records(placement, nodes, rules.ttl), rules.zones)
+    partition = records.on_known_nodes(facts.placement, nodes)
+    return records.in_zones(records.records(partition, nodes, rules.ttl), rules.zones)
 
 
 def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
@@ -237,7 +237,7 @@ def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
     table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     names = {edit.name for edit in back}
     sites = [site for site in facts.sites if records.name_of(site) in names]
-    had = records.placement_from(table, sites, _as_said(facts))
+    had = records.partition_from(table, sites, _as_said(facts))
     others = facts.placement[~facts.placement["site"].isin(list(had["site"]))]
     return (
         PLACEMENT.make(pd.concat([others, had], ignore_index=True))

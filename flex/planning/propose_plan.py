@@ -160,7 +160,7 @@ def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
     """
     before, after = (
         suspended_wishes.places(facts.pins, one)
-        for one in (facts.placement, problem.placement_of(asked, rows))
+        for one in (facts.placement, problem.partition_of(asked, rows))
     )
     if against := [
         pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)
@@ -226,13 +226,13 @@ def draft(
     now: datetime,
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
-    whole = problem.placement_of(asked, rows)
-    placement = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
-    zone_plans = _plans(placement, facts, rules, apart.found)
+    whole = problem.partition_of(asked, rows)
+    partition = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
+    zone_plans = _plans(partition, facts, rules, apart.found)
     changed = moves(asked, rows, because(facts))
     forecasts = _forecasts(asked, whole, fresh, facts)
     sites = len(asked.sites) - len(facts.parts)
-    digest = zone_changes.digest(zone_plans, placement)
+    digest = zone_changes.digest(zone_plans, partition)
     plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
         created=now,
@@ -280,11 +280,11 @@ def draft(
         ),
         said=apart.answers,
     )
-    return Proposal(plan, placement)
+    return Proposal(plan, partition)
 
 
 def _on_active_nodes(
-    placement: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
+    partition: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
 ) -> Ints:
     """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it
     takes no sites.
@@ -292,7 +292,7 @@ def _on_active_nodes(
     active = {
         node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open
     }
-    closed = sorted(set(placement["node"]) - active)
+    closed = sorted(set(partition["node"]) - active)
     if closed:
         state = next((node.state for node in nodes if node.name == closed[0]), None)
         back = (
@@ -306,13 +306,13 @@ def _on_active_nodes(
             kept="the partition in force stays",
             advice=f"{back}, or go back to another one (`flex plan list`)",
         )
-    return problem.rows_of(asked, placement)
+    return problem.rows_of(asked, partition)
 
 
 def _plans(
-    placement: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
+    partition: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
 ) -> tuple[ZonePlan, ...]:
-    wanted = records.records(placement, facts.nodes, rules.ttl)
+    wanted = records.records(partition, facts.nodes, rules.ttl)
     return tuple(
         zone_changes.diff(
             zone,
@@ -347,7 +347,7 @@ def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
 
 
 def _forecasts(
-    asked: Problem, placement: pd.DataFrame, fresh: Ints, facts: Facts
+    asked: Problem, partition: pd.DataFrame, fresh: Ints, facts: Facts
 ) -> tuple[Forecast, ...]:
     """What a miniature replay says of the placement, and of the three it should be compared with.
 
@@ -358,17 +358,17 @@ def _forecasts(
     sample, nodes = facts.sample, facts.nodes
     if not len(sample.target):
         return ()
-    compared = {"after": placement, "from scratch": problem.placement_of(asked, fresh)}
+    compared = {"after": partition, "from scratch": problem.partition_of(asked, fresh)}
     if facts.placed_sites and not asked.gone:
-        new = placement[~placement["site"].isin(facts.placement["site"])]
+        new = partition[~partition["site"].isin(facts.placement["site"])]
         compared["before"] = PLACEMENT.make(
             pd.concat([facts.placement, new], ignore_index=True)
         )
-    of_placements = (
+    of_partitions = (
         predict.forecast(sample, rows, nodes, policy=name)
         for name, rows in sorted(compared.items())
     )
-    return (*of_placements, predict.round_robin(sample, nodes, sites=asked.sites))
+    return (*of_partitions, predict.round_robin(sample, nodes, sites=asked.sites))
 
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:

@@ -84,7 +84,7 @@ def _parts_of(stray: Stray, share: Share, active: Collection[str]) -> Iterator[P
         )
 
 
-def placement_of_parts(parts: Iterable[Part]) -> pd.DataFrame:
+def partition_of_parts(parts: Iterable[Part]) -> pd.DataFrame:
     """PLACEMENT of the parts that nodes of ours serve."""
     rows = [(part.name, node) for part in parts for node in part.nodes]
     return PLACEMENT.make(pd.DataFrame(rows, columns=list(PLACEMENT.columns)))

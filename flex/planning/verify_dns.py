@@ -25,7 +25,7 @@ SIDE_BY_SIDE = 8
 
 def check(
     plan: Plan,
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     nodes: Sequence[Node],
     ttl: int,
     publisher: Publisher,
@@ -39,7 +39,7 @@ def check(
     What a site on a node that is in the settings no more should have for addresses is not known,
     and not asked for.
     """
-    said = wanted_records(plan, placement, nodes, ttl)
+    said = wanted_records(plan, partition, nodes, ttl)
     if owner:
         said = {
             zone: records.with_markers(rows, zone, owner, ttl)
@@ -60,10 +60,10 @@ def check(
 
 
 def wanted_records(
-    plan: Plan, placement: pd.DataFrame, nodes: Sequence[Node], ttl: int
+    plan: Plan, partition: pd.DataFrame, nodes: Sequence[Node], ttl: int
 ) -> dict[str, pd.DataFrame]:
     """The RECORDS that the placement asks for, zone by zone."""
-    every = records.records(records.on_known_nodes(placement, nodes), nodes, ttl)
+    every = records.records(records.on_known_nodes(partition, nodes), nodes, ttl)
     in_zones = records.in_zones(every, [one.zone for one in plan.zone_plans])
     return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}
 

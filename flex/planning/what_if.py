@@ -89,7 +89,7 @@ def suppose(
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, quality = done.rows, done.quality
     fresh = scratch(asked, rules.budget).rows if scratch else None
-    placement = problem.placement_of(asked, rows)
+    partition = problem.partition_of(asked, rows)
     return Supposed(
         problem=asked,
         rows=rows,
@@ -98,20 +98,20 @@ def suppose(
         moves=propose_plan.moves(asked, rows, propose_plan.because(changed)),
         scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
-        forecasts=_forecasts(changed, placement, asked.sites),
+        forecasts=_forecasts(changed, partition, asked.sites),
         asked=float(changed.profiles["requests"].sum()) / facts.period.seconds,
         notes=(*filter(None, [quality.note]), *of_wishes(kept.suspended)),
     )
 
 
 def _forecasts(
-    facts: Facts, placement: pd.DataFrame, sites: Sequence[str]
+    facts: Facts, partition: pd.DataFrame, sites: Sequence[str]
 ) -> tuple[Forecast, ...]:
     """Empty where there are no accesses to replay."""
     if not len(facts.sample.target):
         return ()
     return (
-        predict.forecast(facts.sample, placement, facts.nodes, policy="after"),
+        predict.forecast(facts.sample, partition, facts.nodes, policy="after"),
         predict.round_robin(facts.sample, facts.nodes, sites=sites),
     )
 

@@ -56,7 +56,7 @@ PAPER = Server()
 
 def forecast(
     sample: Sample,
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     nodes: Sequence[Node],
     *,
     policy: str,
@@ -69,9 +69,9 @@ def forecast(
     from disk each time it is asked for; in a sample that holds for targets larger than the sample's
     share of the memory. Each node's memory is a cache of the policy named, one of flex.caches.
     """
-    PLACEMENT.check(placement)
+    PLACEMENT.check(partition)
     names = [node.name for node in nodes]
-    row_site, row_node = _rows(sample.sites, placement, names)
+    row_site, row_node = _rows(sample.sites, partition, names)
     spread = Spread(
         len(nodes),
         row_site,
@@ -144,12 +144,12 @@ def busiest_utilisation(node: NodeForecast) -> float:
 
 
 def route(
-    sites: Sequence[str], site: Ints, placement: pd.DataFrame, nodes: Sequence[str]
+    sites: Sequence[str], site: Ints, partition: pd.DataFrame, nodes: Sequence[str]
 ) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without
     a known node.
     """
-    return _route(site, *_rows(sites, placement, nodes), len(sites))
+    return _route(site, *_rows(sites, partition, nodes), len(sites))
 
 
 def _route(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
@@ -166,14 +166,14 @@ def _route(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
 
 
 def _rows(
-    sites: Sequence[str], placement: pd.DataFrame, nodes: Sequence[str]
+    sites: Sequence[str], partition: pd.DataFrame, nodes: Sequence[str]
 ) -> tuple[Ints, Ints]:
     """Positions of site and node of each row of which both are known."""
     row_site = pd.Index(list(sites), dtype="str").get_indexer(
-        pd.Index(placement["site"])
+        pd.Index(partition["site"])
     )
     row_node = pd.Index(list(nodes), dtype="str").get_indexer(
-        pd.Index(placement["node"])
+        pd.Index(partition["node"])
     )
     known = (row_site >= 0) & (row_node >= 0)
     return row_site[known], row_node[known]

@@ -77,12 +77,12 @@ def split(
     return of_zone, outside
 
 
-def records(placement: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.DataFrame:
+def records(partition: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.DataFrame:
     """A and AAAA for every address of every node a site is on. A node without addresses announces
     nothing.
     """
     addresses = _addresses(nodes)
-    rows = placement.merge(addresses, on="node")
+    rows = partition.merge(addresses, on="node")
     return RECORDS.make(
         pd.DataFrame(
             {
@@ -117,22 +117,22 @@ def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFram
     return {name: parts.get(name, table.iloc[:0]) for name in zones}
 
 
-def on_known_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
+def on_known_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
     """The rows of sites that are only on these nodes: addresses of other nodes are not known."""
-    strange = placement["site"][~placement["node"].isin([node.name for node in nodes])]
-    return placement[~placement["site"].isin(list(strange))].reset_index(drop=True)
+    strange = partition["site"][~partition["node"].isin([node.name for node in nodes])]
+    return partition[~partition["site"].isin(list(strange))].reset_index(drop=True)
 
 
-def on_other_nodes(placement: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
+def on_other_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
     """By the name of a node that is none of these, how many sites it has."""
-    strange = placement["node"][~placement["node"].isin([node.name for node in nodes])]
+    strange = partition["node"][~partition["node"].isin([node.name for node in nodes])]
     return {
         str(node): int(count)
         for node, count in strange.value_counts().sort_index().items()
     }
 
 
-def placement_from(
+def partition_from(
     found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]
 ) -> pd.DataFrame:
     """Where the records say that sites are. A name that shows any address that is no node's says

@@ -399,12 +399,12 @@ def lines(change: Change) -> Iterator[str]:
             yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {' '.join(rrset.values)}"
 
 
-def digest(zone_plans: Iterable[ZonePlan], placement: pd.DataFrame) -> str:
+def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
     """Equal for equal changes and placements, in whatever way they were found."""
     hashed = hashlib.sha256()
     for zone_plan in sorted(zone_plans, key=lambda zone_plan: zone_plan.zone):
         hashed.update(f"zone {zone_plan.zone}\n{text(zone_plan)}".encode())
-    rows = sorted(zip(texts(placement["site"]), texts(placement["node"]), strict=True))
+    rows = sorted(zip(texts(partition["site"]), texts(partition["node"]), strict=True))
     hashed.update("".join([f"{site} {node}\n" for site, node in rows]).encode())
     return hashed.hexdigest()
 

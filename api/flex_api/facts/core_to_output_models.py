@@ -290,18 +290,18 @@ def run_row(run: Run, plan: Plan | None = None) -> RunRow:
 
 def sites_output(
     profiles: pd.DataFrame,
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     pins: Sequence[Pin],
     period: tuple[datetime, datetime] | None,
 ) -> SitesOutput:
     """Every site in the profiles or the placement, busiest first."""
-    silent = placement[~placement["site"].isin(list(profiles["site"]))][
+    silent = partition[~partition["site"].isin(list(profiles["site"]))][
         "site"
     ].drop_duplicates()
     idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
     rows = pd.concat([profiles, idle], ignore_index=True)
     nodes: dict[str, list[str]] = {}
-    for site, node in placement.itertuples(index=False):
+    for site, node in partition.itertuples(index=False):
         nodes.setdefault(site, []).append(node)
     pin_of = {pin.site: pin for pin in pins}
     ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
@@ -354,7 +354,7 @@ COUNTS = (
 
 def nodes_output(
     nodes: Sequence[Node],
-    placement: pd.DataFrame,
+    partition: pd.DataFrame,
     plan: Plan | None,
     notes: Sequence[str] = (),
     orders: Sequence[NodeOrder] = (),
@@ -367,11 +367,11 @@ def nodes_output(
     """
     order_of = {order.node: order for order in orders}
     settings_of = {node.name: node for node in settled}
-    sites = placement["node"].value_counts().to_dict()
+    sites = partition["node"].value_counts().to_dict()
     gone = [
         f"{node} is not in the settings any more; {amounts.count(int(sites[node]), 'site')} "
         "move off it with the next plan"
-        for node in problem.gone_nodes(placement, nodes)
+        for node in problem.gone_nodes(partition, nodes)
     ]
     loads = {load.node: load for load in plan.after.nodes} if plan else {}
     still = dead_nodes_in_dns.dead(nodes, sites, attempts)

@@ -33,9 +33,9 @@ def measure(world: World, plain: Facts) -> Measured | None:
     found = compare_with_measured.loads(
         base.id, base.after, score.balance_in_force(asked)
     )
-    placement = world.store.placement_of(base.id)
+    partition = world.store.placement_of(base.id)
     came = predict.forecast(
-        plain.sample, placement, plain.nodes, policy=compare_with_measured.AFTER
+        plain.sample, partition, plain.nodes, policy=compare_with_measured.AFTER
     )
     hours = (24 * plain.period.first_day, 24 * (plain.period.last_day + 1))
     logged = compare_with_measured.answers_in_logs(

@@ -66,9 +66,9 @@ def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
     """The logs of one site on a node that serves it no more."""
     if not any(source.site.fixed for source in known):
         return set()
-    _, placement = store.placement()
-    placed = set(zip(placement["site"], placement["node"], strict=True))
-    settled = set(placement["site"])
+    _, partition = store.placement()
+    placed = set(zip(partition["site"], partition["node"], strict=True))
+    settled = set(partition["site"])
     return {
         source.name
         for source in known

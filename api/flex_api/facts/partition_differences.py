@@ -84,10 +84,10 @@ def difference(
     )
 
 
-def _nodes(placement: pd.DataFrame) -> dict[str, list[str]]:
+def _nodes(partition: pd.DataFrame) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for site, node in zip(
-        placement["site"].tolist(), placement["node"].tolist(), strict=True
+        partition["site"].tolist(), partition["node"].tolist(), strict=True
     ):
         found.setdefault(site, []).append(node)
     return found

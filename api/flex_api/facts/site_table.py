@@ -141,14 +141,14 @@ class Catalogue:
 
 
 def catalogue(
-    kept: tuple[Period, pd.DataFrame, pd.DataFrame] | None, placement: pd.DataFrame
+    kept: tuple[Period, pd.DataFrame, pd.DataFrame] | None, partition: pd.DataFrame
 ) -> Catalogue:
     """Sites of the profiles and of the placement; who is only in one of them asks nothing, or is
     nowhere.
     """
     profiles = kept[1] if kept else PROFILES.empty()
     names = profiles["site"].to_numpy(dtype=object)
-    placed = placement["site"].to_numpy(dtype=object)
+    placed = partition["site"].to_numpy(dtype=object)
     sites = _union(names, placed)
     rows = np.searchsorted(sites, names)
     columns = {
@@ -167,7 +167,7 @@ def catalogue(
         kept[0] if kept else None,
         sites,
         columns,
-        placement["node"].to_numpy(dtype=object),
+        partition["node"].to_numpy(dtype=object),
         first,
     )
 

@@ -44,7 +44,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
 
     A secondary that is behind is told, and has so many seconds to follow before it is asked again.
     """
-    base, placement = world.store.placement()
+    base, partition = world.store.placement()
     if not base:
         raise NoData(
             "verifying the partition in force",
@@ -57,7 +57,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     def ask() -> tuple[Verdict, ...]:
         return checking.check(
             plan,
-            placement,
+            partition,
             nodes,
             settings.dns.ttl,
             world.publisher,
@@ -68,7 +68,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     if patience and (late := which_servers_agree.behind(verdicts)):
         _catch_up(world, sorted({zone for _, zone in late}), patience)
         verdicts = ask()
-    not_checked = records.on_other_nodes(placement, nodes)
+    not_checked = records.on_other_nodes(partition, nodes)
     if not not_checked and not any(
         verdict.checked or verdict.error for verdict in verdicts
     ):
@@ -80,14 +80,14 @@ def verify(world: World, patience: float = 0.0) -> Verified:
             "what is not ours",
         )
     world.store.put_check(last_dns_check.check(world.time_of_day(), base, verdicts))
-    return Verified(base, verdicts, not_checked, _others(world, placement))
+    return Verified(base, verdicts, not_checked, _others(world, partition))
 
 
-def _others(world: World, placement: pd.DataFrame) -> tuple[Stray, ...]:
+def _others(world: World, partition: pd.DataFrame) -> tuple[Stray, ...]:
     """None where a primary does not answer: its verdict says so already."""
     try:
         return other_names.read_other_names(
-            world, set(placement["site"]), world.pins
+            world, set(partition["site"]), world.pins
         ).strays
     except DnsError:
         return ()

@@ -93,8 +93,8 @@ def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
 def remove(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str]:
     """Forget a node that serves nothing any more. Raises Held while sites are on it."""
     find(world, wanted.node)
-    _, placement = world.store.placement()
-    there = int((placement["node"] == wanted.node).sum())
+    _, partition = world.store.placement()
+    there = int((partition["node"] == wanted.node).sum())
     if there:
         raise Held(
             f"removing the node {wanted.node}",

@@ -142,7 +142,7 @@ def _tried_before(world: World, made: Plan) -> Plan | None:
 
 
 def facts(world: World) -> Facts:
-    found, (base, placement) = world.store.profiles(), world.store.placement()
+    found, (base, partition) = world.store.profiles(), world.store.placement()
     if found is None or not base:
         raise NoData(
             "taking a node out of DNS",
@@ -152,7 +152,7 @@ def facts(world: World) -> Facts:
         )
     period, profiles, spreads = found
     others = other_names.of_sites(
-        world.settings, {*texts(profiles["site"]), *texts(placement["site"])}
+        world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
     )
     every = Facts(
         period,
@@ -162,7 +162,7 @@ def facts(world: World) -> Facts:
         world.nodes,
         world.pins,
         base,
-        placement,
+        partition,
         others=others,
     )
     every = replace(every, said=world.store.plan(base).said)

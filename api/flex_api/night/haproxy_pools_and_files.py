@@ -68,8 +68,8 @@ def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
     )
 
 
-def _on_several(placement: pd.DataFrame) -> set[str]:
-    return set(placement["site"][placement["site"].duplicated()])
+def _on_several(partition: pd.DataFrame) -> set[str]:
+    return set(partition["site"][partition["site"].duplicated()])
 
 
 def _asks_of_targets(
@@ -101,9 +101,9 @@ def _most_asked(files: pd.DataFrame, most: int) -> Asked:
     )
 
 
-def _by_site(placement: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
+def _by_site(partition: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
     """The replicated sites are few: only their rows are looked at one by one."""
-    rows = placement[placement["site"].isin(list(sites))]
+    rows = partition[partition["site"].isin(list(sites))]
     return {str(site): list(of_site["node"]) for site, of_site in rows.groupby("site")}
 
 

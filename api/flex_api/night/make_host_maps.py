@@ -113,7 +113,7 @@ def _addresses(known: Sequence[Node]) -> set[str]:
 
 
 def owners_of_names(
-    settings: Settings, placement: pd.DataFrame, serving: Collection[str]
+    settings: Settings, partition: pd.DataFrame, serving: Collection[str]
 ) -> dict[str, str]:
     """By host name the node that answers for it. Where a site has several nodes, a hash of the
     site says which it is, so that all doors mean the same.
@@ -121,7 +121,7 @@ def owners_of_names(
     A name whose site is on no node that serves is left out, and so are sites that are published by
     DNS alone, and what no host can be called.
     """
-    here = placement[placement["node"].isin(list(serving))]
+    here = partition[partition["node"].isin(list(serving))]
     publishing = settings.routing.publishing()
     if publishing.sites or publishing.zones or publishing.everywhere == "dns":
         led = publishing.by_doors(set(texts(here["site"])))

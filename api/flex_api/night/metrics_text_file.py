@@ -24,9 +24,9 @@ JOBS = 100
 
 
 def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
-    base, placement = store.placement()
+    base, partition = store.placement()
     freeze = store.freeze()
-    counts = placement["site"].value_counts()
+    counts = partition["site"].value_counts()
     headlines = store.headlines()
     in_force = store.plan(base) if base else None
     known_nodes = nodes(settings, store)
@@ -38,7 +38,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         in_force=in_force,
         nodes=known_nodes,
         dead=dead_nodes_in_dns.dead(
-            known_nodes, placement["node"].value_counts().to_dict(), store.attempts()
+            known_nodes, partition["node"].value_counts().to_dict(), store.attempts()
         ),
         pins=store.pins(),
         sites=len(counts),

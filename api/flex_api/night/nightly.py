@@ -440,10 +440,10 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
             advice="read the logs first: `flex ingest`",
         )
     period, profiles, spreads = found
-    base, placement = world.store.placement()
+    base, partition = world.store.placement()
     settings = world.settings.ingest
     others = other_names.of_sites(
-        world.settings, {*texts(profiles["site"]), *texts(placement["site"])}
+        world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
     )
     return Facts(
         period=period,
@@ -457,7 +457,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         nodes=world.nodes,
         pins=world.pins,
         base=base,
-        placement=placement,
+        placement=partition,
         others=other_names.shares(world, period, others) if replayed else others,
         said=world.store.plan(base).said if base else Said(),
     )

@@ -21,9 +21,9 @@ _MOST = 20
 def misnamed_sites(settings: Settings, store: Store) -> list[str]:
     if not settings.routing.site:
         return []
-    _, placement = store.placement()
+    _, partition = store.placement()
     named = [one.name for one in settings.routing.site]
-    rows = placement[placement["site"].isin(named)]
+    rows = partition[partition["site"].isin(named)]
     serving = {
         str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")
     }
@@ -31,7 +31,7 @@ def misnamed_sites(settings: Settings, store: Store) -> list[str]:
     found = list(_twice(named))
     for one in settings.routing.site:
         found += _of_site(
-            one, known, serving if len(placement) else {one.name: set(one.dynamic)}
+            one, known, serving if len(partition) else {one.name: set(one.dynamic)}
         )
     more = len(found) - _MOST
     return [*found[:_MOST], *([f"and {more} more of the kind"] if more > 0 else [])]

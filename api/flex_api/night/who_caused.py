@@ -24,8 +24,8 @@ ITSELF = Author().name
 
 def wishers(world: World, made: Proposal) -> tuple[str, ...]:
     """In order of names."""
-    base, placement = world.store.placement()
-    gone, come = _row_differences(placement, made.placement)
+    base, partition = world.store.placement()
+    gone, come = _row_differences(partition, made.placement)
     rows = pd.concat([gone, come])
     sites, nodes, left = set(rows["site"]), set(rows["node"]), set(gone["node"])
     found = {

@@ -85,7 +85,8 @@ def case_1(lab: Lab) -> list[Claim]:
             percent(*span([run.gain for run in runs])), verdict(all(run.gain > 0 for run in runs)),
         ),
         Claim(
-            PAPER, "case 1: behind Optimal in May, June and July", "5 to 18 %", percent(*span(behind)),
+            PAPER, "case 1: behind Optimal in May, June and July", "5 to 18 %",
+            percent(*span(behind)),
             verdict(within(behind, 0.0, 0.18)),
         ),
         _misses("case 1: miss ratio lower than round robin's", "2 to 3 times", runs, 2, 3),
@@ -120,13 +121,16 @@ def case_2(lab: Lab) -> list[Claim]:
             percent(*span(small)), verdict(within(small, 0.3, 0.8)),
         ),
         Claim(
-            PAPER, "case 2: throughput over round robin, eight nodes", "85 to 130 %", percent(*span(large)),
+            PAPER, "case 2: throughput over round robin, eight nodes", "85 to 130 %",
+            percent(*span(large)),
             verdict(within(large, 0.85, 1.3)),
         ),
         Claim(
-            PAPER, "case 2: behind Optimal", "1 to 17 %", percent(*span(behind)), verdict(within(behind, 0.0, 0.17)),
+            PAPER, "case 2: behind Optimal", "1 to 17 %", percent(*span(behind)),
+            verdict(within(behind, 0.0, 0.17)),
         ),
-        _misses("case 2: miss ratio lower than round robin's", "2 to 6 times", [*four, *eight], 2, 6),
+        _misses("case 2: miss ratio lower than round robin's", "2 to 6 times",
+                [*four, *eight], 2, 6),
         Claim(
             PAPER, "case 2: speed-up from four to eight nodes is superlinear", "over 2 times",
             f"{min(faster):.2f} to {max(faster):.2f} times", verdict(min(faster) > 2),

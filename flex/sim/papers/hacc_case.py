@@ -75,7 +75,8 @@ def dynamic(lab: Lab) -> list[Claim]:
     return lab.because(
         [
         _faster(lab, domino, "dynamic requests, Domino", 0.52, rival="least_connections"),
-        Claim(PAPER, "dynamic requests kept apart from static ones: mean time lower", "45 %", f"{lower:.0%}",
+        Claim(PAPER, "dynamic requests kept apart from static ones: mean time lower", "45 %",
+              f"{lower:.0%}",
               verdict(abs(lower - 0.45) <= 0.1)),
     ],
         _CLOSED,
