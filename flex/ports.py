@@ -397,8 +397,8 @@ class Identity(Protocol):
 
 
 class Audit(Protocol):
-    """Who changed what. flex/store/which_changes_are_audited.py has the entries that a store adds by
-    itself.
+    """Who changed what. flex/store/which_changes_are_audited.py has the entries that a store adds
+    by itself.
     """
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:

@@ -59,7 +59,8 @@ class MemoryPublisher:
                 {name: self._answer(name) for name in also},
             )
 
-    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:  # noqa: ARG002  as above
+    # As above, the journal is not used.
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:  # noqa: ARG002
         """As on a real server, but for messages: there are none, and so no half of them."""
         with self._lock:
             found = [(zone_plan, self._standing(zone_plan)) for zone_plan in zone_plans]

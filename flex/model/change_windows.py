@@ -15,7 +15,8 @@ from datetime import datetime, time
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 WRITTEN = re.compile(
-    r"(?:(?P<first>[A-Z][a-z]{2})(?:-(?P<last>[A-Z][a-z]{2}))?\s+)?(?P<begin>[\d:]+)-(?P<end>[\d:]+)"
+    r"(?:(?P<first>[A-Z][a-z]{2})(?:-(?P<last>[A-Z][a-z]{2}))?\s+)?"
+    r"(?P<begin>[\d:]+)-(?P<end>[\d:]+)"
 )
 
 

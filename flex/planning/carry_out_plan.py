@@ -47,10 +47,10 @@ def carry_out(
     servers go by, and put the placement in force.
 
     Servers that follow the primary, and nodes, have `patience` seconds to agree; `enters` hears of
-    each stage as it begins. Safe to repeat: a run that was killed in the middle is finished by calling this
-    again. Raises Outdated when another placement came into force since the proposal was made, Ended
-    when somebody put it aside, a DnsError when nothing was changed, PartlyApplied when some of it
-    was, Unverified when servers or nodes do not agree with what was applied.
+    each stage as it begins. Safe to repeat: a run that was killed in the middle is finished by
+    calling this again. Raises Outdated when another placement came into force since the proposal
+    was made, Ended when somebody put it aside, a DnsError when nothing was changed, PartlyApplied
+    when some of it was, Unverified when servers or nodes do not agree with what was applied.
     """
     enters("apply")
     plan, begun = refuse_ended_or_outdated.begin(plan, store)

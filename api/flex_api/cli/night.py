@@ -37,7 +37,8 @@ Forced = Annotated[
     typer.Option(
         "--force",
         metavar="RULE",
-        help="make the plan although this rule of [profile] or [safety] forbids it; may be repeated",
+        help="make the plan although this rule of [profile] or [safety] forbids it; "
+        "may be repeated",
     ),
 ]
 Detailed = Annotated[
@@ -151,7 +152,8 @@ def apply(
         bool,
         typer.Option(
             "--abandon",
-            help="give up what an interrupted run began; what DNS says becomes the partition in force; "
+            help="give up what an interrupted run began; what DNS says becomes the "
+            "partition in force; "
             f"{NOT_THERE}",
         ),
     ] = False,

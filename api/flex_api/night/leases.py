@@ -116,6 +116,7 @@ class Unwritten:
     def intend(self, rows: Sequence[JournalRow]) -> None:  # noqa: ARG002  nothing is written down
         refuse_lost(self._world)
 
-    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:  # noqa: ARG002  as above
+    # As above, nothing is written down.
+    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:  # noqa: ARG002
         if state == "sent":
             refuse_lost(self._world)

@@ -128,7 +128,9 @@ def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
     dependencies=[DRY_IN_TURN],
 )
 def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
-    """A further node, which gets sites from the next plan on. It must be able to serve every site."""
+    """A further node, which gets sites from the next plan on. It must be able to serve every
+    site.
+    """
     desk = desk.because(given.reason)
     node = _check(given.node, given.addresses, given.ram_bytes, given.capacity_ratio)
     if dry_run:

@@ -90,7 +90,9 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
     dependencies=[PRINTED_IN_TURN],
 )
 def latest(desk: Viewer, form: Form = None) -> Response:
-    """The report of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask for."""
+    """The report of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask
+    for.
+    """
     newest = desk.views.headlines()
     if not newest:
         raise NoData(

@@ -50,7 +50,8 @@ HEADERS = {
 KEPT = "private, no-cache"
 # What has to be answered whoever asks.
 OPEN = re.compile(
-    r"/livez|/readyz|/favicon\.ico|/problems(/.*)?|/static/.*|/api/docs|/api/openapi\.json|/login|/logout"
+    r"/livez|/readyz|/favicon\.ico|/problems(/.*)?|/static/.*|/api/docs|/api/openapi\.json"
+    r"|/login|/logout"
 )
 
 # What whoever looks after the process has to hear, however many ask: it is not counted.

@@ -7,8 +7,8 @@ Does not count lines that are still being written: they wait for the next run.
 
 The order makes it exact. The files are whole and on disk before the store hears of them. The store
 learns of the counts and of how far the log was read in one transaction, for several small logs at
-once (record_in_batches.py). When a run is killed before that, nothing counts and the segment is read again
-under the same name; when it is killed after that, the next run goes on behind it.
+once (record_in_batches.py). When a run is killed before that, nothing counts and the segment is
+read again under the same name; when it is killed after that, the next run goes on behind it.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _became(plan: Plan) -> str:
 
 
 def _plan_to_apply(here: World, plan: str) -> Plan:
-    """Where none is named: what a killed run began, or else the latest that can still be applied."""
+    """Where none is named: what a killed run began, else the latest that can still be applied."""
     if plan:
         return here.store.plan(plan)
     in_force = here.store.in_force()
