@@ -19,6 +19,7 @@ from flex_api.night import (
     freezing,
     gentle_moves,
     may_plan_be_applied,
+    rerouting,
     warming,
 )
 from flex_api.wiring import World
@@ -85,7 +86,7 @@ def accept(
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
-    return carry_out_plan.accept(
+    done = carry_out_plan.accept(
         plan,
         world.store.placement_of(plan.id),
         nodes=world.nodes,
@@ -95,3 +96,5 @@ def accept(
         now=world.clock(),
         owner=world.settings.owner,
     )
+    rerouting.reroute(world)
+    return done

@@ -14,6 +14,7 @@ from flex.model.plan import Plan
 from flex.placing import failover
 from flex.planning import carry_out_plan
 from flex_api.night import gentle_moves, rerouting, undoing
+from flex_api.night.doors_of_nodes import DoorsOfNodes
 from flex_api.wiring import World
 
 
@@ -25,24 +26,32 @@ def carry_out(
     """The plan as it ended.
 
     Requests are routed by the plan before DNS changes. A plan that takes out a dead node is the
-    exception: DNS changes first, because the sites of that node wait for it.
+    exception: only doors for all sites change before DNS, which takes a moment, and the files of
+    replicated sites are delivered after it. Where DNS cannot be changed then, the doors lead around
+    the dead node all the same.
 
     Raises Unwell where a node that gets sites is not well. Then all of the plan is taken back.
     """
-    routes_first = plan.quality.solver != failover.SOLVER
-    if routes_first:
+    is_failover = plan.quality.solver == failover.SOLVER
+    doors = DoorsOfNodes(world) if world.settings.routing.leads_to_all else None
+    if not is_failover and not doors:
         rerouting.reroute(world, plan.id)
     try:
-        done = _publish(world, plan, enters)
+        done = _publish(world, plan, enters, doors)
     except FlexError:
         rerouting.reroute(world)
         raise
-    if not routes_first:
+    if is_failover:
         rerouting.reroute(world)
     return done
 
 
-def _publish(world: World, plan: Plan, enters: Callable[[str], None]) -> Plan:
+def _publish(
+    world: World,
+    plan: Plan,
+    enters: Callable[[str], None],
+    doors: DoorsOfNodes | None,
+) -> Plan:
     plan = gentle_moves.begin(world, plan)
     try:
         return carry_out_plan.carry_out(
@@ -55,6 +64,7 @@ def _publish(world: World, plan: Plan, enters: Callable[[str], None]) -> Plan:
             now=world.clock(),
             patience=world.settings.dns.settle.total_seconds(),
             enters=enters,
+            doors=doors,
         )
     except Unwell as error:
         raise _undo_all(world, plan, error) from error

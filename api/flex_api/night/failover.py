@@ -25,6 +25,7 @@ from flex_api.night import (
     carrying_out,
     change_nodes,
     finishing,
+    order_doors,
     record_failover_attempts,
 )
 from flex_api.night.leases import Lease
@@ -64,6 +65,8 @@ def take_down(
         )
     change_nodes.refuse_last(world, node)
     world.store.order_node(order)
+    # Visitors are led around it before anybody is asked who may have died with it.
+    order_doors.order(world.settings, world.store)
     try:
         with record_failover_attempts.note_failure(world, node):
             taken = _taken_down(world, node, enters)

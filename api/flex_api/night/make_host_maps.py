@@ -24,7 +24,7 @@ from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import Heading, Owners, digest
 from flex.routing.pool import is_host
 from flex.table_schemas import texts
-from flex_api.night import site_names_to_route
+from flex_api.night import heirs_of_dead_nodes, site_names_to_route
 from flex_api.settings.file import Settings
 
 
@@ -87,9 +87,10 @@ def _next(
     """The number of the order and its maps: those of the last one where nothing else is wanted now
     than then.
     """
-    owner_of = owners_of_names(
-        settings, store.placement_of(wanted.plan), wanted.serving
+    placement = heirs_of_dead_nodes.on_serving_nodes(
+        settings, store, store.placement_of(wanted.plan), wanted.serving
     )
+    owner_of = owners_of_names(settings, placement, wanted.serving)
     maps = host_to_node_maps.maps_of(owner_of, large)
     if maps.is_old and not wanted.coming:
         maps = host_to_node_maps.maps_of(owner_of)

@@ -21,7 +21,7 @@ Work = Callable[[], None]
 def is_wanted(world: World) -> bool:
     settings = world.settings
     return (
-        settings.routing.delivers
+        (settings.routing.delivers or settings.routing.leads_to_all)
         and settings.cluster.mode != "shadow"
         and not freezing.frozen(world)
     )

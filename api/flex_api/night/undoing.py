@@ -30,8 +30,6 @@ def take_back(world: World) -> tuple[str, ...]:
         if world.settings.cluster.mode == "shadow":
             raise may_plan_be_applied.in_shadow(plan)
         undo(world, plan)
-    if begun:
-        rerouting.reroute(world)
     return tuple(plan.id for plan in begun)
 
 
@@ -65,6 +63,8 @@ def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
         replace(plan, state="failed", message=message, taking_back=False)
     )
     world.store.new_journal(plan.id)
+    # What was begun first is taken back last.
+    rerouting.reroute(world)
 
 
 def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:

@@ -1,0 +1,52 @@
+"""Whom the doors lead the visitors of a dead node's sites to, before a failover has changed DNS, and
+also where it cannot.
+
+Takes the settings, the store and a placement. Returns the placement on nodes that serve. Changes
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from flex.model.period import Period
+from flex.planning import heirs_of_dead_nodes
+from flex.planning.facts_and_rules import Facts
+from flex.ports import Store
+from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
+from flex.wishes.campaigns_over_wishes import in_force
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes, rules
+
+
+def on_serving_nodes(
+    settings: Settings, store: Store, placement: pd.DataFrame, serving: Collection[str]
+) -> pd.DataFrame:
+    """The same, where every site has a node that serves: nearly always. Sites that people keep FLEX
+    away from get no other node.
+    """
+    here = placement[placement["node"].isin(list(serving))]
+    lost = set(placement["site"]) - set(here["site"])
+    if not lost:
+        return here
+    now = datetime.now(UTC)
+    pins = in_force(store.pins(), now)
+    nothing = (Period.days_before(now, 0), PROFILES.empty(), SPREADS.empty())
+    period, profiles, spreads = store.profiles() or nothing
+    facts = Facts(
+        period,
+        profiles,
+        spreads,
+        NO_SAMPLE,
+        nodes(settings, store),
+        pins,
+        store.in_force(),
+        placement,
+    )
+    found = heirs_of_dead_nodes.heirs(facts.without_excluded(), rules(settings, pins))
+    taken = found[found["site"].isin(list(lost)) & found["node"].isin(list(serving))]
+    return PLACEMENT.make(pd.concat([here, taken], ignore_index=True))

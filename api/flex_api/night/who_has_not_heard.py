@@ -1,0 +1,91 @@
+"""Which nodes' doors do not go by an order yet, and why.
+
+Takes a world and the number of the order. Returns the nodes with the reason. A node is asked over
+its HAProxy's socket where the settings have one, else it counts what it last said of itself. Waits
+for a while, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+
+from flex.errors import Away
+from flex.model.door_order import DoorReport
+from flex.routing.haproxy_socket import Socket, parse_map_value
+from flex.routing.host_to_node_maps import MOVED, ORDER
+from flex_api.in_words import amounts
+from flex_api.night import haproxy_pools_and_files
+from flex_api.wiring import World
+
+# Nodes that are asked at a time.
+_SIDE_BY_SIDE = 32
+# How long one HAProxy may take for its answer, in seconds: one that is well takes milliseconds.
+_PATIENCE = 2.0
+# Between two looks, in seconds: a door that hears at once is seen within that.
+_LOOK_AGAIN = 0.02
+NEVER = "it has never said what it goes by"
+
+
+def who_has_not_heard(
+    world: World, number: int, patience: float, delivered: Collection[str] = ()
+) -> dict[str, str]:
+    """The nodes that serve and do not go by this order or a later one after `patience` seconds.
+
+    Nodes that files were `delivered` to are asked only where there is a socket. Where no node ever
+    said what it goes by, and there is no socket, nobody can be asked: then none is named.
+    """
+    serving = set(haproxy_pools_and_files.addresses(world.nodes))
+    has_sockets = bool(world.settings.routing.sockets)
+    look = _by_socket if has_sockets else _by_report
+    if not has_sockets:
+        serving -= set(delivered)
+    deadline = time.monotonic() + patience
+    while True:
+        behind = look(world, number, serving)
+        if not behind or time.monotonic() >= deadline:
+            return behind
+        time.sleep(_LOOK_AGAIN)
+
+
+def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
+    said = {one.node: one for one in world.store.door_reports()}
+    if not said:
+        return {}
+    why = {node: _why_late(said.get(node), number) for node in sorted(serving)}
+    return {node: reason for node, reason in why.items() if reason}
+
+
+def _why_late(report: DoorReport | None, number: int) -> str:
+    """ "" where it is not late."""
+    if report is None:
+        return NEVER
+    if report.number >= number:
+        return ""
+    if report.error:
+        return report.error
+    return f"since {amounts.when(report.since)} it goes by order {report.number}, not {number}"
+
+
+def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
+    routing = world.settings.routing
+
+    def asked(node: str) -> str:
+        socket = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
+        try:
+            said = socket.ask("get", "map", f"{routing.directory}/{MOVED}", ORDER)
+        except Away as error:
+            return error.answer
+        found = parse_map_value(said)
+        if found.isdigit() and int(found) >= number:
+            return ""
+        return f"it goes by order {found or 'none'}, not {number}"
+
+    nodes = sorted(serving)
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
+        return {
+            node: why
+            for node, why in zip(nodes, side_by_side.map(asked, nodes), strict=True)
+            if why
+        }

@@ -1,0 +1,224 @@
+"""Doors lead visitors before DNS does, and without it; what DNS cannot follow is not undone by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from flex.model.door_order import DoorReport
+from flex.routing import host_to_node_maps
+from flex.store import SqlStore, open_store
+from flex_api.settings.file import load
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+DOORS = '[routing]\non = true\ndoors = "all"\n'
+
+
+def with_doors(installation: Installation, more: str = "") -> Installation:
+    installation.extra += DOORS + more
+    installation.write_settings()
+    # Plans are made for the days of old logs, and applied today.
+    text = installation.settings.read_text()
+    installation.settings.write_text(
+        text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n')
+    )
+    return installation
+
+
+def without_dns(installation: Installation) -> Installation:
+    """No zone, and no key: what a panel owns."""
+    with_doors(installation, 'publish = "doors"\n')
+    text = installation.settings.read_text()
+    zones = f'key_file = "flex.key"\nzones = ["{installation.zone}"]\n'
+    assert zones in text
+    installation.settings.write_text(text.replace(zones, ""))
+    return installation
+
+
+@contextmanager
+def store_of(installation: Installation) -> Iterator[SqlStore]:
+    with open_store(load(installation.settings).database.url) as opened:
+        yield opened
+
+
+def doors(installation: Installation) -> dict[str, str]:
+    """By host name the node that all doors are to lead to."""
+    with store_of(installation) as store:
+        maps = {
+            **host_to_node_maps.read(store.large_map()),
+            **host_to_node_maps.read(store.moved_map()),
+        }
+    return {
+        name: value.removeprefix("at_")
+        for name, value in maps.items()
+        if value.startswith("at_")
+    }
+
+
+def placed(installation: Installation) -> dict[str, set[str]]:
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    return {row["site"]: set(row["nodes"]) for row in rows}
+
+
+def doors_agree(installation: Installation) -> bool:
+    """Whether every site is led to a node that has it."""
+    led = doors(installation)
+    return all(led.get(site) in nodes for site, nodes in placed(installation).items())
+
+
+def site_on_one_node(installation: Installation) -> tuple[str, str, str]:
+    """A site, the node that it is on, and another node."""
+    site, (here,) = next(
+        (site, nodes) for site, nodes in placed(installation).items() if len(nodes) == 1
+    )
+    rows = installation.flex("-o", "json", "nodes", "list").json["items"]
+    return site, here, next(row["node"] for row in rows if row["node"] != here)
+
+
+def test_a_cluster_of_which_no_zone_is_ours_has_its_nights_by_doors_alone(
+    installation: Installation,
+) -> None:
+    without_dns(installation)
+    assert installation.night().code == 0
+    assert doors_agree(installation)
+    serial = installation.serial()
+    site, here, there = site_on_one_node(installation)
+    assert installation.flex("sites", "pin", site, "--nodes", there).code == 0
+    assert installation.night().code == 0
+    assert (doors(installation)[site], placed(installation)[site]) == (there, {there})
+    assert installation.flex("report").code == 0
+    # Back to the partition before, and off a dead node.
+    assert installation.flex("sites", "unpin", site).code == 0
+    back = installation.flex("rollback", "--as-of", installation.as_of())
+    assert back.code == 0, back.err
+    assert (doors(installation)[site], doors_agree(installation)) == (here, True)
+    down = installation.flex("nodes", "down", here)
+    assert down.code == 0, down.err
+    assert here not in set(doors(installation).values())
+    assert doors_agree(installation)
+    assert installation.serial() == serial
+
+
+def test_doctor_asks_no_name_server_of_a_cluster_that_has_none(
+    installation: Installation,
+) -> None:
+    without_dns(installation)
+    assert installation.night().code == 0
+    said = installation.flex("-o", "json", "doctor").json
+    dns = [row for row in said["checks"] if row["name"] == "DNS"]
+    assert [row["state"] for row in dns] == ["ok"]
+
+
+def test_doors_lead_before_dns_and_go_back_where_dns_refuses(
+    installation: Installation,
+) -> None:
+    with_doors(installation)
+    assert installation.night().code == 0
+    site, here, there = site_on_one_node(installation)
+    assert installation.flex("sites", "pin", site, "--nodes", there).code == 0
+    made: Any = installation.flex(
+        "-o", "json", "plan", "--as-of", installation.as_of()
+    ).json
+    with unreachable(installation):
+        said = installation.flex("apply", made["id"])
+        assert said.code == 30, said.err
+        assert doors(installation)[site] == here
+    assert installation.flex("apply", made["id"]).code == 0
+    assert doors(installation)[site] == there
+    assert doors_agree(installation)
+
+
+def test_a_dead_node_is_led_around_though_the_name_server_died_with_it(
+    installation: Installation,
+) -> None:
+    with_doors(installation)
+    assert installation.night().code == 0
+    site, here, _ = site_on_one_node(installation)
+    with unreachable(installation):
+        assert installation.flex("nodes", "down", here).code == 30
+        led = doors(installation)
+        assert (site in led, here in set(led.values())) == (True, False)
+        # Whoever orders meanwhile does not bring the dead node back.
+        installation.flex("route", "deliver")
+        assert doors(installation) == led
+    assert installation.flex("nodes", "down", here).code == 0
+    assert (doors(installation)[site], doors_agree(installation)) == (led[site], True)
+
+
+def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
+    installation: Installation,
+) -> None:
+    with_doors(installation)
+    assert installation.night().code == 0
+    site, here, _ = site_on_one_node(installation)
+    with unreachable(installation):
+        assert installation.flex("nodes", "down", here).code == 30
+        assert doors(installation)[site] != here
+    assert installation.flex("nodes", "up", here).code == 0
+    assert (doors(installation)[site], doors_agree(installation)) == (here, True)
+
+
+@pytest.mark.parametrize(
+    ("number", "error", "words"),
+    [
+        (0, "", "it goes by order 0"),
+        (0, "HAProxy is away", "HAProxy is away"),
+    ],
+    ids=["older", "trouble"],
+)
+def test_a_node_that_has_not_heard_is_named_and_the_plan_is_in_force_all_the_same(
+    installation: Installation, number: int, error: str, words: str
+) -> None:
+    with_doors(installation)
+    assert installation.night().code == 0
+    site, here, there = site_on_one_node(installation)
+    report(installation, lambda latest, node: latest if node == here else number, error)
+    assert installation.flex("sites", "pin", site, "--nodes", there).code == 0
+    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
+    said = installation.flex("apply", made["id"])
+    assert said.code == 32, said.err
+    assert words in said.err
+    assert "flex route show" in said.err
+    assert placed(installation)[site] == {there}
+    assert doors(installation)[site] == there
+
+
+def report(
+    installation: Installation, number: Callable[[int, str], int], error: str
+) -> None:
+    """Every node says by what its door goes."""
+    rows = installation.flex("-o", "json", "nodes", "list").json["items"]
+    with store_of(installation) as store:
+        order = store.door_order()
+        assert order
+        store.note_door_reports(
+            [
+                DoorReport(
+                    row["node"],
+                    number(order.number, row["node"]),
+                    order.moved,
+                    datetime(2026, 3, 3, tzinfo=UTC),
+                    error,
+                )
+                for row in rows
+            ]
+        )
+
+
+@contextmanager
+def unreachable(installation: Installation) -> Iterator[None]:
+    """The name server is away: nobody listens at its port."""
+    text = installation.settings.read_text()
+    port = f"port = {installation.server.port}\n"
+    assert port in text
+    installation.settings.write_text(text.replace(port, "port = 1\n"))
+    try:
+        yield
+    finally:
+        installation.settings.write_text(text)
