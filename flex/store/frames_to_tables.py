@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 from sqlalchemy import Connection, Dialect, Select, Table, delete, insert, select
@@ -28,10 +28,13 @@ PLACES: Mapping[str, Literal["qmark", "format"]] = {
 # Values that one question may name: databases take only so many.
 NAMED = 500
 
+Value = TypeVar("Value")
 
-def parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    """As many at a time as one question may name."""
-    return (values[first : first + NAMED] for first in range(0, len(values), NAMED))
+
+def parts(values: Sequence[Value], named: int = 1) -> Iterator[Sequence[Value]]:
+    """As many at a time as one question may name, which names so much of each."""
+    size = NAMED // named
+    return (values[first : first + size] for first in range(0, len(values), size))
 
 
 def store(

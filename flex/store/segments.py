@@ -72,15 +72,18 @@ class SqlSegments(Part):
         with self._database.writing() as connection:
             known = self.known_segments([segment.id for segment, _, _ in readings])
             new = [reading for reading in readings if reading[0].id not in known]
-            left = dict[tuple[object, ...], Stream]()
+            there = _stored(connection, [old for _, _, old in new if old])
+            left = dict[_Key, Stream]()
+            gone: list[Stream] = []
             for segment, stream, replaces in new:
-                if (
-                    replaces
-                    and not left.pop(_key(replaces), None)
-                    and not _is_deleted(connection, replaces)
-                ):
-                    raise refusals.overtaken(segment)
+                if replaces and not left.pop(_key(replaces), None):
+                    if _key(replaces) not in there:
+                        raise refusals.overtaken(segment)
+                    there.remove(_key(replaces))
+                    gone.append(replaces)
                 left[_key(stream)] = stream
+            if gone:
+                connection.execute(_DELETED, [_key_parameters(old) for old in gone])
             if new:
                 _insert(
                     connection, [segment for segment, _, _ in new], [*left.values()]
@@ -178,19 +181,19 @@ class SqlSegments(Part):
             }
 
     def move_counts(self, segments: Collection[str], files: str) -> None:
-        rows = [{"segment": segment, "files": files} for segment in sorted(segments)]
-        if not rows:
+        ids = sorted(segments)
+        if not ids:
             return
+        rows = [{"segment": segment, "files": files} for segment in ids]
         with self._database.writing() as connection:
-            connection.execute(
-                delete(moved_counts).where(
-                    moved_counts.c.segment == bindparam("segment")
-                ),
-                rows,
-            )
+            for few in frames_to_tables.parts(ids):
+                connection.execute(
+                    delete(moved_counts).where(moved_counts.c.segment.in_(few))
+                )
             connection.execute(insert(moved_counts), rows)
 
 
+_Key = tuple[object, ...]
 # A stream is known by what it contains: its file may have been renamed since.
 _KEY = [column.name for column in streams.primary_key]
 _DELETED = delete(streams).where(
@@ -206,7 +209,9 @@ def _is_deleted(connection: Connection, stream: Stream) -> bool:
 def _insert(
     connection: Connection, new: Sequence[Segment], left: Sequence[Stream]
 ) -> None:
-    connection.execute(_DELETED, [_key_parameters(stream) for stream in left])
+    there = _stored(connection, left)
+    if again := [stream for stream in left if _key(stream) in there]:
+        connection.execute(_DELETED, [_key_parameters(stream) for stream in again])
     connection.execute(insert(streams), [_fields(stream) for stream in left])
     rows = []
     for segment in new:
@@ -215,15 +220,31 @@ def _insert(
     connection.execute(insert(segments), rows)
 
 
+def _stored(connection: Connection, wanted: Sequence[Stream]) -> set[_Key]:
+    """Those of these streams that are stored: to ask for many takes less than to delete each."""
+    keys = {_key(stream) for stream in wanted}
+    found: set[_Key] = set()
+    for few in frames_to_tables.parts(wanted, 2):
+        alike = select(*streams.primary_key).where(
+            streams.c.source.in_({stream.source for stream in few}),
+            streams.c.head.in_({stream.head for stream in few}),
+        )
+        found.update(tuple(row) for row in connection.execute(alike))
+    return found & keys
+
+
+_NAMES = {kind: [field.name for field in fields(kind)] for kind in (Segment, Stream)}
+
+
 def _fields(value: Segment | Stream) -> dict[str, object]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: getattr(value, name) for name in _NAMES[type(value)]}
 
 
 def _key_parameters(stream: Stream) -> dict[str, object]:
     return {f"{name}_": getattr(stream, name) for name in _KEY}
 
 
-def _key(stream: Stream) -> tuple[object, ...]:
+def _key(stream: Stream) -> _Key:
     return tuple(getattr(stream, name) for name in _KEY)
 
 

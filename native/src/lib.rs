@@ -1,6 +1,6 @@
 //! The hot loops of FLEX. Each has a reference in Python that defines what it computes; this is the same, faster.
 //!
-//! Nothing here decides, and only the merge reads and writes files; whatever the input, nothing here panics.
+//! Nothing here decides, and only the merge and what looks at small logs touch files; whatever the input, nothing here panics.
 
 mod improve;
 mod items;
@@ -15,6 +15,7 @@ mod search;
 mod shelve;
 mod sift;
 mod simulate;
+mod small;
 mod table;
 
 use pyo3::prelude::*;
@@ -41,8 +42,12 @@ mod flex_native {
     use super::sift::sift;
     #[pymodule_export]
     use super::simulate::simulate;
+    #[pymodule_export]
+    use super::small::count_logs;
+    #[pymodule_export]
+    use super::small::look_at_logs;
 
     /// Equal to that of flex/native_or_python.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 18;
+    const INTERFACE: u32 = 19;
 }

@@ -10,6 +10,7 @@ use flex_core::malformed::Bad;
 use flex_core::others::Other;
 use flex_core::scan::Found;
 use flex_core::sites::{Naming, Rule, UNKNOWN};
+use flex_core::small;
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,7 +23,7 @@ pub struct Scan {
     failed: Failed,
 }
 
-type Failed = Arc<Mutex<Option<PyErr>>>;
+pub type Failed = Arc<Mutex<Option<PyErr>>>;
 
 #[pymethods]
 impl Scan {
@@ -105,19 +106,36 @@ impl Fitting {
         let lines: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
         flex_core::fitting::fitting(&self.0, &lines)
     }
+
+    /// As `of` for each of these beginnings of logs, of which so many lines are looked at; a layout has no lines there
+    /// that has less than half as many as one of the `sure`.
+    fn promising(
+        &self,
+        py: Python<'_>,
+        heads: Vec<Bound<'_, PyBytes>>,
+        most: usize,
+        sure: Vec<bool>,
+        threads: usize,
+    ) -> Vec<Vec<Vec<usize>>> {
+        let heads: Vec<&[u8]> = heads.iter().map(|head| head.as_bytes()).collect();
+        let fits = |head: &[u8]| flex_core::fitting::promising(&self.0, &sure, &small::lines(head, most));
+        py.detach(|| small::each(heads, threads, fits))
+    }
 }
 
 impl Scan {
     fn check(&self) -> PyResult<()> {
-        match self.failed.lock().ok().and_then(|mut failed| failed.take()) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        taken(&self.failed).map_or(Ok(()), Err)
     }
 }
 
+/// What the rule raised; from then on it has raised nothing.
+pub fn taken(failed: &Failed) -> Option<PyErr> {
+    failed.lock().ok().and_then(|mut failed| failed.take())
+}
+
 /// From a SiteRule of flex_logs_ingest/scan/site_rules.py. It is asked once for each name, as long as names are remembered.
-fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
+pub fn rule_of(rule: &Bound<'_, PyAny>, failed: Failed) -> PyResult<Rule> {
     let (fixed, directory) = (rule.getattr("fixed")?.extract()?, rule.getattr("directory")?.extract()?);
     let every_host = rule.getattr("every_host")?.extract()?;
     let naming = asking(rule, "naming", failed.clone(), UNKNOWN);
@@ -150,7 +168,7 @@ fn asking(rule: &Bound<'_, PyAny>, which: &'static str, failed: Failed, otherwis
 }
 
 /// From the value of that name in flex_logs_ingest/lines/layout.py.
-fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
+pub fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
     let start: Vec<u8> = layout.getattr("start")?.extract()?;
     let kind = match layout.getattr("kind")?.extract::<String>()?.as_str() {
         "json" => Kind::json(spelled(layout)?),
@@ -191,7 +209,7 @@ fn number(field: &str) -> PyResult<usize> {
 }
 
 /// `Found` of flex_logs_ingest/scan/counts_as_columns.py.
-fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
+pub fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     let strangers: Vec<(Bound<'_, PyBytes>, u64)> =
         all.strangers.iter().map(|(name, requests)| (PyBytes::new(py, name), *requests)).collect();

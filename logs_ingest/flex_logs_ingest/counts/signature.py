@@ -11,8 +11,8 @@ add up.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -35,20 +35,17 @@ _BLOCK = 2**15
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-@runtime_checkable
-class _Weighing(Protocol):
-    """Tables of the native loop, which weighs them itself."""
-
-    def weight(self, names: list[int]) -> int: ...
+# Tables of the native loop are weighed by itself, given the hashes of the sites.
+_Weigh = Callable[[list[int]], int]
 
 
 def signature(counts: Counts) -> str:
     """In hexadecimal."""
-    tables = counts.found["tables"]
-    names = _names(counts.found["sites"])
-    if isinstance(tables, _Weighing):
-        return f"{tables.weight(names.tolist()):016x}"
-    return f"{weight(counts, names) % _WORD:016x}"
+    weigh: _Weigh | None = getattr(counts.found["tables"], "weight", None)
+    hashes = [_hash(name) for name in counts.found["sites"]]
+    if weigh:
+        return f"{weigh(hashes):016x}"
+    return f"{weight(counts, np.array(hashes, dtype=np.uint64)) % _WORD:016x}"
 
 
 def weight(counts: Counts, names: Words) -> int:
@@ -84,9 +81,10 @@ def _of(names: Words, numbers: Ints) -> Words:
     return names[numbers] if len(numbers) else np.zeros(0, dtype=np.uint64)
 
 
-def _names(names: Sequence[str]) -> Words:
-    hashes = (hashlib.sha256(name.encode()).digest()[:8] for name in names)
-    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
+# Small logs of one site are many: each asks twice.
+@lru_cache(1024)
+def _hash(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
 
 
 def _targets(text: bytes, offsets: Ints) -> Words:

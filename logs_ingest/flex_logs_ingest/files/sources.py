@@ -82,6 +82,19 @@ class Unusable(Exception):
     """Why this one file cannot be read; the run goes on without it."""
 
 
+class Status(Protocol):
+    """What is asked of os.fstat."""
+
+    @property
+    def st_dev(self) -> int: ...
+    @property
+    def st_ino(self) -> int: ...
+    @property
+    def st_size(self) -> int: ...
+    @property
+    def st_mtime_ns(self) -> int: ...
+
+
 class Bytes(Protocol):
     """What unpacks: some more bytes, none at the end; one of BROKEN when they are damaged."""
 
@@ -272,6 +285,7 @@ class Log(Unpacked):
     Raises Unusable when the file cannot be opened or is not a regular file.
     """
 
+    status: Status
     _raw: BinaryIO
 
     def __init__(self, path: str) -> None:
@@ -395,6 +409,8 @@ def path_text(path: str) -> str:
     a line's end.
     """
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    if text.isprintable():
+        return text
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text

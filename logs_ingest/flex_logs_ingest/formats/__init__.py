@@ -6,6 +6,7 @@ read a log.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -35,7 +36,7 @@ from flex_logs_ingest.formats.format_directive import from_directive
 from flex_logs_ingest.formats.server_configuration import from_file
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout, columns, is_directive, names, unusable
-from flex_logs_ingest.lines.which_layout import Fits, most_of
+from flex_logs_ingest.lines.which_layout import Fits, first_lines, most_of
 from flex_logs_ingest.scan.binary_records import SIZE, is_records
 
 # Formats stand before those that their lines would fit as well, so those that name the site before
@@ -62,6 +63,8 @@ FORMATS: dict[str, Layout] = {
     "worldcup98": worldcup98.LAYOUT,
 }
 
+# Bytes of a log in which its format is searched. A guess.
+LOOK = 2**16
 # Lines of a log's beginning by which its format is told. A guess.
 HEAD_LINES = 1000
 
@@ -145,6 +148,21 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
     )
 
 
+def usual_formats(heads: Sequence[bytes], threads: int = 1) -> list[str]:
+    """What `detect` says of each of these beginnings of logs; "" where it has to be asked itself.
+
+    So it is for binary records, and where hardly any line fits.
+    """
+    return [
+        with_columns(name, head) if name and not is_records(head) else ""
+        for head, name in zip(
+            heads,
+            every_format(False).usual(heads, HEAD_LINES, threads),
+            strict=True,
+        )
+    ]
+
+
 @cache
 def every_format(unsized: bool) -> Fits:
     """All that are searched for: of each log, so that they are made ready once."""
@@ -191,10 +209,7 @@ def _directive(lines: list[bytes]) -> bytes:
 
 
 def _lines(head: bytes) -> list[bytes]:
-    whole, newline, cut = head.rpartition(b"\n")
-    lines = (whole if newline else cut).split(b"\n", HEAD_LINES)[:HEAD_LINES]
-    stripped = (line.lstrip(b"\0").rstrip(b"\r") for line in lines)
-    return [line for line in stripped if line]
+    return first_lines(head, HEAD_LINES)
 
 
 def _nothing_fits(lines: list[bytes]) -> BadInput:

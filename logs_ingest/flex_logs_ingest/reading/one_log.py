@@ -21,7 +21,7 @@ from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.files.pipes import Pipe
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.files.sources import CHUNK, Log, path_text
-from flex_logs_ingest.formats import going_on, layout_of, record_size
+from flex_logs_ingest.formats import LOOK, going_on, layout_of, record_size
 from flex_logs_ingest.lines.headings import at_headings, heading_of
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading.identity import (
@@ -50,11 +50,10 @@ from flex_logs_ingest.reading.rewritten_logs import (
     opening,
 )
 from flex_logs_ingest.reading.run_state import Reader
+from flex_logs_ingest.reading.small_logs import Ahead
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts, Scanner, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-# Bytes of a log in which its format is searched. A guess.
-LOOK = 2**16
 # Chunks with anything in them that are searched for a format, where the beginning does not tell it.
 # A guess.
 FARTHER = 64
@@ -76,6 +75,8 @@ class LogReading(ABC):
     _scanner: Scanner
     _mark: Mark
     _documents: Documents | None
+    # What was found out about the log before its turn.
+    _ahead = Ahead()
 
     def __init__(self, reader: Reader, log: Log | Pipe) -> None:
         self._reader = reader
@@ -112,7 +113,9 @@ class LogReading(ABC):
             )
         self._rule = rule
         try:
-            self._format = self._reader.format_of(look, later, begin.stream)
+            self._format = self._reader.format_of(
+                look, later, begin.stream, self._ahead.format
+            )
             self._begin_at(begin)
         except (BadInput, NoData) as error:
             return self._report("unknown format", f"{error}; {error.advice}")
@@ -122,6 +125,9 @@ class LogReading(ABC):
         run = self._reader.run
         self._begin, self._mark = begin, Mark(begin, self._head, self._record_size)
         self._documents = self._reader.documents(self._layout())
+        if self._ahead.counted and not begin.stream:
+            self._scanner = self._ahead.counted.scanner()
+            return
         self._scanner = self._new_scanner(
             run.sample_limit, keep_bad=run.invalid is not None
         )
@@ -144,7 +150,11 @@ class LogReading(ABC):
 
     def _open(self, look: bytes) -> None:
         """Remember how the log opens. To be called while the reading begins where the log does."""
-        self._opening = opening(look, self._new_scanner(), self._record_size)
+        self._opening = (
+            self._ahead.counted.opening
+            if self._ahead.counted
+            else opening(look, self._new_scanner(), self._record_size)
+        )
 
     def _feed(self, chunk: bytes) -> None:
         self._scanner.feed(chunk)
@@ -267,9 +277,10 @@ class LogReading(ABC):
 
 
 class FileReading(LogReading):
-    def __init__(self, reader: Reader, log: Log) -> None:
+    def __init__(self, reader: Reader, log: Log, ahead: Ahead) -> None:
         super().__init__(reader, log)
         self._file = log
+        self._ahead = ahead
 
     def report(self) -> FileReport:
         log, reader = self._file, self._reader
@@ -419,7 +430,8 @@ class FileReading(LogReading):
                 return stopped
         if stopped := self._record():
             return stopped
-        self._reader.finish(self._file, self._stream())
+        if not self._file.is_plain:
+            self._reader.finish(self._file, self._stream())
         return self._outcome()
 
     def _is_still_there(self) -> bool:
@@ -448,5 +460,7 @@ def _days(counts: Counts, read_at: int) -> tuple[int, int]:
 def by_hour(counts: Counts) -> tuple[tuple[int, int], ...]:
     """Answers in each hour; the busiest ones of a log that claims to reach over years."""
     hours, answers = counts.by_hour()
+    if len(hours) <= MOST_HOURS:
+        return tuple(zip(hours.tolist(), answers.tolist(), strict=True))
     busiest = np.sort(np.argsort(-answers, kind="stable")[:MOST_HOURS])
     return tuple(zip(hours[busiest].tolist(), answers[busiest].tolist(), strict=True))

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from flex.model.log_reading import Stream
-from flex_logs_ingest.formats import record_size
+from flex_logs_ingest.formats import LOOK, record_size
 from flex_logs_ingest.lines.headings import at_headings
 from flex_logs_ingest.reading.identity import HEAD, Start, alike, ends_early
-from flex_logs_ingest.reading.one_log import LOOK, LogReading
+from flex_logs_ingest.reading.one_log import LogReading
 from flex_logs_ingest.reading.report import FileReport, Outcome
 from flex_logs_ingest.reading.rewritten_logs import opens_like
 

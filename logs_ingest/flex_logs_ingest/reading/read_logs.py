@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.one_log import FileReading
 from flex_logs_ingest.reading.one_pipe import PipeReading
-from flex_logs_ingest.reading.record_in_batches import READINGS
+from flex_logs_ingest.reading.record_in_batches import READINGS, SMALL
 from flex_logs_ingest.reading.report import (
     FAILED,
     SAMPLES,
@@ -42,6 +43,7 @@ from flex_logs_ingest.reading.report import (
     without,
 )
 from flex_logs_ingest.reading.run_state import Progress, Reader, Run, Step
+from flex_logs_ingest.reading.small_logs import Look, SmallLogs, heads
 from flex_logs_ingest.reading.which_in_parallel import Apart
 
 __all__ = [
@@ -80,6 +82,7 @@ def ingest(
     workers: int = 0,
     copies_too: bool = False,
     together: int = READINGS,
+    small: int = SMALL,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its
     source.
@@ -89,7 +92,8 @@ def ingest(
     run reads into the directory, NotWritten when the directory takes no more; what was counted
     until then stays counted.
 
-    Readings are recorded so many `together` at most, as record_in_batches.py says.
+    Readings are recorded so many `together` at most, as record_in_batches.py says. Logs up to
+    `small` bytes are looked at many at a time, as small_logs.py says.
 
     With `copies_too`, also lines count that look like those of a log that was counted before it was
     edited.
@@ -112,6 +116,7 @@ def ingest(
             apart,
             copies_too=copies_too,
             together=together,
+            small=small,
         )
         reports = read(sources, run)
     if all(report.outcome in FAILED for report in reports):
@@ -150,7 +155,7 @@ def _reports(reader: Reader) -> list[FileReport]:
         ]
     logs = _oldest_first(reader, files)
     reader.look_up()
-    read = reader.run.apart.each(partial(_file, reader), logs)
+    read = _files(reader, logs)
     # A pipe may take for ever.
     reader.settle()
     refused = reader.run.batch.refused
@@ -159,28 +164,62 @@ def _reports(reader: Reader) -> list[FileReport]:
     return sorted(reports, key=lambda report: report.path)
 
 
-def _oldest_first(reader: Reader, found: Sequence[str]) -> list[tuple[str, bytes]]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file as it was found: nanoseconds since 1970 of its last change, its first bytes unpacked, its
+    size, whether it is looked at together with others.
+    """
+
+    age: int
+    path: str
+    head: bytes
+    size: int = 0
+    small: bool = False
+
+
+def _oldest_first(reader: Reader, paths: Sequence[str]) -> list[_Found]:
     """Rotated logs before those still written: while one is copied, the copy is the shorter of the
     two.
     """
-    ages = []
-    for path in found:
-        try:
-            with Log(path) as log:
-                head = log.read(HEAD)
-                reader.look_at(path, head)
-                reader.size += log.size
-                ages.append((log.status.st_mtime_ns, path, head))
-        except Unusable:
-            ages.append((0, path, b""))
-    return [(path, head) for _, path, head in sorted(ages)]
+    found = []
+    for path, look in zip(paths, heads(paths, reader.run.apart.workers), strict=True):
+        log = _plain(path, look, reader.run.small) if look else _packed(path)
+        if log:
+            reader.look_at(path, log.head)
+            reader.size += log.size
+        found.append(log or _Found(0, path, b""))
+    return sorted(found, key=lambda log: (log.age, log.path))
 
 
-def _file(reader: Reader, path: str) -> FileReport:
+def _plain(path: str, look: Look, small: int) -> _Found:
+    _, _, size, age, head = look
+    return _Found(age, path, head, size, 0 < size <= small)
+
+
+def _packed(path: str) -> _Found | None:
+    """One that is packed; None where it cannot be read."""
     try:
-        with Log(path) as log, reader.run.apart.roomy(log.is_wide):
+        with Log(path) as log:
+            return _Found(log.status.st_mtime_ns, path, log.read(HEAD), log.size)
+    except Unusable:
+        return None
+
+
+def _files(reader: Reader, found: Sequence[_Found]) -> list[FileReport]:
+    apart = reader.run.apart
+    small = {log.path: log.size for log in found if log.small}
+    turns = apart.turns([(log.path, log.head) for log in found], small.keys())
+    in_turn = [path for turn in turns for path in turn]
+    logs = SmallLogs(reader, [(path, small[path]) for path in in_turn if path in small])
+    return apart.in_turns(partial(_file, reader, logs), turns)
+
+
+def _file(reader: Reader, logs: SmallLogs, path: str) -> FileReport:
+    try:
+        log, ahead = logs.open(path)
+        with log, reader.run.apart.roomy(log.is_wide):
             reader.refuse_claimed(log)
-            report = FileReading(reader, log).report()
+            report = FileReading(reader, log, ahead).report()
             if report.outcome not in FAILED:
                 reader.claim(log)
             reader.tell_done(report.path, log.size)

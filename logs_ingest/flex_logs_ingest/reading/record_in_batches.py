@@ -41,7 +41,7 @@ _HOUR = 200
 _SAMPLE = 1_000
 # Bytes of a log, unpacked, up to which its counts share files with others: larger ones gain little.
 # A guess.
-_SMALL = 2**17
+SMALL = 2**17
 # Bytes of memory that the counts of a log take for each of its own, until they are in shared files.
 # A guess.
 _HELD = 3
@@ -109,7 +109,7 @@ class Batch:
         found = counts.found
         return (
             self._can_share
-            and segment.last_byte - segment.first_byte <= _SMALL
+            and segment.last_byte - segment.first_byte <= SMALL
             and documents is None
             and not found["strangers"]
             and UNKNOWN not in found["sites"]

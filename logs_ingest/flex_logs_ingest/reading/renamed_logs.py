@@ -13,7 +13,6 @@ have to be the same, or its node.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -71,9 +70,10 @@ def may_be_piped(stream: Stream, source: Source) -> bool:
 
 def _is_same_file(log: Log, path: str) -> bool:
     try:
-        return os.path.samestat(log.status, Path(path).stat())
+        there = Path(path).stat()
     except OSError:
         return False
+    return (log.status.st_dev, log.status.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _is_there(stream: Stream) -> bool:

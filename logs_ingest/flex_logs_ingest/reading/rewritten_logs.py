@@ -22,6 +22,7 @@ from flex.model.log_reading import Segment
 from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.sources import Log
 from flex_logs_ingest.reading.identity import Mark
+from flex_logs_ingest.scan.count_logs import first_lines
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 
 # Answers that tell one log from another. A guess: a monitor that asks for the same twice makes two
@@ -30,8 +31,6 @@ ENOUGH = 10
 # The same without a signature, which readings of older versions do not have: times and numbers
 # alone are alike sooner. A guess.
 ENOUGH_UNSIGNED = 100
-# Lines in which the first answer of a log is looked for. A guess.
-_OPENING = 64
 # Logs that open alike and are compared one after the other; more than one is rare. A guess.
 _CANDIDATES = 16
 
@@ -86,30 +85,24 @@ class _Sum:
 
 def opening(look: bytes, scanner: Scanner, record: int) -> Opening:
     """The opening of a log that begins with these bytes."""
-    for line in _first_lines(look, record):
+    for line in first_lines(look, record):
         scanner.feed(line)
         counts = scanner.finish()
         if counts.lines["counted"] or counts.lines["other_status"]:
-            words = (
-                str(counts.first_time),
-                signature(counts),
-                str(tuple(counts.lines.values())),
-            )
-            return Opening(
-                hashlib.sha256("\0".join(words).encode()).hexdigest()[:40],
-                counts.first_time,
-            )
+            return opening_of(counts)
     return Opening()
 
 
-def _first_lines(look: bytes, record: int) -> Iterator[bytes]:
-    at = 0
-    for _ in range(_OPENING):
-        end = at + record if record else look.find(b"\n", at) + 1
-        if end <= at or end > len(look):
-            return
-        yield look[at:end]
-        at = end
+def opening_of(first: Counts) -> Opening:
+    """The opening of a log whose first answer counts for this."""
+    words = (
+        str(first.first_time),
+        signature(first),
+        str(tuple(first.lines.values())),
+    )
+    return Opening(
+        hashlib.sha256("\0".join(words).encode()).hexdigest()[:40], first.first_time
+    )
 
 
 def copies(segments: Openings, source: str, opened: Opening) -> list[Segment]:

@@ -24,7 +24,7 @@ from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
-from flex_logs_ingest.reading.record_in_batches import READINGS, Batch
+from flex_logs_ingest.reading.record_in_batches import READINGS, SMALL, Batch
 from flex_logs_ingest.reading.renamed_logs import Elsewhere, may_be, may_be_piped
 from flex_logs_ingest.reading.which_in_parallel import Apart
 from flex_logs_ingest.scan.segment_scan import Counts
@@ -69,6 +69,8 @@ class Run:
     copies_too: bool = False
     # How many readings are recorded together at most.
     together: int = READINGS
+    # Bytes of a log up to which it is looked at together with others.
+    small: int = SMALL
     batch: Batch = field(init=False)
     known: set[str] = field(init=False)
     finished_before: finished.Streams = field(init=False)
@@ -180,10 +182,14 @@ class Reader:
         self.run.claimed[_inode(log)] = self.source.name
 
     def format_of(
-        self, look: bytes, later: Iterable[bytes], stream: Stream | None
+        self,
+        look: bytes,
+        later: Iterable[bytes],
+        stream: Stream | None,
+        ahead: str = "",
     ) -> str:
         """Told by how a log that names its columns went on, else by its first lines, else by later
-        ones.
+        ones. `ahead` is what the first lines tell, where somebody has asked them.
         """
         if (
             stream
@@ -193,6 +199,8 @@ class Reader:
             return stream.format
         if self.source.format != "auto":
             return with_columns(self.source.format, look)
+        if ahead:
+            return ahead
         unsized = bool(self.source.document_root)
         try:
             return detect(look, unsized=unsized)

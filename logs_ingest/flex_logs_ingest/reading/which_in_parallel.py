@@ -8,9 +8,9 @@ begin like it are recorded. Does not read anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from threading import Condition, Event, Lock
@@ -37,12 +37,17 @@ class Apart:
         self._changed = Condition()
         self._stop = Event()
         self._wide = Lock()
+        # Whether several turns are read at the same time.
+        self._several = False
 
-    @contextmanager
-    def alone(self, head: bytes) -> Iterator[None]:
+    def alone(self, head: bytes) -> AbstractContextManager[None]:
         """Meanwhile no log that begins like this one is read. Logs are renamed while they are
         looked at.
         """
+        return self._without_others(head) if self._several else nullcontext()
+
+    @contextmanager
+    def _without_others(self, head: bytes) -> Iterator[None]:
         with self._changed:
             self._changed.wait_for(
                 lambda: not any(_alike(head, other) for other in self._inside)
@@ -61,15 +66,29 @@ class Apart:
         with self._wide if wide else nullcontext():
             yield
 
-    @contextmanager
-    def serial(self) -> Iterator[None]:
+    def serial(self) -> AbstractContextManager[object]:
         """One reader at a time: for what is stored and shown."""
-        with self._changed:
-            yield
+        return self._changed
 
     def check(self) -> None:
         if self._stop.is_set():
             raise Stopped
+
+    def turns(
+        self, logs: Sequence[tuple[str, bytes]], small: Set[str] = frozenset()
+    ) -> list[list[str]]:
+        """The paths of these logs, given with their first bytes: those of one turn are read one
+        after the other.
+
+        So are all that are `small`. What Python does for each of them takes longer than to read it, and
+        several threads would only wait for each other.
+        """
+        groups = _groups(logs)
+        if self.workers == 1 or len(groups) < 2:
+            return [[path for path, _ in logs]]
+        of_small = [group for group in groups if small >= {*group}]
+        others = [group for group in groups if not small >= {*group}]
+        return [turn for turn in (list(chain.from_iterable(of_small)), *others) if turn]
 
     def each(
         self, read: Callable[[str], T], logs: Sequence[tuple[str, bytes]]
@@ -77,18 +96,25 @@ class Apart:
         """What `read` says of each log, given with its first bytes; those that begin alike in this
         order.
         """
-        groups = _groups(logs)
-        if self.workers == 1 or len(groups) < 2:
-            return [read(path) for path, _ in logs]
+        return self.in_turns(read, self.turns(logs))
+
+    def in_turns(
+        self, read: Callable[[str], T], turns: Sequence[Sequence[str]]
+    ) -> list[T]:
+        """What `read` says of each log; those of one turn in this order."""
+        if len(turns) < 2:
+            return [read(path) for turn in turns for path in turn]
+        self._several = True
         pool = ThreadPoolExecutor(self.workers)
         try:
-            of_groups = pool.map(partial(_read_in_turn, read), groups)
-            return list(chain.from_iterable(of_groups))
+            of_turns = pool.map(partial(_read_in_turn, read), turns)
+            return list(chain.from_iterable(of_turns))
         except BaseException:
             self._stop.set()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+            self._several = False
 
 
 def _read_in_turn(read: Callable[[str], T], group: Sequence[str]) -> list[T]:

@@ -149,6 +149,8 @@ class Counts:
 
     def by_hour(self) -> tuple[Ints, Ints]:
         """The hours that have answers, in order, and how many each has."""
+        if len(self.found["sites"]) == 1:
+            return self.found["hour"], self.found["hour_requests"]
         hours, places = np.unique(self.found["hour"], return_inverse=True)
         answers = np.zeros(len(hours), dtype=np.int64)
         np.add.at(answers, places, self.found["hour_requests"])
@@ -209,12 +211,7 @@ def new_scanner(
     leave it.
     """
     lost = layout.kind == "w3c" and first_byte > 0
-    if (
-        rule.fixed is None
-        and not rule.directory
-        and "vhost" not in layout.fields
-        and not lost
-    ):
+    if not says_site(layout, rule) and not lost:
         raise BadInput(
             "counts per site",
             "the log's format does not say which site a request was for",
@@ -223,6 +220,11 @@ def new_scanner(
         )
     lines: Loop = _loop(layout, rule, sample_limit, keep_bad)
     return Scanner(RecordScan(lines) if layout.kind == "records" else lines, first_byte)
+
+
+def says_site(layout: Layout, rule: SiteRule) -> bool:
+    """Whether one of the two says which site a line belongs to."""
+    return rule.fixed is not None or rule.directory or "vhost" in layout.fields
 
 
 def _bad_lines(found: Sequence[Bad], first_byte: int, most: int) -> tuple[BadLine, ...]:

@@ -7,10 +7,26 @@ use crate::line::{is_status, number, seconds, unescaped};
 /// Their numbers, for each layout.
 pub fn fitting(layouts: &[Layout], lines: &[&[u8]]) -> Vec<Vec<usize>> {
     let mut joined = Joined::default();
-    layouts.iter().map(|layout| of_one(layout, lines, &mut joined)).collect()
+    layouts.iter().map(|layout| of_one(layout, lines, 0, &mut joined)).collect()
 }
 
-fn of_one(layout: &Layout, lines: &[&[u8]], joined: &mut Joined) -> Vec<usize> {
+/// The same, where layouts without hope have no lines: those that have less than half as many as one of the `sure`, of
+/// which all count. The last layouts are looked at first, because most lines are of one of these.
+pub fn promising(layouts: &[Layout], sure: &[bool], lines: &[&[u8]]) -> Vec<Vec<usize>> {
+    let mut joined = Joined::default();
+    let mut found = vec![Vec::new(); layouts.len()];
+    let mut most: usize = 0;
+    for (number, layout) in layouts.iter().enumerate().rev() {
+        found[number] = of_one(layout, lines, most.div_ceil(2), &mut joined);
+        if sure.get(number).is_some_and(|sure| *sure) {
+            most = most.max(found[number].len());
+        }
+    }
+    found
+}
+
+/// None at all where they are fewer than `least`.
+fn of_one(layout: &Layout, lines: &[&[u8]], least: usize, joined: &mut Joined) -> Vec<usize> {
     // A line that names columns changes what those behind it are read by, and the layout is to stay as it is.
     let mut changed: Option<Layout> = None;
     let mut found = Vec::new();
@@ -19,6 +35,9 @@ fn of_one(layout: &Layout, lines: &[&[u8]], joined: &mut Joined) -> Vec<usize> {
             changed.get_or_insert_with(|| layout.clone()).is_heading(line);
         } else if says_all(changed.as_ref().unwrap_or(layout), line, joined) {
             found.push(number);
+        }
+        if found.len() + lines.len() - number - 1 < least {
+            return Vec::new();
         }
     }
     found

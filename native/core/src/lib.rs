@@ -1,8 +1,8 @@
 //! The hot loops of FLEX that need no Python. Each has a reference in Python that defines what it computes.
 //!
-//! Each function takes bytes and plain values, and returns plain values; only the merge goes from file to file.
-//! flex-native hands them to Python, and whoever wants to measure or to fuzz a loop calls it directly. Whatever the
-//! input, nothing here panics.
+//! Each function takes bytes and plain values, and returns plain values; only the merge goes from file to file, and only
+//! `small` opens logs. flex-native hands them to Python, and whoever wants to measure or to fuzz a loop calls it
+//! directly. Whatever the input, nothing here panics.
 
 pub mod cache;
 mod chunk;
@@ -32,6 +32,7 @@ pub mod scan;
 pub mod signature;
 pub mod sim;
 pub mod sites;
+pub mod small;
 mod strangers;
 mod table;
 mod tally;
