@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import native_or_python
-from flex.errors import NoData
+from flex.errors import BadInput, NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.files.held_log import HeldLog
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.held_log import HeldLog, Seen
+from flex_logs_ingest.files.sources import Log, Source
 from flex_logs_ingest.formats import FORMATS, detect, usual_formats
 from flex_logs_ingest.reading import small_logs
 from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest
@@ -155,6 +155,66 @@ def test_the_format_of_a_usual_log_is_told_with_that_of_others() -> None:
     logs = [SAMPLES / f"{name}.log" for name in FORMATS if name != "worldcup98"]
     heads = [log.read_bytes() for log in logs if log.exists()]
     assert "" not in usual_formats(heads)
+
+
+def test_a_log_of_which_hardly_any_line_fits_is_left_to_be_read_alone() -> None:
+    few = access("/a") + b"rubbish\n" * 30
+    assert usual_formats([access("/a") * 3 + b"rubbish\n" * 20, few]) == [
+        "combined",
+        "",
+    ]
+    with pytest.raises(BadInput):
+        detect(few)
+
+
+@given(
+    st.binary(min_size=1, max_size=300),
+    st.lists(
+        st.integers(0, 400) | st.sampled_from([b"", b"x", b"the head"]), max_size=9
+    ),
+)
+def test_a_held_log_answers_as_the_file_does(
+    text: bytes, steps: list[int | bytes]
+) -> None:
+    """Numbers are read if they are even, and else sought."""
+    with tempfile.TemporaryDirectory() as name:
+        path = str(Path(name) / "a.log")
+        Path(path).write_bytes(text)
+        (look,) = reference_look_at_logs([path], [], os.O_NONBLOCK, 300, True, 4096, 1)
+        assert look
+        with Log(path) as log, HeldLog(path, Seen(*look[:4]), look[4]) as held:
+            for step in steps:
+                if isinstance(step, bytes):
+                    Path(path).write_bytes(step + text)
+                    assert held.begins_with(text[:4]) == log.begins_with(text[:4])
+                elif step % 2:
+                    assert held.seek(step) == (step <= len(text))
+                    log.seek(step)
+                elif Path(path).read_bytes() == text:
+                    assert held.read(step) == log.read(step)
+                    assert held.read_on_disk == log.read_on_disk
+                assert held.position == log.position
+
+
+@pytest.mark.parametrize(
+    ("what", "still"), [("truncate", False), ("rename", True), ("remove", True)]
+)
+def test_a_held_log_was_truncated_or_only_renamed(
+    what: str, still: bool, logs: Path
+) -> None:
+    log = logs / "a.log"
+    log.write_bytes(access("/a") * 9)
+    (look,) = small_logs.heads([str(log)], 1)
+    assert look
+    held = HeldLog(str(log), Seen(*look[:4]), look[4])
+    held.read(10**6)
+    if what == "truncate":
+        os.truncate(log, 10)
+    else:
+        log.rename(logs / "a.log.1")
+    if what == "remove":
+        (logs / "a.log.1").unlink()
+    assert held.begins_with(look[4][:5]) is still
 
 
 @given(st.binary(max_size=900) | contents)
