@@ -51,6 +51,7 @@ from flex_api.settings.file import Settings
 from flex_api.web import openapi_document
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
+from flex_api.web.door_watch import DoorWatch
 from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
@@ -136,6 +137,7 @@ def create_app(
         ),
         timing,
         Turns(ticks),
+        DoorWatch(store, settings.routing.leads_to_all),
         watched,
     )
     # Routes do not know of pages; the application knows both.

@@ -60,6 +60,8 @@ def _answer(
         proxy_headers=False,
     )
     server = uvicorn.Server(config)
+    # It ends once every question is answered, and nodes wait long for their answers.
+    app.state.house.doors.is_over = lambda: server.should_exit
     if beside and ends:
         threading.Thread(
             target=_end_with, args=(server, beside), name="health watch", daemon=True

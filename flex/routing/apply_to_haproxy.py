@@ -19,6 +19,7 @@ from flex.routing import haproxy, haproxy_socket, install_files
 from flex.routing.haproxy_change_commands import Change, change
 from flex.routing.haproxy_program import Program
 from flex.routing.haproxy_socket import Master, Socket
+from flex.routing.install_files import Guard, any_files
 
 Told = Literal["nothing", "commands", "reload"]
 # What HAProxy says to a command that it carried out, if it says anything.
@@ -44,13 +45,17 @@ class Sockets:
 
 
 def enforce(
-    files: Mapping[str, str], folder: Path, found: Program | None, sockets: Sockets
+    files: Mapping[str, str],
+    folder: Path,
+    found: Program | None,
+    sockets: Sockets,
+    guard: Guard = any_files,
 ) -> Told:
     """How HAProxy was told. Raises what `install_files.put` raises. Raises NotWritten when HAProxy
     does not accept the files, and Away when it does not answer: then the files before are back.
 
     HAProxy is first asked which version it uses: files may be in the folder that HAProxy was never
-    told of.
+    told of. The `guard` raises where these files may not take the place of those that are there.
     """
     with install_files.alone(folder), install_files.undoing(files, folder):
         before = {
@@ -58,17 +63,18 @@ def enforce(
             for name in files
             if (text := install_files.content(folder / name)) is not None
         }
-        goes_by = _goes_by(sockets.stats, folder)
+        guard(files, before)
+        goes_by = version_in_force(sockets.stats, folder)
         changed = install_files.placed(files, folder, found)
         if not changed and goes_by and goes_by == haproxy.version(files):
             return "nothing"
         if changed and goes_by and goes_by == haproxy.version(before):
-            return _tell(change(before, files, str(folder)), sockets)
-        _reload(sockets)
+            return tell(change(before, files, str(folder)), sockets)
+        reload_when_ready(sockets)
     return "reload"
 
 
-def _goes_by(stats: Socket, folder: Path) -> str:
+def version_in_force(stats: Socket, folder: Path) -> str:
     """The version that HAProxy runs by; "" where it does not say."""
     try:
         return haproxy_socket.parse_map_value(
@@ -78,7 +84,7 @@ def _goes_by(stats: Socket, folder: Path) -> str:
         return ""
 
 
-def _tell(wanted: Change, sockets: Sockets) -> Told:
+def tell(wanted: Change, sockets: Sockets) -> Told:
     stats = sockets.stats
     if (
         not wanted.reload
@@ -87,11 +93,11 @@ def _tell(wanted: Change, sockets: Sockets) -> Told:
     ):
         return "commands"
     # What a command could not do reading everything anew can.
-    _reload(sockets)
+    reload_when_ready(sockets)
     return "reload"
 
 
-def _reload(sockets: Sockets) -> None:
+def reload_when_ready(sockets: Sockets) -> None:
     """Once the worker of now has its tables from the one before, and hands them on."""
     time.sleep(max(0, sockets.hands_on - _there(sockets.master).serves))
     reload(sockets.master)

@@ -81,6 +81,20 @@ def files(
     return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
 
 
+def with_version(files: Mapping[str, str]) -> dict[str, str]:
+    """These files with the version that they are now. Of a map of owners its first line is
+    enough.
+    """
+    made = {**files, HOSTS: files[HOSTS].partition("\n")[2]}
+    return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
+
+
+def others_digest(files: Mapping[str, str]) -> str:
+    """What the files are but for the small map of owners, which is exchanged alone."""
+    made = {name: text for name, text in files.items() if name != MOVED}
+    return _digest(made | {HOSTS: files[HOSTS].partition("\n")[2]})
+
+
 def version(files: Mapping[str, str]) -> str:
     """The version of files that were made here, "" for other files."""
     key, _, value = files.get(HOSTS, "").partition("\n")[0].partition(" ")

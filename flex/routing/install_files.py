@@ -12,12 +12,12 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from flex.errors import BadInput, NotWritten, Unknown
-from flex.routing.haproxy import CONFIGURATION, HOSTS
+from flex.routing.haproxy import CONFIGURATION, HOSTS, NAMES
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import Program, refusal, write
 from flex.routing.host_to_node_maps import MOVED, OWNERS
@@ -35,21 +35,32 @@ _UNCHECKED = frozenset((OWNERS, MOVED))
 _CERTIFICATES = re.compile(r" ssl crt (\S+) ")
 
 
+# Takes the files that come, and those that are there. Raises where they may not.
+Guard = Callable[[Mapping[str, str], Mapping[str, str]], None]
+
+
+def any_files(_coming: Mapping[str, str], _here: Mapping[str, str]) -> None:
+    """The guard of those who may put any files in force."""
+
+
 def put(
     files: Mapping[str, str],
     folder: Path,
     found: Program | None,
     *,
     owing: bool = False,
+    guard: Guard = any_files,
 ) -> bool:
     """Whether anything changed. `found` checks the files first; it is None where this machine has
     no HAProxy.
 
     With `owing`, files that were put there before and did not reach their node yet count as
     changed, too (see `note_delivery`). Raises BadInput when HAProxy refuses the files, and
-    NotWritten when the folder cannot be written: then all is as before.
+    NotWritten when the folder cannot be written: then all is as before. So it is where the `guard`
+    raises.
     """
     with alone(folder):
+        guard(files, contents(folder))
         return placed(files, folder, found, owing=owing)
 
 
@@ -78,6 +89,18 @@ def placed(
         with undoing(files, folder):
             _exchange(files, changed.keys(), folder, Path(scratch))
     return True
+
+
+def replace_some(changed: Mapping[str, str], folder: Path) -> None:
+    """These files for those of the same names, for a caller that holds `alone` already. All others
+    stay, and are of the version before as well. Nothing is checked.
+    """
+    with (
+        _writing(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
+    ):
+        write(changed, Path(scratch))
+        _exchange(there_of(folder), changed.keys(), folder, Path(scratch))
 
 
 @contextmanager
@@ -112,6 +135,11 @@ def contents(folder: Path) -> dict[str, str]:
     )
     found = {name: content(folder / name) for name in names}
     return {name: text for name, text in found.items() if text is not None}
+
+
+def there_of(folder: Path) -> list[str]:
+    """The names of the files of haproxy.py that are there."""
+    return [name for name in sorted(NAMES) if (folder / name).exists()]
 
 
 @contextmanager

@@ -167,7 +167,7 @@ def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
 @pytest.mark.parametrize(
     ("number", "error", "words"),
     [
-        (0, "", "it goes by order 0"),
+        (0, "", "it goes by no order"),
         (0, "HAProxy is away", "HAProxy is away"),
     ],
     ids=["older", "trouble"],

@@ -23,6 +23,7 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
         "flex-nightly.service",
         "flex-nightly.timer",
         "flex-api.service",
+        "flex-follow.service",
         "flex-alerts.yml",
     }
     assert kept == []
@@ -55,7 +56,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     )[1]
     written, kept = first_files.write(tmp_path)
     assert written == []
-    assert len(kept) == 8
+    assert len(kept) == 9
     assert (tmp_path / "flex.toml").read_text(encoding="utf-8") == "mine"
     assert (tmp_path / "flex.key").read_text(encoding="utf-8") == key
 

@@ -14,6 +14,8 @@ from flex_api import first_files, systemd_units
 HOME = systemd_units.HOMES[0] / "anna"
 ETC = Path("/etc/flex/flex.toml")
 UNITS = ("flex-nightly.service", "flex-api.service")
+# Runs on a node, where there are no settings.
+FOLLOW = "flex-follow.service"
 
 
 def exec_start(unit: Path) -> str:
@@ -45,9 +47,13 @@ def test_the_units_name_the_program_that_wrote_them_and_its_settings(
         assert str(flex).replace("%", "%%") in said
         assert f"--config {tmp_path}/etc/flex.toml" in said
         assert "@" not in said
+    followed = exec_start(tmp_path / "etc" / FOLLOW)
+    assert str(flex).replace("%", "%%") in followed
+    assert "--config" not in followed
     if analyze := shutil.which("systemd-analyze"):
         files = [
-            str(tmp_path / "etc" / unit) for unit in (*UNITS, "flex-nightly.timer")
+            str(tmp_path / "etc" / unit)
+            for unit in (*UNITS, FOLLOW, "flex-nightly.timer")
         ]
         found = subprocess.run(
             [analyze, "verify", *files], capture_output=True, text=True, check=False

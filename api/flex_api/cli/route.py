@@ -1,9 +1,10 @@
-"""The verbs for the routing of replicated sites: show, config and deliver, and apply, which a node
+"""The verbs for the routing of sites: show, config and deliver, and apply and follow, which a node
 runs for itself.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,13 +16,17 @@ from flex.routing import apply_to_haproxy, fetch_files, haproxy, install_files
 from flex.routing.haproxy_program import find_program, program
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import DIRECTORY
+from flex.routing.refuse_older_maps import refuse_older
+from flex_api.cli import route_follow
 from flex_api.cli.common import all_only_here, context
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.server_client import token_in
+from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.night import (
     ask_every_haproxy,
     deliver_haproxy_files,
+    door_states,
     haproxy_pools_and_files,
     plan_to_route_by,
 )
@@ -29,6 +34,7 @@ from flex_api.night.leases import lease
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.routing import (
     DeliveredRow,
+    OrderTold,
     RouteApplyOutput,
     RouteConfigOutput,
     RouteDeliverOutput,
@@ -171,6 +177,13 @@ def route_apply(
             "--other-node", help="take them even if those in force are another node's"
         ),
     ] = False,
+    other_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--other-cluster",
+            help="take them even if the doors here go by another cluster's",
+        ),
+    ] = False,
 ) -> None:
     """On a node: take its files from where they came to, check them, and have its HAProxy follow.
     Needs no settings.
@@ -180,15 +193,20 @@ def route_apply(
     """
     found, checker = context(ctx), program()
     taken = fetch_files.pull(source, to, token_in(token_file) if token_file else "")
-    _refuse_elsewhere(taken.directory, to)
+    route_follow.refuse_elsewhere(taken.directory, to)
     if not other_node:
-        _refuse_other(taken, fetch_files.in_force(to), to)
+        route_follow.refuse_other(taken, fetch_files.in_force(to), to)
+    guard = partial(refuse_older, other_cluster=other_cluster)
     told: apply_to_haproxy.Told | Literal[""] = ""
     if tell:
         told = apply_to_haproxy.enforce(
-            taken.files, to, checker, _sockets(taken, master)
+            taken.files, to, checker, route_follow.sockets_of(taken, master), guard
         )
-    changed = told != "nothing" if told else install_files.put(taken.files, to, checker)
+    changed = (
+        told != "nothing"
+        if told
+        else install_files.put(taken.files, to, checker, guard=guard)
+    )
     fetch_files.note_in_force(taken, to)
     output = RouteApplyOutput(
         node=taken.node,
@@ -199,6 +217,9 @@ def route_apply(
         told=told,
     )
     found.show(output, lambda console: _print_written(console, output))
+
+
+route_app.command("follow")(route_follow.route_follow)
 
 
 @route_app.command("deliver")
@@ -238,36 +259,6 @@ def _made(here: World, node: str, plan: str) -> dict[str, str]:
     if plan:
         return haproxy_pools_and_files.files_to_be(settings, store, node, plan)
     return haproxy_pools_and_files.files(settings, store, node)
-
-
-def _refuse_elsewhere(directory: str, to: Path) -> None:
-    if Path(directory) != to.absolute():
-        raise BadInput(
-            f"files for HAProxy in {to}",
-            f"by these, HAProxy reads its maps in {directory}",
-            kept="nothing was written",
-            advice=f"say --to {directory}, or set routing.directory where FLEX decides",
-        )
-
-
-def _refuse_other(
-    taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to: Path
-) -> None:
-    if here and here.node != taken.node:
-        raise BadInput(
-            f"files of {taken.node} for HAProxy in {to}",
-            f"those in force are of {here.node}",
-            kept="nothing was written",
-            advice=f"take those of {here.node}; where this node is {taken.node} from "
-            "now on, say --other-node",
-        )
-
-
-def _sockets(taken: fetch_files.Pulled, master: str) -> apply_to_haproxy.Sockets:
-    return apply_to_haproxy.Sockets(
-        Socket(taken.socket, named="its configuration"),
-        Socket(master, named="--master (haproxy -W -S SOCKET)"),
-    )
 
 
 def _refuse_without_folder(to: Path | None, *, tell: bool, back: bool) -> None:
@@ -323,8 +314,12 @@ def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
         items=[pool_row(pool) for pool in pools],
         left_out=left_out(of_all.left_out),
         misnamed=misnamed_sites(settings, store),
+        order=ask_every_haproxy.as_order(settings, store),
         nodes=ask_every_haproxy.as_versions(
-            wanted, ask_every_haproxy.versions_delivered(settings, list(wanted)), found
+            wanted,
+            ask_every_haproxy.versions_delivered(settings, list(wanted)),
+            found,
+            door_states.door_states(settings, store),
         ),
         live=ask_every_haproxy.as_live(found),
     )
@@ -359,6 +354,20 @@ def _print_versions(console: Console, output: RouteOutput) -> None:
     table = grid("node", "version", "delivered", "in force", "")
     for row in output.nodes:
         table.add_row(row.node, row.wanted, row.delivered, row.in_force, row.error)
+    console.print(table)
+    if output.order:
+        _print_orders(console, output, output.order)
+
+
+def _print_orders(console: Console, output: RouteOutput, order: OrderTold) -> None:
+    console.print(
+        f"All doors are to go by order {order.number}, of {amounts.when(order.time)}: the "
+        f"plan {order.plan}."
+    )
+    table = grid("node", "order>", "since", "")
+    for row in output.nodes:
+        since = amounts.when(row.order_since) if row.order_since else ""
+        table.add_row(row.node, str(row.order or "none"), since, row.unheard)
     console.print(table)
 
 

@@ -25,8 +25,15 @@ from flex.routing.read_haproxy_live_state import (
 )
 from flex.routing.warming import hottest
 from flex_api.night import deliver_haproxy_files
-from flex_api.night.metrics import Series
-from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, TargetRow
+from flex_api.night.door_states import DoorState
+from flex_api.night.metrics import Labels, Series
+from flex_api.schemas.routing import (
+    LiveMember,
+    LiveRow,
+    NodeVersion,
+    OrderTold,
+    TargetRow,
+)
 from flex_api.settings.file import Settings
 from flex_logs_ingest.counts.file_table import file_table
 
@@ -201,22 +208,62 @@ def _member(one: MemberLive) -> LiveMember:
 
 
 def as_versions(
-    wanted: Mapping[str, str], delivered: Mapping[str, str], found: Sequence[Heard]
+    wanted: Mapping[str, str],
+    delivered: Mapping[str, str],
+    found: Sequence[Heard],
+    states: Sequence[DoorState] = (),
 ) -> list[NodeVersion]:
     by_node = {each.node: each for each in found}
+    state_of = {each.node: each for each in states}
     silent = Heard("", None)
     return [
-        _version(node, version, delivered.get(node, ""), by_node.get(node, silent))
+        _version(
+            version,
+            delivered.get(node, ""),
+            by_node.get(node, silent),
+            state_of.get(node, DoorState(node, 0, None)),
+        )
         for node, version in wanted.items()
     ]
 
 
-def _version(node: str, wanted: str, delivered: str, found: Heard) -> NodeVersion:
+def _version(
+    wanted: str, delivered: str, found: Heard, state: DoorState
+) -> NodeVersion:
     in_force = found.said.version if found.said else ""
     return NodeVersion(
-        node=node,
+        node=state.node,
         wanted=wanted,
         delivered=delivered,
         in_force=in_force,
         error=found.error,
+        order=state.order,
+        order_since=state.since,
+        unheard=state.unheard,
+    )
+
+
+def as_order(settings: Settings, store: Store) -> OrderTold | None:
+    """None where there are no doors for all sites, and before the first order."""
+    last = store.door_order() if settings.routing.leads_to_all else None
+    return OrderTold.model_validate(last, from_attributes=True) if last else None
+
+
+def series_of_doors(
+    order: OrderTold | None, states: Sequence[DoorState]
+) -> Iterator[Series]:
+    """For Prometheus."""
+    newest: list[tuple[Labels, float]] = [({}, float(order.number))] if order else []
+    yield Series("flex_route_order", "gauge", "The newest order for all doors.", newest)
+    yield Series(
+        "flex_route_node_order",
+        "gauge",
+        "The order by which a node's doors go, as it said last.",
+        [({"node": each.node}, float(each.order)) for each in states],
+    )
+    yield Series(
+        "flex_route_unheard",
+        "gauge",
+        "Whether a node's doors do not go by the newest order.",
+        [({"node": each.node}, float(bool(each.unheard))) for each in states],
     )

@@ -22,7 +22,7 @@ from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
-from flex_api.night import order_doors
+from flex_api.night import make_host_maps, order_doors
 from flex_api.night.plan_to_route_by import Between, at_present, following
 from flex_api.night.site_names_to_route import other_names
 from flex_api.settings.file import Settings
@@ -309,6 +309,17 @@ def maker(
             return Maker(at, pools, settings.routing.layout())
         if doors := order_doors.doors_ordered(settings, store, which, last):
             return Maker(at, pools, settings.routing.layout(), doors)
+
+
+def maker_without_owners(settings: Settings, store: Store, which: Between) -> Maker:
+    """The same but for who owns which name."""
+    at, pools = _pools(settings, store, which)
+    doors = (
+        make_host_maps.doors_without_owners(nodes(settings, store))
+        if order_doors.has_doors(settings, which)
+        else None
+    )
+    return Maker(at, pools, settings.routing.layout(), doors)
 
 
 def _pools(

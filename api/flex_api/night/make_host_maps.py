@@ -77,6 +77,11 @@ def doors_ordered(
     return Doors(maps, _addresses(wanted.known))
 
 
+def doors_without_owners(known: Sequence[Node]) -> Doors:
+    """Nobody owns any name by these."""
+    return Doors(Owners("", "", 0, 0), _addresses(known))
+
+
 def _next(
     settings: Settings,
     store: Store,

@@ -12,11 +12,9 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
 from flex.errors import Away
-from flex.model.door_order import DoorReport
 from flex.routing.haproxy_socket import Socket, parse_map_value
 from flex.routing.host_to_node_maps import MOVED, ORDER
-from flex_api.in_words import amounts
-from flex_api.night import haproxy_pools_and_files
+from flex_api.night import door_states, haproxy_pools_and_files
 from flex_api.wiring import World
 
 # Nodes that are asked at a time.
@@ -25,7 +23,6 @@ _SIDE_BY_SIDE = 32
 _PATIENCE = 2.0
 # Between two looks, in seconds: a door that hears at once is seen within that.
 _LOOK_AGAIN = 0.02
-NEVER = "it has never said what it goes by"
 
 
 def who_has_not_heard(
@@ -50,22 +47,14 @@ def who_has_not_heard(
 
 
 def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
-    said = {one.node: one for one in world.store.door_reports()}
-    if not said:
+    if not world.store.door_reports():
         return {}
-    why = {node: _why_late(said.get(node), number) for node in sorted(serving)}
-    return {node: reason for node, reason in why.items() if reason}
-
-
-def _why_late(report: DoorReport | None, number: int) -> str:
-    """ "" where it is not late."""
-    if report is None:
-        return NEVER
-    if report.number >= number:
-        return ""
-    if report.error:
-        return report.error
-    return f"since {amounts.when(report.since)} it goes by order {report.number}, not {number}"
+    found = door_states.states_against(world.settings, world.store, number)
+    return {
+        one.node: one.unheard
+        for one in sorted(found, key=lambda one: one.node)
+        if one.unheard and one.node in serving
+    }
 
 
 def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from flex.routing.pool import Pool
 from flex_api.facts.site_table import Catalogue
-from flex_api.night import ask_every_haproxy
+from flex_api.night import ask_every_haproxy, door_states
 from flex_api.pages.frame import show
 from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.web.cached_haproxy_state import GOOD, distributors
@@ -69,6 +69,8 @@ def page(
         heard=heard,
         live=ask_every_haproxy.as_live(heard or ()),
         pending=heard is None,
+        order=ask_every_haproxy.as_order(desk.settings, desk.store),
+        states=door_states.door_states(desk.settings, desk.store),
         name=name,
     )
 

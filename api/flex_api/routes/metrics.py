@@ -6,7 +6,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from flex_api import jobs
-from flex_api.night import ask_every_haproxy, freezing
+from flex_api.night import ask_every_haproxy, door_states, freezing
 from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.night.metrics_text_file import JOBS, of_logs
 from flex_api.routes.nodes import in_dns_still
@@ -44,6 +44,10 @@ def metrics(desk: Viewer) -> Response:
     )
     more = [
         *ask_every_haproxy.series(distributors(desk)),
+        *ask_every_haproxy.series_of_doors(
+            ask_every_haproxy.as_order(desk.settings, desk.store),
+            door_states.door_states(desk.settings, desk.store),
+        ),
         *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]
     return Response(

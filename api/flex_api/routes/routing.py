@@ -9,14 +9,21 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
-from flex_api.night import ask_every_haproxy
+from flex_api.night import ask_every_haproxy, door_states
 from flex_api.schemas.paged_lists import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.routing import NodeFiles, left_out, pool_row
+from flex_api.schemas.routing import (
+    DoorsQuery,
+    DoorsTold,
+    NodeFiles,
+    left_out,
+    pool_row,
+)
 from flex_api.web.cached_haproxy_state import distributors
+from flex_api.web.door_answers import wait_for_doors
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page_in_order
-from flex_api.web.request_context import NodeOrViewer, Viewer
+from flex_api.web.request_context import NodeItself, NodeOrViewer, Viewer
 from flex_api.web.routing_view import files, routing_of, wrong_names
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
@@ -72,7 +79,9 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
             made.versions,
             ask_every_haproxy.versions_delivered(settings, list(made.versions)),
             heard,
+            door_states.door_states(settings, desk.store),
         ),
+        order=ask_every_haproxy.as_order(settings, desk.store),
         live=[row for row in ask_every_haproxy.as_live(heard) if row.site in shown],
         next=found.next,
     )
@@ -92,3 +101,18 @@ def node(desk: NodeOrViewer, node: str) -> Response:
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """
     return reply(desk.request, NodeFiles(node=node, files=files(desk, node)))
+
+
+@router.get(
+    "/nodes/{node}/doors",
+    response_model=DoorsTold,
+    responses={204: {"description": "Nothing is new."}},
+)
+async def doors(
+    desk: NodeItself, node: str, query: Annotated[DoorsQuery, Query()]
+) -> Response:
+    """By what the node's door is to go: at once where the node has an older order, or other files,
+    and else when there is a newer one; nothing after `wait` seconds. What the node says of itself is
+    kept.
+    """
+    return await wait_for_doors(desk, node, query)

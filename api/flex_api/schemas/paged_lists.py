@@ -8,7 +8,13 @@ from pydantic import Field
 
 from flex_api.schemas.output import Part
 from flex_api.schemas.request_and_page_base import PageOf
-from flex_api.schemas.routing import LeftOut, LiveRow, NodeVersion, RoutedRow
+from flex_api.schemas.routing import (
+    LeftOut,
+    LiveRow,
+    NodeVersion,
+    OrderTold,
+    RoutedRow,
+)
 from flex_api.schemas.what_if_output import DiffRow
 
 
@@ -50,6 +56,9 @@ class RoutingPage(PageOf):
     )
     misnamed: list[str] = Field(
         description="what [routing] says of sites and nodes that are not there"
+    )
+    order: OrderTold | None = Field(
+        description="by what all doors are to go; null without doors for all sites"
     )
     nodes: list[NodeVersion]
     live: list[LiveRow] = Field(

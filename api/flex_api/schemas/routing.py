@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Literal
 
+from fastapi import Query
 from pydantic import Field
 
 from flex.routing.pool import Pool
 from flex_api.schemas.output import Output, Part
+from flex_api.schemas.request_and_page_base import CLEAN, Given
+
+# Larger than any number of orders, and still a whole number for every program that reads JSON.
+MOST_ORDERS = 10**15
 
 
 class MemberRow(Part):
@@ -82,6 +88,26 @@ class NodeVersion(Part):
     delivered: str
     in_force: str
     error: str = Field("", description="why its HAProxy was not heard")
+    order: int = Field(
+        0, description="the order for doors by which it goes, as it said last; 0: none"
+    )
+    order_since: datetime | None = Field(None, description="when it first said so")
+    unheard: str = Field(
+        "",
+        description="why its doors do not go by the newest order; empty where they do",
+    )
+
+
+class OrderTold(Part):
+    """By what all doors are to go: the partition of this plan, by two maps that are named by their
+    digests.
+    """
+
+    number: int
+    plan: str
+    large: str
+    moved: str
+    time: datetime
 
 
 class LeftOut(Part):
@@ -99,6 +125,10 @@ class RouteOutput(Output):
     )
     misnamed: list[str] = Field(
         [], description="what [routing] says of sites and nodes that are not there"
+    )
+    order: OrderTold | None = Field(
+        None,
+        description="by what all doors are to go; null without doors for all sites",
     )
     nodes: list[NodeVersion]
     live: list[LiveRow] = Field(
@@ -152,6 +182,55 @@ class NodeFiles(Part):
     files: dict[str, str]
 
 
+class DoorsQuery(Given):
+    """What a node says of itself, and for how long it waits."""
+
+    have: Annotated[
+        int, Query(ge=0, le=MOST_ORDERS, description="the order that it has")
+    ] = 0
+    goes: Annotated[
+        int | None,
+        Query(ge=0, le=MOST_ORDERS, description="the one that its HAProxy goes by"),
+    ] = None
+    moved: Annotated[
+        str,
+        Query(max_length=64, pattern=CLEAN, description="the digest of its small map"),
+    ] = ""
+    cluster: Annotated[
+        str, Query(max_length=64, pattern=CLEAN, description="whose order that is")
+    ] = ""
+    files: Annotated[
+        str,
+        Query(
+            max_length=64,
+            pattern=CLEAN,
+            description="the files that it has beside the small map, as it was told",
+        ),
+    ] = ""
+    wait: Annotated[
+        float,
+        Query(ge=0, le=60, description="seconds until an answer without news"),
+    ] = 25.0
+    error: Annotated[
+        str,
+        Query(max_length=300, pattern=CLEAN, description="why it goes by no newer one"),
+    ] = ""
+
+
+class DoorsTold(Part):
+    """The newest order for doors. `files` are the node's other files, as the server calls them:
+    where the node has others, it fetches all of them.
+    """
+
+    node: str
+    cluster: str
+    order: OrderTold | None = Field(description="null before the first")
+    files: str
+    moved: str = Field(
+        description="the small map of who owns which host name; the large one is among the files"
+    )
+
+
 class RouteApplyOutput(Output):
     """What became of a node's files on the node itself."""
 
@@ -163,6 +242,14 @@ class RouteApplyOutput(Output):
     told: Literal["", "nothing", "commands", "reload"] = Field(
         "", description="what its HAProxy was told"
     )
+
+
+class RouteFollowOutput(Output):
+    """What is in the folder at the end; `order` is 0 where there is none."""
+
+    directory: str
+    order: int
+    cluster: str
 
 
 class RouteConfigOutput(Output):

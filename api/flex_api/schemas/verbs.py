@@ -53,6 +53,7 @@ from flex_api.schemas.routing import (
     RouteApplyOutput,
     RouteConfigOutput,
     RouteDeliverOutput,
+    RouteFollowOutput,
     RouteOutput,
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
@@ -458,6 +459,7 @@ OUTPUTS: dict[str, type[Output]] = {
     "route config": RouteConfigOutput,
     "route deliver": RouteDeliverOutput,
     "route apply": RouteApplyOutput,
+    "route follow": RouteFollowOutput,
     "simulate": SimulateOutput,
     "simulate paper": SimulatePaperOutput,
     "simulate fit": SimulateFitOutput,

@@ -61,6 +61,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     # Routing.
     "steered": ROUTING,
     "files": ROUTING,
+    "frames": ROUTING,
     "misnamed": ROUTING,
     "routed-paths": SITES,
     # What takes longer than a page may (background_answers.py).

@@ -14,17 +14,19 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from flex.errors import Denied
 from flex.model.audit_chain import Author
 from flex.model.roles_and_tokens import Role
 from flex.ports import Publisher, Store
 from flex_api import wiring
 from flex_api.jobs import Workers
-from flex_api.manage_tokens import Caller, refuse_below
+from flex_api.manage_tokens import NODE, Caller, refuse_below
 from flex_api.night.keep_watch_running import Watched
 from flex_api.settings.file import Settings
 from flex_api.web import check_query_parameters
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
+from flex_api.web.door_watch import DoorWatch
 from flex_api.web.gate import Gate, unauthenticated_error
 from flex_api.web.paging import refuse_other_filters
 from flex_api.web.slow_reads import Turns
@@ -48,6 +50,7 @@ class House:
     workers: Workers
     timing: Timing
     turns: Turns
+    doors: DoorWatch
     watched: Callable[[], Watched] | None = None
 
 
@@ -160,6 +163,27 @@ async def _node_or_viewer(request: Request, node: str) -> Desk:
 
 _node_or_viewer.role = "viewer"  # type: ignore[attr-defined]  # as above
 NodeOrViewer = Annotated[Desk, Depends(_node_or_viewer)]
+
+
+async def _node_itself(request: Request, node: str) -> Desk:
+    """A node alone says what it goes by."""
+    caller: Caller | None = request.state.caller
+    if caller is None:
+        raise unauthenticated_error("no token came with the request")
+    check_query_parameters.refuse_unknown(request)
+    if caller.node != node:
+        raise Denied(
+            f"the orders for doors of {node[:100]!r}",
+            f"{caller.name} is not this node",
+            kept="nothing was changed",
+            advice=f"show the token that `flex token create {NODE}{node[:100]}` makes",
+        )
+    house: House = request.app.state.house
+    return Desk(request, caller, house, house.store)
+
+
+_node_itself.role = "viewer"  # type: ignore[attr-defined]  # as above
+NodeItself = Annotated[Desk, Depends(_node_itself)]
 
 
 async def _house(request: Request) -> House:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flex.model.door_order import DoorOrder
+from flex.routing import haproxy, host_to_node_maps
+from flex.routing.host_to_node_maps import OWNERS
 from flex_api.night import haproxy_pools_and_files, plan_to_route_by
 from flex_api.night.haproxy_pools_and_files import Routed
 from flex_api.night.plan_to_route_by import Between
@@ -35,7 +37,9 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
         else _following(desk, desk.house.store.door_order())
     )
     return desk.views.few(
-        f"steered {_state(desk, which)}", lambda: _routing_of(desk, which), _rows
+        f"steered {_state(desk, which)} {_doors_state(desk, which)}",
+        lambda: _routing_of(desk, which),
+        _rows,
     )
 
 
@@ -55,14 +59,36 @@ def files(desk: Desk, node: str) -> dict[str, str]:
     """The files of one node. Raises Unknown."""
     settings, store = desk.settings, desk.house.store
     haproxy_pools_and_files.refuse_away(settings, store, node)
+    which = _following(desk, store.door_order())
     make = desk.views.few(
-        f"files {_state(desk, _following(desk, store.door_order()))}",
+        f"files {_state(desk, which)} {_doors_state(desk, which)}",
         lambda: haproxy_pools_and_files.maker(
             settings, store, lambda last: _following(desk, last)
         ),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
     return make(node)
+
+
+def others_digest(desk: Desk, node: str) -> str:
+    """What the node's files are but for the small map of owners. Raises Unknown.
+
+    No owner is looked up for it, which would take seconds where there are a million.
+    """
+    settings, store = desk.settings, desk.house.store
+    haproxy_pools_and_files.refuse_away(settings, store, node)
+    last = store.door_order()
+    which = _following(desk, last)
+    make = desk.views.few(
+        f"frames {_state(desk, which)}",
+        lambda: haproxy_pools_and_files.maker_without_owners(settings, store, which),
+        lambda made: ROWS_A_POOL * len(made.pools),
+    )
+    made = make(node)
+    if OWNERS in made:
+        large = last.large if last else store.large_map_digest()
+        made[OWNERS] = f"{host_to_node_maps.DIGEST} {large}\n"
+    return haproxy.others_digest(made)
 
 
 def wrong_names(desk: Desk) -> list[str]:
@@ -94,7 +120,10 @@ def _state(desk: Desk, which: Between) -> str:
         (site, *sorted(given.items()))
         for site, given in desk.house.store.slots().items()
     )
+    return f"{which.wanted} {which.before} {written} {hash(slots)}"
+
+
+def _doors_state(desk: Desk, which: Between) -> str:
     large = desk.house.store.large_map_digest()
     last = desk.house.store.door_order()
-    doors = f"{which.doors} {large} {last.number if last else 0}"
-    return f"{which.wanted} {which.before} {written} {hash(slots)} {doors}"
+    return f"{which.doors} {large} {last.number if last else 0}"

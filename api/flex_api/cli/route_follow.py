@@ -1,0 +1,133 @@
+"""`flex route follow`, which a node runs for itself, and what it has in common with `flex route
+apply`.
+"""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flex.errors import BadInput
+from flex.routing import apply_to_haproxy, fetch_files, host_to_node_maps, install_files
+from flex.routing.follow_doors import Follower, Node
+from flex.routing.haproxy_program import program
+from flex.routing.haproxy_socket import Socket
+from flex.routing.host_to_node_maps import MOVED
+from flex.routing.ports_and_paths import DIRECTORY
+from flex.routing.refuse_older_maps import refuse_older
+from flex_api.cli.common import context
+from flex_api.cli.server_client import token_in
+from flex_api.schemas.routing import RouteFollowOutput
+from flex_api.settings.routing import MASTER
+
+
+def route_follow(
+    ctx: typer.Context,
+    url: Annotated[
+        str,
+        typer.Option("--from", metavar="URL", help="the node's address at the API"),
+    ],
+    token_file: Annotated[Path, typer.Option(help="the file with the node's token")],
+    to: Annotated[
+        Path, typer.Option(metavar="DIR", help="where HAProxy reads its files")
+    ] = Path(DIRECTORY),
+    master: Annotated[
+        str, typer.Option(help="socket of HAProxy's master process")
+    ] = MASTER,
+    once: Annotated[
+        bool, typer.Option("--once", help="take what there is, and end")
+    ] = False,
+    other_node: Annotated[
+        bool,
+        typer.Option(
+            "--other-node", help="take files even if those in force are another node's"
+        ),
+    ] = False,
+    other_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--other-cluster",
+            help="take orders even if the doors here go by another cluster's",
+        ),
+    ] = False,
+) -> None:
+    """On a node: have its HAProxy go by each order for doors the moment it is given, until ended.
+    Needs no settings.
+
+    While the server is away, HAProxy goes on by the last order. An older server is asked for all
+    files from time to time.
+    """
+    found = context(ctx)
+    asks = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    node = Node(
+        url,
+        token_in(token_file),
+        to,
+        program(),
+        lambda pulled: sockets_of(pulled, master),
+        lambda pulled: refuse_foreign(pulled, to, other_node=other_node),
+        partial(refuse_older, other_cluster=other_cluster),
+        asks.print,
+    )
+    follower = Follower(node)
+    if once:
+        follower.once()
+    else:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda *_: follower.end())
+        asks.print(f"Following {url}")
+        follower.run()
+    head = host_to_node_maps.heading(install_files.content(to / MOVED) or "")
+    output = RouteFollowOutput(
+        directory=str(to),
+        order=head.order if head else 0,
+        cluster=head.cluster if head else "",
+    )
+    found.show(output, lambda console: console.print(_line(output)))
+
+
+def _line(output: RouteFollowOutput) -> str:
+    if not output.order:
+        return f"{output.directory} has no order for doors."
+    return f"{output.directory} has order {output.order} for doors."
+
+
+def refuse_foreign(taken: fetch_files.Pulled, to: Path, *, other_node: bool) -> None:
+    refuse_elsewhere(taken.directory, to)
+    if not other_node:
+        refuse_other(taken, fetch_files.in_force(to), to)
+
+
+def refuse_elsewhere(directory: str, to: Path) -> None:
+    if Path(directory) != to.absolute():
+        raise BadInput(
+            f"files for HAProxy in {to}",
+            f"by these, HAProxy reads its maps in {directory}",
+            kept="nothing was written",
+            advice=f"say --to {directory}, or set routing.directory where FLEX decides",
+        )
+
+
+def refuse_other(
+    taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to: Path
+) -> None:
+    if here and here.node != taken.node:
+        raise BadInput(
+            f"files of {taken.node} for HAProxy in {to}",
+            f"those in force are of {here.node}",
+            kept="nothing was written",
+            advice=f"take those of {here.node}; where this node is {taken.node} from "
+            "now on, say --other-node",
+        )
+
+
+def sockets_of(taken: fetch_files.Pulled, master: str) -> apply_to_haproxy.Sockets:
+    return apply_to_haproxy.Sockets(
+        Socket(taken.socket, named="its configuration"),
+        Socket(master, named="--master (haproxy -W -S SOCKET)"),
+    )

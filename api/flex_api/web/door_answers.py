@@ -1,0 +1,101 @@
+"""The answer to a node that waits for the next order for doors.
+
+Takes the desk and what the node says of itself. Returns the newest order with its small map, or
+nothing where the node has all of it. Waiting takes no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from flex_api.night import haproxy_pools_and_files
+from flex_api.schemas.routing import DoorsQuery, DoorsTold, OrderTold
+from flex_api.web.door_watch import Has, Newest, report_of
+from flex_api.web.etag_responses import JSON, nothing
+from flex_api.web.request_context import Desk
+from flex_api.web.routing_view import others_digest
+from flex_api.wiring import nodes
+
+# Seconds for which it is believed which nodes serve, and what their other files are. Guesses: no
+# order waits for these, and a node asks every half minute.
+SERVING = 1.0
+OTHERS = 5.0
+# Who does not want to wait hears of an order that is there.
+SHORTEST = 0.5
+# Bytes that are given to a connection at a time.
+PART = 2**16
+
+
+async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
+    """Raises Unknown for a node that does not serve."""
+    watch = desk.house.doors
+    await _refuse_away(desk, node)
+    goes = query.have if query.goes is None else query.goes
+    has = Has(node, query.cluster, query.have)
+    watch.note(has, report_of(node, goes, query.moved, query.error))
+    loop = asyncio.get_running_loop()
+    others = loop.run_in_executor(watch.aside, partial(_others, desk, node))
+    # What goes wrong there is not lost where nobody asks for it: the node asks again.
+    others.add_done_callback(lambda done: done.cancelled() or done.exception())
+    order = asyncio.ensure_future(watch.next_after(has, max(query.wait, SHORTEST)))
+    either: set[asyncio.Future[Any]] = {others, order}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not order.done() and await others != query.files:
+            return _told(watch.cluster, node, watch.newest, await others)
+        newest = await order
+    finally:
+        order.cancel()
+    # An order does not wait for how long it takes to look at everything else.
+    files = await others if others.done() else query.files
+    if newest is None and files == query.files:
+        return nothing()
+    return _told(watch.cluster, node, newest or watch.newest, files)
+
+
+async def _refuse_away(desk: Desk, node: str) -> None:
+    """The store is asked once a second at most, however many come."""
+    held = desk.house.doors.serving
+    now = time.monotonic()
+    if node not in held or now - held[node] > SERVING:
+        await run_in_threadpool(_look_for, desk, node)
+        held.clear()
+        known = await run_in_threadpool(nodes, desk.settings, desk.house.store)
+        held |= dict.fromkeys(haproxy_pools_and_files.addresses(known), now)
+
+
+def _look_for(desk: Desk, node: str) -> None:
+    haproxy_pools_and_files.refuse_away(desk.settings, desk.house.store, node)
+
+
+def _others(desk: Desk, node: str) -> str:
+    held, now = desk.house.doors.others, time.monotonic()
+    known = held.get(node)
+    if known is None or now - known[0] > OTHERS:
+        known = held[node] = now, others_digest(desk, node)
+    return known[1]
+
+
+def _told(cluster: str, node: str, newest: Newest | None, files: str) -> Response:
+    order = newest and OrderTold.model_validate(newest.order, from_attributes=True)
+    told = DoorsTold(node=node, cluster=cluster, order=order, files=files, moved="")
+    if newest is None:
+        return Response(told.model_dump_json(), 200, None, JSON)
+    # The map is the last of it, and is not copied for each node.
+    head = told.model_dump_json().encode().removesuffix(b'""}')
+    return StreamingResponse(_parts(head, newest.moved), 200, None, JSON)
+
+
+async def _parts(head: bytes, moved: bytes) -> AsyncIterator[bytes | memoryview]:
+    yield head
+    whole = memoryview(moved)
+    for begin in range(0, len(whole), PART):
+        yield whole[begin : begin + PART]
+    yield b"}"

@@ -1,0 +1,313 @@
+"""Keeps a node's HAProxy at the newest order for doors: asks the server, which answers once there is
+something new, and has HAProxy go by it.
+
+Takes where to ask, and the folder and the sockets of this node's HAProxy. Says in single lines what
+changed. Does not end before it is told to. While the server is away, everything stays as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from flex.errors import Away, FlexError
+from flex.routing import (
+    apply_to_haproxy,
+    ask_server,
+    fetch_files,
+    flip_doors,
+    haproxy,
+    host_to_node_maps,
+    install_files,
+)
+from flex.routing.apply_to_haproxy import Sockets
+from flex.routing.ask_server import Answer, Asker
+from flex.routing.fetch_files import Pulled
+from flex.routing.haproxy_program import Program
+from flex.routing.host_to_node_maps import MOVED
+from flex.routing.install_files import Guard
+
+# Seconds for which a server has no answer while nothing changes. Less than what proxies wait for.
+WAIT = 25
+# Seconds between two looks whether HAProxy still goes by what it was told.
+LOOK = 1.0
+# Seconds between two tries while something is wrong: soon at first, then less often.
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+# As much of an error as the server is told.
+_LONGEST_ERROR = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where this node's files come from, and what they are for. `sockets_of` finds HAProxy's
+    sockets by its files; `refuse` raises for files that are not this node's.
+    """
+
+    url: str
+    token: str
+    folder: Path
+    found: Program
+    sockets_of: Callable[[Pulled], Sockets]
+    refuse: Callable[[Pulled], None]
+    guard: Guard
+    say: Callable[[str], None]
+
+
+@dataclass(slots=True, eq=False)
+class Follower:
+    """`over` ends it; `wake` is set beside it, and when an answer is there."""
+
+    node: Node
+    asker: Asker = field(default_factory=Asker)
+    over: threading.Event = field(default_factory=threading.Event)
+    wake: threading.Event = field(default_factory=threading.Event)
+    # The files beside the small map as they were fetched last, and what the server called them.
+    fetched: tuple[str, str] = "", ""
+    # What was said last to be wrong; of that, what the server is told; why HAProxy does not go by what is here.
+    trouble: str = ""
+    told: str = ""
+    away: FlexError | None = None
+    is_older: bool = False
+    pause: float = FIRST_PAUSE
+
+    def end(self) -> None:
+        self.over.set()
+        self.wake.set()
+
+    def run(self) -> None:
+        """Until it is ended."""
+        while not self.over.is_set():
+            try:
+                self.round(WAIT)
+            except FlexError as error:
+                self._note_trouble(error)
+                self._rest(self.pause)
+                self.pause = min(2 * self.pause, LONGEST_PAUSE)
+
+    def once(self) -> None:
+        """Takes what there is. Raises FlexError, with everything as it was."""
+        self.round(0)
+        self._tell_again()
+        if self.away:
+            raise self.away
+
+    def round(self, wait: int) -> None:
+        """One question and what follows from it. Raises FlexError, with everything as it was."""
+        asked = self._begin(wait)
+        answer = self._await(asked, wait + fetch_files.PATIENCE)
+        if answer is None:
+            return
+        if answer.status == HTTPStatus.NOT_FOUND:
+            self._fetch_from_older(wait)
+        elif answer.status == HTTPStatus.OK:
+            self._take(ask_server.parse(answer.content))
+        elif answer.status != HTTPStatus.NO_CONTENT:
+            raise ask_server.refusal(self.node.url, answer)
+        if self.away is None:
+            self._well()
+
+    def _begin(self, wait: int) -> Future[Answer]:
+        goes = self._tell_again()
+        have, moved = self._here()
+        asked = {
+            "have": have,
+            "goes": goes,
+            "moved": moved,
+            "cluster": self._cluster(),
+            "files": self._tag(),
+            "wait": wait,
+            "error": self.told[:_LONGEST_ERROR],
+        }
+        url = f"{self.node.url.rstrip('/')}/doors?{urlencode(asked)}"
+        told = self.asker.begin(
+            ask_server.request(url, self.node.token), wait + fetch_files.PATIENCE
+        )
+        self.wake.clear()
+        told.add_done_callback(lambda _: self.wake.set())
+        return told
+
+    def _await(self, told: Future[Answer], patience: float) -> Answer | None:
+        """None where HAProxy was told again meanwhile, or where this is over: what was asked is
+        left alone then, and asked again.
+        """
+        until = time.monotonic() + patience
+        while not told.done():
+            if self.over.is_set():
+                return None
+            if time.monotonic() > until:
+                break
+            if self.wake.wait(LOOK):
+                # Also what was given up before comes to its end some time.
+                self.wake.clear()
+            elif self._is_elsewhere():
+                return None
+        return ask_server.answered(self.node.url, told, 0)
+
+    def _here(self) -> tuple[int, str]:
+        """The number and digest of the map in the folder; 0 and "" where there is none."""
+        text = install_files.content(self.node.folder / MOVED) or ""
+        head = host_to_node_maps.heading(text)
+        if head is None or not host_to_node_maps.is_whole(text):
+            return 0, ""
+        return head.order, host_to_node_maps.digest(text)
+
+    def _cluster(self) -> str:
+        text = install_files.content(self.node.folder / MOVED) or ""
+        head = host_to_node_maps.heading(text)
+        return head.cluster if head else ""
+
+    def _sockets(self) -> Sockets | None:
+        files = flip_doors.small_files(self.node.folder)
+        with suppress(KeyError):
+            return self.node.sockets_of(Pulled(files))
+        return None
+
+    def _goes_by(self) -> tuple[int, str] | None:
+        """None where HAProxy is not there yet. Raises Away."""
+        sockets = self._sockets()
+        if sockets is None:
+            return None
+        return flip_doors.order_in_force(sockets.stats, self.node.folder)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether HAProxy goes by something else than what is here, as after a restart with older
+        files.
+        """
+        try:
+            goes = self._goes_by()
+        except Away:
+            return self.away is None
+        return self.away is not None or goes not in (None, self._here())
+
+    def _tell_again(self) -> int:
+        """By which order HAProxy goes. It is told the one that is here where it goes by another."""
+        here = self._here()
+        try:
+            goes = self._goes_by() if here[0] else None
+            if goes not in (None, here):
+                self._tell_what_is_here(here[0])
+        except FlexError as error:
+            self.away = error
+            self._note_trouble(error)
+            self.told = self.trouble
+            return 0
+        self.away = None
+        return here[0]
+
+    def _tell_what_is_here(self, number: int) -> None:
+        if pulled := fetch_files.in_force(self.node.folder):
+            self._enforce(pulled)
+            self.node.say(
+                f"HAProxy went by something else, and was told order {number} again."
+            )
+
+    def _tag(self) -> str:
+        """What the files beside the small map are, in the words of the server where it has its
+        own.
+        """
+        files = flip_doors.small_files(self.node.folder)
+        if not {haproxy.HOSTS, haproxy.CONFIGURATION} <= files.keys():
+            return ""
+        own = haproxy.others_digest(files)
+        return self.fetched[1] if self.fetched[0] == own else own
+
+    def _take(self, said: Any) -> None:  # whatever a server says
+        """Raises BadInput for what is no order, and for one that is older than what is here."""
+        moved, tag = _of_answer(said, self.node.url)
+        begun = time.perf_counter()
+        with self._reporting():
+            sockets, how = self._sockets(), None
+            if tag == self._tag() and not moved:
+                return
+            if tag == self._tag() and sockets:
+                how = flip_doors.flip(moved, self.node.folder, sockets, self.node.guard)
+            if how is None:
+                self._fetch(tag)
+            elif how != "nothing":
+                took = (time.perf_counter() - begun) * 1000
+                self.node.say(
+                    f"Order {self._here()[0]} is in force, by {how}, after {took:.0f} ms."
+                )
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """The server is told what goes wrong on this machine."""
+        try:
+            yield
+        except FlexError as error:
+            self.told = f"{error.asked}: {error.answer}"
+            raise
+
+    def _fetch_from_older(self, wait: int) -> None:
+        """A server that knows no orders, or does not know this node: its answer says which."""
+        self._fetch("")
+        if not self.is_older:
+            self.node.say(
+                "The server is older, and tells nobody of orders: files are fetched from it "
+                f"every {LONGEST_PAUSE:.0f} s."
+            )
+        self.is_older = True
+        if wait:
+            self._rest(LONGEST_PAUSE)
+
+    def _fetch(self, tag: str) -> None:
+        """All files, as `flex route apply` takes them. The server calls them by the tag."""
+        node = self.node
+        taken = fetch_files.pull(node.url, node.folder, node.token, asker=self.asker)
+        node.refuse(taken)
+        how = self._enforce(taken)
+        fetch_files.note_in_force(taken, node.folder)
+        self.fetched = "", ""
+        own = self._tag()
+        self.fetched = own, tag or own
+        if how != "nothing":
+            node.say(f"All files are in force, by {how}; order {self._here()[0]}.")
+
+    def _enforce(self, taken: Pulled) -> str:
+        node = self.node
+        return apply_to_haproxy.enforce(
+            taken.files, node.folder, node.found, node.sockets_of(taken), node.guard
+        )
+
+    def _note_trouble(self, error: FlexError) -> None:
+        """Said once, however often it is so."""
+        line = f"{error.asked}: {error.answer}"
+        if line != self.trouble:
+            self.node.say(f"{line}; {error.kept}. {error.advice}")
+        self.trouble = line
+
+    def _well(self) -> None:
+        if self.trouble:
+            self.node.say("All is well again.")
+        self.trouble, self.told, self.pause = "", "", FIRST_PAUSE
+
+    def _rest(self, seconds: float) -> None:
+        """Shorter where HAProxy is silent and begins to answer."""
+        until, is_silent = time.monotonic() + seconds, not self._answers()
+        while (left := until - time.monotonic()) > 0:
+            if self.over.wait(min(left, LOOK)) or (is_silent and self._answers()):
+                return
+
+    def _answers(self) -> bool:
+        try:
+            self._goes_by()
+        except Away:
+            return False
+        return True
+
+
+def _of_answer(said: Any, url: str) -> tuple[str, str]:  # whatever a server says
+    moved = said.get("moved") if isinstance(said, dict) else None
+    tag = said.get("files") if isinstance(said, dict) else None
+    if not isinstance(moved, str) or not isinstance(tag, str) or not moved.isascii():
+        raise ask_server.unusable(url, "it is no order for doors")
+    return moved, tag

@@ -1,0 +1,299 @@
+"""Nodes wait for the next order for doors, and hear of it the moment it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.errors import StoreError
+from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.roles_and_tokens import Role
+from flex.ports import Store
+from flex.routing import haproxy, host_to_node_maps
+from flex.routing.host_to_node_maps import Heading, maps_of, with_heading
+from flex.store import MemoryStore, SqlStore, open_store
+from flex_api.night.door_states import door_states
+from flex_api.web.door_watch import DoorWatch, Has, report_of
+from tests.migrated import new_database
+from tests.rest.conftest import settings
+from tests.rest.test_rest_routing import of_node
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.rest.conftest import Door
+
+DOORS = "/api/v1/routing/nodes/n1/doors"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+ROUTING = {"on": True, "doors": "all"}
+
+
+def order(store: Store, number: int) -> DoorOrder:
+    """The next one, which has the number in the name of a site, too."""
+    made = maps_of({f"s{number}.example": "n1"}, host_to_node_maps.map_of({}))
+    large = host_to_node_maps.digest(made.large)
+    text = with_heading(made, Heading(store.installation(), large, number)).moved
+    ordered = DoorOrder(number, "p", large, host_to_node_maps.digest(text), NOW)
+    last = store.door_order()
+    assert store.put_door_order(ordered, text, last.number if last else 0)
+    return ordered
+
+
+@pytest.fixture
+def all_doors(doors: Callable[..., Door]) -> Door:
+    return doors(routing=ROUTING)
+
+
+def test_a_node_without_an_order_is_told_the_newest_at_once(all_doors: Door) -> None:
+    node = of_node(all_doors, "n1")
+    ordered = order(all_doors.store, 1)
+    said = node.get(DOORS, params={"wait": 0}).json()
+    assert said["order"]["number"] == ordered.number
+    assert said["cluster"] == all_doors.store.installation()
+    assert said["moved"] == all_doors.store.moved_map()
+    assert host_to_node_maps.is_whole(said["moved"])
+
+
+def test_a_node_that_has_all_of_it_hears_nothing(all_doors: Door) -> None:
+    node = of_node(all_doors, "n1")
+    ordered = order(all_doors.store, 1)
+    mine: dict[str, str | int] = {
+        "have": 1,
+        "moved": ordered.moved,
+        "cluster": all_doors.store.installation(),
+        "wait": 0,
+    }
+    # What it is told of its other files once, it has from then on.
+    files = node.get(DOORS, params=mine).json()["files"]
+    answer = node.get(DOORS, params={**mine, "files": files})
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert [one.number for one in all_doors.store.door_reports()] == [1]
+
+
+def test_the_files_of_a_node_are_called_what_the_node_calls_them(
+    all_doors: Door,
+) -> None:
+    node = of_node(all_doors, "n1")
+    files = node.get("/api/v1/routing/nodes/n1").json()["files"]
+    said = node.get(DOORS, params={"have": 1, "wait": 0}).json()
+    assert said["files"] == haproxy.others_digest(files)
+
+
+@pytest.mark.parametrize("role", [None, "viewer", "operator", "approver", "admin"])
+def test_only_the_node_itself_says_what_it_goes_by(
+    all_doors: Door, role: Role | None
+) -> None:
+    order(all_doors.store, 1)
+    for client in (all_doors.open(role), of_node(all_doors, "n2")):
+        answer = client.get(DOORS, params={"have": 7, "wait": 0})
+        assert answer.status_code in (401, 403)
+    assert all_doors.store.door_reports() == ()
+
+
+def test_a_node_that_does_not_serve_is_told_nothing_and_said_nothing_of(
+    all_doors: Door,
+) -> None:
+    node = of_node(all_doors, "n9")
+    answer = node.get("/api/v1/routing/nodes/n9/doors", params={"wait": 0})
+    assert answer.status_code == 404
+    assert all_doors.store.door_reports() == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"have": -1},
+        {"have": 10**16},
+        {"wait": 61},
+        {"wait": "nan"},
+        {"error": "x" * 301},
+        {"error": "a\nb"},
+        {"moved": "x" * 65},
+        {"other": 1},
+    ],
+)
+def test_what_is_no_word_of_a_node_is_refused(
+    all_doors: Door, given: dict[str, str]
+) -> None:
+    node = of_node(all_doors, "n1")
+    assert node.get(DOORS, params=given).status_code in (400, 422)
+    assert all_doors.store.door_reports() == ()
+
+
+def test_without_doors_for_all_sites_no_order_counts(
+    doors: Callable[..., Door],
+) -> None:
+    door = doors(routing={"on": True})
+    order(door.store, 1)
+    said = of_node(door, "n1").get(DOORS, params={"wait": 0}).json()
+    assert (said["order"], said["moved"]) == (None, "")
+
+
+def test_lists_and_metrics_say_who_goes_by_what_and_who_has_not_heard(
+    all_doors: Door,
+) -> None:
+    store = all_doors.store
+    order(store, 1)
+    newest = order(store, 2)
+    store.note_door_reports(
+        [
+            DoorReport("n1", 2, newest.moved, NOW),
+            DoorReport("n2", 1, "m1", NOW, "HAProxy does not answer"),
+        ]
+    )
+    said = all_doors.open("viewer").get("/api/v1/routing").json()
+    assert said["order"]["number"] == 2
+    rows = {row["node"]: row for row in said["nodes"]}
+    assert (rows["n1"]["order"], rows["n1"]["unheard"]) == (2, "")
+    assert rows["n1"]["order_since"] == "2026-03-01T00:00:00Z"
+    assert (rows["n2"]["order"], rows["n3"]["order"]) == (1, 0)
+    assert "HAProxy does not answer" in rows["n2"]["unheard"]
+    assert "flex route follow" in rows["n3"]["unheard"]
+    metrics = all_doors.open("viewer").get("/metrics").text
+    for line in (
+        "flex_route_order 2",
+        'flex_route_node_order{node="n2"} 1',
+        'flex_route_unheard{node="n1"} 0',
+        'flex_route_unheard{node="n3"} 1',
+    ):
+        assert f"{line}\n" in metrics
+    page = all_doors.open("viewer").get("/routing").text
+    assert "HAProxy does not answer" in page
+
+
+def test_what_a_database_that_was_put_back_does_not_know_is_said(
+    all_doors: Door,
+) -> None:
+    store = all_doors.store
+    order(store, 2)
+    store.note_door_reports(
+        [DoorReport("n1", 5, "m5", NOW), DoorReport("n2", 2, "other", NOW)]
+    )
+    states = door_states(settings(routing=ROUTING), store)
+    assert ["does not know" in one.unheard for one in states] == [True, True, False]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[MemoryStore | SqlStore]:
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    with open_store(new_database(tmp_path / "flex.db")) as opened:
+        yield opened
+
+
+def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(
+    store: MemoryStore | SqlStore,
+) -> None:
+    order(store, 1)
+    watch, before = DoorWatch(store, has_doors=True), threading.active_count()
+
+    async def wait(number: int) -> int:
+        newest = await watch.next_after(Has(f"n{number}", "", 1), 60)
+        assert newest
+        return newest.order.number
+
+    async def all_of_them() -> list[int]:
+        waiting = [asyncio.create_task(wait(number)) for number in range(1_000)]
+        await asyncio.sleep(0)
+        assert threading.active_count() <= before + 1
+        await asyncio.to_thread(order, store, 2)
+        return await asyncio.gather(*waiting)
+
+    assert asyncio.run(all_of_them()) == [2] * 1_000
+
+
+def test_what_a_thousand_nodes_say_is_kept_by_few_transactions(
+    store: MemoryStore | SqlStore,
+) -> None:
+    order(store, 1)
+    watch, before = DoorWatch(store, has_doors=True), store.stamp()
+
+    async def say() -> None:
+        for number in range(1_000):
+            node = f"n{number}"
+            watch.note(Has(node, "", 1), report_of(node, 1, "m1", ""))
+        while len(store.door_reports()) < 1_000:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(say())
+    if before is not None:
+        # SQLite counts the transactions that others committed.
+        assert (store.stamp() or 0) - before < 50
+    # Saying it again writes nothing.
+    stamp = store.stamp()
+    watch.note(Has("n1", "", 1), report_of("n1", 1, "m1", ""))
+    assert store.stamp() == stamp
+
+
+def test_a_node_that_asks_again_leaves_no_question_behind(
+    store: MemoryStore | SqlStore,
+) -> None:
+    order(store, 1)
+    watch = DoorWatch(store, has_doors=True)
+
+    async def ask_twice() -> tuple[object, object]:
+        first = asyncio.create_task(watch.next_after(Has("n1", "", 1), 60))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(watch.next_after(Has("n1", "", 1), 60))
+        told = await first
+        order(store, 2)
+        return told, await second
+
+    first, second = asyncio.run(ask_twice())
+    assert first is None
+    assert second
+
+
+def test_a_store_that_is_away_is_said_and_the_next_question_is_answered() -> None:
+    class Failing(MemoryStore):
+        is_away = True
+
+        def door_order(self) -> DoorOrder | None:
+            if self.is_away:
+                raise StoreError("reading", "it is away", kept="all", advice="wait")
+            return super().door_order()
+
+    store = Failing()
+    watch = DoorWatch(store, has_doors=True)
+    with pytest.raises(StoreError):
+        asyncio.run(watch.next_after(Has("n1", "", 0), 60))
+    store.is_away = False
+    order(store, 1)
+    assert asyncio.run(watch.next_after(Has("n1", "", 0), 60))
+
+
+def test_a_report_of_another_clusters_order_is_no_order_of_ours(
+    store: MemoryStore | SqlStore,
+) -> None:
+    order(store, 1)
+    watch = DoorWatch(store, has_doors=True)
+
+    async def say() -> None:
+        watch.note(Has("n1", "c0ffee", 9), report_of("n1", 9, "m9", ""))
+        assert await watch.next_after(Has("n1", "c0ffee", 9), 60)
+        while not store.door_reports():
+            await asyncio.sleep(0.01)
+
+    asyncio.run(say())
+    assert store.door_reports()[0].number == 0
+
+
+def test_a_large_map_is_told_whole(all_doors: Door) -> None:
+    store = all_doors.store
+    owner_of = {f"site{number}.example": "n1" for number in range(20_000)}
+    made = maps_of(owner_of, host_to_node_maps.map_of({}))
+    large = host_to_node_maps.digest(made.large)
+    text = with_heading(made, Heading(store.installation(), large, 1)).moved
+    moved = host_to_node_maps.digest(text)
+    assert store.put_door_order(DoorOrder(1, "p", large, moved, NOW), text, 0)
+    answer = of_node(all_doors, "n1").get(DOORS, params={"wait": 0})
+    assert json.loads(answer.content)["moved"] == text

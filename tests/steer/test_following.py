@@ -1,0 +1,244 @@
+"""A flip of doors reaches nodes that follow within a moment, whatever is killed on the way: real
+servers, followers and HAProxies.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from flex.routing import host_to_node_maps
+from flex.routing.haproxy_program import Program
+from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, with_heading
+from flex_api import wiring
+from flex_api.night.who_has_not_heard import who_has_not_heard
+from tests.migrated import new_database
+from tests.steer.conftest import Members
+from tests.steer.following import FLEX, PATIENCE, Following, end, until
+
+pytestmark = pytest.mark.real
+
+SITE = "shop.example"
+OTHER = "blog.example"
+HOME = {SITE: "n0", OTHER: "n1"}
+AWAY = {SITE: "n1", OTHER: "n1"}
+
+
+@pytest.fixture
+def following(found: Program, members: Members, tmp_path: Path) -> Iterator[Following]:
+    with ExitStack() as stack:
+        url = new_database(tmp_path / "flex.db")
+        made = Following(tmp_path, found, members, stack, url)
+        made.begin(HOME)
+        made.until_all_go_by(1)
+        made.until_all_say(1)
+        yield made
+
+
+def test_a_flip_is_at_all_nodes_and_known_to_be_there(following: Following) -> None:
+    assert [following.answers(node, SITE) for node in following.nodes] == ["n0", "n0"]
+    order = following.flip(AWAY)
+    following.until_all_go_by(order.number)
+    assert [following.answers(node, SITE) for node in following.nodes] == ["n1", "n1"]
+    world = wiring.world(following.settings_of("n0"), lambda: datetime.now(UTC))
+    assert who_has_not_heard(world, order.number, PATIENCE) == {}
+    world.close()
+    following.until_all_say(order.number)
+    again = following.flip(AWAY)
+    assert again.number == order.number + 1, "another plan is another order"
+    following.until_all_say(again.number)
+    # Nothing was reloaded for it, and no large map was fetched.
+    assert "reload" not in following.log()
+
+
+def test_a_follower_that_was_killed_takes_up_what_it_missed(
+    following: Following,
+) -> None:
+    end(following.followers["n0"], signal.SIGKILL)
+    order = following.flip(AWAY)
+    following.until_all_go_by(order.number, "n1")
+    world = wiring.world(following.settings_of("n0"), lambda: datetime.now(UTC))
+    unheard = who_has_not_heard(world, order.number, 0.2)
+    world.close()
+    assert list(unheard) == ["n0"]
+    assert "it goes by order 1" in unheard["n0"]
+    assert following.answers("n0", SITE) == "n0"
+    following.start_follower("n0")
+    following.until_all_go_by(order.number)
+    following.until_all_say(order.number)
+    assert end(following.followers["n0"]) == 0
+
+
+def test_an_haproxy_that_came_up_with_older_files_is_told_again(
+    following: Following, tmp_path: Path
+) -> None:
+    here = following.here("n0")
+    old = {name: (here / name).read_text() for name in (MOVED, "hosts.map")}
+    order = following.flip(AWAY)
+    following.until_all_say(order.number)
+    new = {name: (here / name).read_text() for name in old}
+    following.haproxies.pop("n0").close()
+    # It loads the files of before, as where somebody put them back for a moment.
+    for name, text in old.items():
+        (here / name).write_text(text)
+    following.start_haproxy("n0")
+    for name, text in new.items():
+        (here / name).write_text(text)
+    following.until_all_go_by(order.number)
+    following.until_all_say(order.number)
+
+
+def test_an_haproxy_that_is_away_is_named_and_told_once_it_is_back(
+    following: Following,
+) -> None:
+    following.haproxies.pop("n0").close()
+    store = following.store()
+
+    def error() -> str:
+        return store.door_reports()[0].error
+
+    order = following.flip(AWAY)
+    until("the node says that HAProxy is away", lambda: "HAProxy" in error(), error)
+    following.until_all_go_by(order.number, "n1")
+    following.start_haproxy("n0")
+    following.until_all_go_by(order.number)
+    following.until_all_say(order.number)
+    until("all is well", lambda: not error(), error)
+
+
+def test_while_the_server_is_away_the_last_order_stays_and_then_the_newest_comes(
+    following: Following,
+) -> None:
+    end(following.servers["n0"], signal.SIGKILL)
+    order = following.flip(AWAY)
+    following.until_all_go_by(order.number, "n1")
+    assert following.answers("n0", SITE) == "n0"
+    following.start_server("n0")
+    following.until_all_say(order.number)
+    assert following.log().count("All is well again.") >= 1
+
+
+def test_a_server_that_ends_keeps_nobody_waiting(following: Following) -> None:
+    """Nodes wait half a minute for an answer; the server has 10 seconds to end."""
+    following.servers["n0"].terminate()
+    assert following.servers["n0"].wait(10) == 128 + signal.SIGTERM
+
+
+def once(
+    following: Following, node: str, *more: str
+) -> subprocess.CompletedProcess[str]:
+    here = following.here(node)
+    token = following.folder / node / "token"
+    command = ["route", "follow", "--once", "--from", following.address(node)]
+    where = ["--token-file", str(token), "--to", str(here), "--master", str(here / "m")]
+    return subprocess.run(
+        [str(FLEX), *command, *where, *more],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+
+def headed(following: Following, number: int, cluster: str = "") -> str:
+    here = following.here("n0")
+    large = (here / host_to_node_maps.OWNERS).read_text()
+    made = maps_of({SITE: "n0", OTHER: "n0"}, large)
+    name = cluster or following.store().installation()
+    heading = Heading(name, host_to_node_maps.digest(large), number)
+    return with_heading(made, heading).moved
+
+
+@pytest.mark.parametrize(
+    ("number", "cluster", "said"),
+    [
+        (9, "", "the newer order 9 is in force"),
+        (1, "", "another one of the same number"),
+        (1, "c0ffee", "of the cluster c0ffee"),
+    ],
+)
+def test_an_older_map_and_one_of_another_cluster_are_refused_and_nothing_changes(
+    following: Following, number: int, cluster: str, said: str
+) -> None:
+    end(following.followers["n0"])
+    sockets = following.sockets("n0")
+    here = following.here("n0")
+    text = headed(following, number, cluster)
+    (here / MOVED).write_text(text)
+    sockets.stats.replace_map(str(here / MOVED), text)
+    before = {path.name: path.read_bytes() for path in here.glob("*.map")}
+    apply = ["route", "apply", "--from", following.address("n0")]
+    where = ["--to", str(here), "--master", str(here / "m")]
+    token = ["--token-file", str(following.folder / "n0" / "token")]
+    done = subprocess.run(
+        [str(FLEX), *apply, *where, *token],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 3, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert {path.name: path.read_bytes() for path in here.glob("*.map")} == before
+    if cluster:
+        done = once(following, "n0")
+        assert done.returncode == 3, done.stderr
+        assert said in " ".join(done.stderr.split())
+        assert once(following, "n0", "--other-cluster").returncode == 0
+        assert following.goes_by("n0") == 1
+
+
+def test_another_nodes_token_and_a_persons_open_no_orders(following: Following) -> None:
+    end(following.followers["n0"])
+    token = following.folder / "n0" / "token"
+    shutil.copy(following.folder / "n1" / "token", token)
+    done = once(following, "n0")
+    assert done.returncode == 26, done.stderr
+    assert "n1" in done.stderr
+    assert following.goes_by("n0") == 1
+
+
+@pytest.mark.torture
+def test_whatever_is_killed_while_doors_flip_all_agree_in_the_end(
+    following: Following,
+) -> None:
+    """kill -9 of followers, servers and HAProxies at random moments."""
+    drawn = random.Random(22)
+    for number in range(30):
+        order = following.flip(AWAY if number % 2 == 0 else HOME)
+        node = drawn.choice(following.nodes)
+        if drawn.random() < 0.3:
+            following.until_all_go_by(order.number, node)
+        match drawn.choice(["follower", "server", "haproxy"]):
+            case "follower":
+                end(following.followers[node], signal.SIGKILL)
+                following.start_follower(node)
+            case "server":
+                end(following.servers[node], signal.SIGKILL)
+                following.start_server(node)
+            case _:
+                kill_haproxy(following, node)
+    last = following.flip(AWAY)
+    following.until_all_go_by(last.number)
+    following.until_all_say(last.number)
+    assert [following.answers(node, SITE) for node in following.nodes] == ["n1", "n1"]
+
+
+def kill_haproxy(following: Following, node: str) -> None:
+    """The worker; its master ends with it, as systemd would see it."""
+    answer = following.sockets(node).master.ask("show", "proc")
+    pids = [int(line.split()[0]) for line in answer.splitlines() if "worker" in line]
+    master = [int(line.split()[0]) for line in answer.splitlines() if "master" in line]
+    for pid in (*master, *pids):
+        os.kill(pid, signal.SIGKILL)
+    following.haproxies.pop(node).close()
+    following.start_haproxy(node)
