@@ -18,7 +18,7 @@ from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move
 from flex.placing import score
 from flex.placing import tonights_part_of_plan as waves
-from flex.placing.problem import Budget, Ints, Problem, Solution
+from flex.placing.problem import Budget, Ints, Lately, Problem, Solution
 from flex.planning.decide import Decision, decide
 from flex.planning.rules_of_movement import (
     HOLD,
@@ -70,13 +70,31 @@ def decide_with_stops(
     """What was asked, what is to be done, and what keeps more from being done: rules on where to go
     in the end first, then the limits of a night. Raises Infeasible.
     """
-    night = _Night(build, _remembering(solver), budget, reins)
+    night = _Night(_building_once(build), _remembering(solver), budget, reins)
     asked, done = night.without(())
     return (
         asked,
         done,
         (*_of_aims(asked, done, night), *_of_limits(asked, done, reins.guard)),
     )
+
+
+def _building_once(build: Build) -> Build:
+    """The same Problem, made once for what the nights before mean for replicas: of a guard nothing
+    else is in it.
+    """
+    known: list[tuple[Lately, Problem]] = []
+
+    def built_once(guard: Guard) -> Problem:
+        lately = guard.lately
+        for earlier, made in known:
+            if earlier == lately:
+                return made
+        made = build(guard)
+        known.append((lately, made))
+        return made
+
+    return built_once
 
 
 def _remembering(solver: Solver) -> Solver:

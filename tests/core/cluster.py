@@ -16,6 +16,7 @@ from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.propose_plan import Proposal
 from flex.ports import Publisher, Solver
 from flex.store import MemoryStore
+from tests.unhurried import unhurried
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 ZONE = "hosting.example."
@@ -29,7 +30,7 @@ RULES = Rules(
     owner="me",
     ttl=60,
     adopt=False,
-    budget=Budget(),
+    budget=unhurried(),
 )
 
 

@@ -12,7 +12,7 @@ from flex.model.limits_and_approvals import Limits, Stop
 from flex.model.pin import Pin
 from flex.model.plan import Proven
 from flex.placing import score
-from flex.placing.problem import Budget, Ints, Problem
+from flex.placing.problem import Ints, Problem
 from flex.planning import rules_that_stop_moves
 from flex.planning.rules_of_movement import (
     COOLDOWN,
@@ -24,6 +24,7 @@ from flex.planning.rules_of_movement import (
     Resting,
 )
 from flex_solver import SOLVERS
+from tests.unhurried import unhurried
 
 LOADS = {"a": (50, 50), "b": (30, 30), "c": (10, 10), "d": (10, 10)}
 UNEVEN = {"a": "n1", "b": "n1", "c": "n2", "d": "n2"}
@@ -52,7 +53,7 @@ def decided(
 ) -> Found:
     reins = Reins(trigger, margin, guard)
     _, done, stops = rules_that_stop_moves.decide_with_stops(
-        lambda _: asked, SOLVERS["exact"], Budget(), reins
+        lambda _: asked, SOLVERS["exact"], unhurried(), reins
     )
     return Found(done.rows, done.quality, done.later, stops)
 

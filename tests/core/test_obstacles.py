@@ -12,7 +12,7 @@ from flex.model.limits_and_approvals import Limits, Stop
 from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.placing import score
-from flex.placing.problem import Budget, Ints, Lately, Problem, build
+from flex.placing.problem import Ints, Lately, Problem, build
 from flex.planning import rules_that_stop_moves
 from flex.planning.decide import Decision, decide
 from flex.planning.rules_of_movement import (
@@ -29,10 +29,11 @@ from flex.planning.rules_of_movement import (
 )
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
+from tests.unhurried import unhurried
 
 SITES = tuple("abcdefgh")
 NODES = ("n0", "n1", "n2")
-BUDGET = Budget(steps=2_000)
+BUDGET = unhurried(2_000)
 END = datetime(2026, 3, 10, 2, 17, tzinfo=UTC)
 
 

@@ -17,7 +17,6 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan
-from flex.placing.problem import Budget
 from flex.planning import propose_plan, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample
@@ -28,6 +27,7 @@ from flex.zones.other_names import OtherName, Share
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.unhurried import unhurried
 
 NODES = tuple(
     Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**30) for n in (1, 2, 3)
@@ -68,7 +68,7 @@ def facts(others: tuple[OtherName, ...] = (), sites: tuple[str, ...] = SITES) ->
 def cluster(
     others: tuple[OtherName, ...] = (), sites: tuple[str, ...] = SITES
 ) -> Cluster:
-    rules = replace(RULES, budget=Budget(steps=4_000))
+    rules = replace(RULES, budget=unhurried(4_000))
     return Cluster(
         facts(others, sites),
         MemoryPublisher([ZONE], "me"),

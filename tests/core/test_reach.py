@@ -15,7 +15,6 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.model.plan import Plan
-from flex.placing.problem import Budget
 from flex.planning import carry_out_plan, propose_plan, verify_dns
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample
@@ -25,8 +24,9 @@ from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
 from tests.core.cluster import RULES as ORDINARY
+from tests.unhurried import unhurried
 
-RULES = replace(ORDINARY, budget=Budget(steps=4_000))
+RULES = replace(ORDINARY, budget=unhurried(4_000))
 
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
 Placement = Callable[[Mapping[str, str]], pd.DataFrame]

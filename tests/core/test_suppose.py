@@ -13,16 +13,16 @@ from flex.errors import BadInput, Unknown
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.placing.problem import Budget
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.what_if import Supposed, Supposition, suppose
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import SPREADS
 from flex_solver import SOLVERS
+from tests.unhurried import unhurried
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 EMPTY = np.zeros(0, dtype=np.int64)
-RULES = Rules(0.05, 0.1, 0.01, 1.0, Limits(), (), "me", 60, False, Budget())
+RULES = Rules(0.05, 0.1, 0.01, 1.0, Limits(), (), "me", 60, False, unhurried())
 
 Ask = Callable[..., Supposed]
 

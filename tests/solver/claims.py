@@ -15,13 +15,14 @@ import numpy as np
 
 from flex.model.best_effort_shortfalls import EITHER, PINS, RESTING, Relaxation
 from flex.placing import score
-from flex.placing.problem import Budget, MoveLimits, Problem, Solution
+from flex.placing.problem import MoveLimits, Problem, Solution
 from flex_solver import SOLVERS
 from tests.solver import definition
 from tests.solver.anything import anything
+from tests.unhurried import unhurried
 
 # Few steps, so that searches are often wrong and a proof has something to say.
-BRIEF = Budget(steps=300, seconds=60.0)
+BRIEF = unhurried(300)
 # The solvers that prove something, and on which part of the problems each is asked: `auto` is one
 # of the two others. What they do not do is count alone, and so do all others.
 PROVING = {"exact": 1, "large": 2, "auto": 5}

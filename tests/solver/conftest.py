@@ -11,8 +11,9 @@ import pytest
 from hypothesis import strategies as st
 
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Ints, Problem, in_order
 from flex_solver import from_scratch
+from tests.unhurried import unhurried
 
 Best = tuple[float, int, int]
 
@@ -83,7 +84,7 @@ def _drifted(sites: int, nodes: int, seed: int) -> Problem:
     return replace(
         empty,
         load=today * 100 * nodes / today.sum(axis=0),
-        old=from_scratch.place(empty, Budget()).rows,
+        old=from_scratch.place(empty, unhurried()).rows,
     )
 
 

@@ -31,6 +31,7 @@ from flex_solver.search.all_ways_loop import (
     sift,
 )
 from tests.solver.given import placements, wished
+from tests.unhurried import unhurried
 
 Sift = Callable[[Puzzle, Wanted], tuple[Ints | None, bool]]
 
@@ -42,6 +43,7 @@ WITHOUT_NATIVE = """
 import sys
 sys.modules["flex_native"] = None
 from flex import native_or_python
+from tests.unhurried import unhurried
 from tests.solver.test_all_ways import digest
 print(native_or_python.name(), digest())
 """
@@ -89,7 +91,7 @@ def _merit(problem: Problem, rows: Ints) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_wishes_it_is_always_said(seed: int) -> None:
     problem = family.cluster(40, 3, seed=seed)
-    known, asked = fewest_moves.place(problem, Budget()).rows, price_bound(problem)
+    known, asked = fewest_moves.place(problem, unhurried()).rows, price_bound(problem)
     assert all_ways.fewest(problem, known, asked, _ever) is known
     coldest, every = all_ways.coldest(problem, known, asked, _ever)
     assert every

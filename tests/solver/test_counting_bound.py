@@ -8,10 +8,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.placing.problem import Budget, Problem
+from flex.placing.problem import Problem
 from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting
 from flex_solver.exact import fewest_moves
+from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
 
@@ -35,7 +36,7 @@ def test_the_proven_fewest_are_no_fewer(
     drifted: Callable[[int, int, int], Problem], seed: int
 ) -> None:
     problem = drifted(30, 3, seed)
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     assert not solution.proven or counting.least_moves(problem) <= solution.bound
 
 

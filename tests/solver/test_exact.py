@@ -24,6 +24,7 @@ from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
 from flex_solver.symmetry.site_kinds import kinds
 from tests.solver.given import placements
+from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
 Best = tuple[float, int, int]
@@ -41,7 +42,7 @@ def test_one_move_settles_it_and_the_cheaper_site_makes_it(cluster: Cluster) -> 
         {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]},
         cold={"a": 1, "b": 9, "c": 5},
     )
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     assert names(problem, solution.rows) == "a:n0 b:n0 c:n1 d:n1"
     assert (solution.bound, solution.proven, solution.note) == (1, True, "")
 
@@ -54,7 +55,7 @@ def test_a_closed_node_is_emptied_and_pins_hold(cluster: Cluster) -> None:
         closed=["n2"],
         pins={"a": ["n1"]},
     )
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     assert names(problem, score.new_rows(problem, solution.rows)) == "a:n1 d:n0"
     assert solution.proven
 
@@ -65,7 +66,7 @@ def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(
     problem = cluster(
         {"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]}
     )
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     assert names(problem, solution.rows) == "a:n1 b:n0"
     assert (solution.bound, solution.proven) == (0, True)
 
@@ -74,7 +75,7 @@ def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(
     cluster: Cluster,
 ) -> None:
     problem = cluster({"a": (130, 100), "b": (70, 100)}, {"a": ["n0"], "b": ["n0"]})
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     assert names(problem, solution.rows) == "a:n0 b:n1"
     assert not solution.proven
     assert solution.note == (
@@ -92,7 +93,7 @@ def test_it_finds_the_best_of_all_placements(
     merit: Callable[..., Best],
 ) -> None:
     problem = data.draw(tiny)
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     outside, moves, cold = best_of_all(problem)
     found = merit(problem, solution.rows)
     if outside > 0:
@@ -108,7 +109,7 @@ def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
     problem = data.draw(tiny)
-    short = fewest_moves.place(problem, Budget()).shortfalls
+    short = fewest_moves.place(problem, unhurried()).shortfalls
     free = replace(problem, pinned={})
     broken = [
         _broken_pins(problem, rows)
@@ -137,7 +138,7 @@ def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None
     sites = dict.fromkeys("abcd", (50, 50))
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
     said = (
-        fewest_moves.place(cluster(sites, in_force, pins=in_force), Budget())
+        fewest_moves.place(cluster(sites, in_force, pins=in_force), unhurried())
         .shortfalls[0]
         .instead
     )
@@ -149,7 +150,7 @@ def test_the_pin_of_a_site_without_load_is_not_counted_as_taken_back(
 ) -> None:
     sites = {**dict.fromkeys("abcd", (50, 50)), "idle": (0, 0)}
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"], "idle": ["n0"]}
-    said = fewest_moves.place(cluster(sites, in_force, pins=in_force), Budget())
+    said = fewest_moves.place(cluster(sites, in_force, pins=in_force), unhurried())
     assert Relaxation(PINS, 1.0, least=True) in said.shortfalls[0].instead
 
 
@@ -163,7 +164,7 @@ def test_two_pins_are_not_the_least_where_one_without_load_would_spare_a_move(
     problem = replace(cluster(sites, in_force, pins=pins), limits=MoveLimits(moves=2))
     said = [
         one
-        for short in fewest_moves.place(problem, Budget()).shortfalls
+        for short in fewest_moves.place(problem, unhurried()).shortfalls
         for one in short.instead
         if one.rule == PINS
     ]
@@ -184,7 +185,7 @@ def test_nothing_is_said_of_pins_that_several_sites_kept_together_share(
         barred={2: frozenset({1})},
         together=(frozenset({0, 1}),),
     )
-    found = SOLVERS["exact"](problem, Budget())
+    found = SOLVERS["exact"](problem, unhurried())
     assert found.note == (
         "best effort: n0 stays over its access rate by 50.0%, because of the pin of a to n0; "
         f"c not on n1; a tolerance of 0.500 would do, and none smaller; {would_do}"
@@ -207,7 +208,7 @@ def test_a_site_that_rests_on_two_nodes_is_one_site(cluster: Cluster) -> None:
     )
     elsewhere = {2: frozenset({1, 2, 3}), 3: frozenset({0, 2, 3})}
     said = fewest_moves.place(
-        replace(problem, barred=elsewhere, resting=frozenset({4})), Budget()
+        replace(problem, barred=elsewhere, resting=frozenset({4})), unhurried()
     )
     assert Relaxation(RESTING, 1.0, least=True) in said.shortfalls[0].instead
     assert "1 site that rests moved all the same would do" in said.note
@@ -235,7 +236,7 @@ def test_sites_that_rest_are_not_counted_as_pins(
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}
     pinned = cluster(dict.fromkeys("abcd", (50, 50)), in_force, pins=in_force)
     found = fewest_moves.place(
-        replace(pinned, resting=frozenset(map("abcd".index, resting))), Budget()
+        replace(pinned, resting=frozenset(map("abcd".index, resting))), unhurried()
     )
     assert Relaxation(rule, 1.0, least=True) in found.shortfalls[0].instead
     assert would_do in found.note
@@ -263,7 +264,7 @@ def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
 def test_a_hundred_sites_on_four_nodes_are_proven(
     drifted: Callable[..., Problem],
 ) -> None:
-    solution = SOLVERS["auto"](drifted(100, 4, 1), Budget())
+    solution = SOLVERS["auto"](drifted(100, 4, 1), unhurried())
     assert (solution.solver, solution.proven) == ("exact", True)
 
 

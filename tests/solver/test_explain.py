@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from flex.model.pin import Pin
 from flex.placing import explain, score
 from flex.placing.explain import Because
-from flex.placing.problem import Budget, Problem
+from flex.placing.problem import Problem
 from flex_solver import from_scratch
+from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
 
@@ -84,7 +85,7 @@ def test_every_new_row_and_every_row_given_up_has_one_reason(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
     problem = data.draw(tiny)
-    rows = from_scratch.place(problem, Budget()).rows
+    rows = from_scratch.place(problem, unhurried()).rows
     found = explain.reasons(problem, rows)
     new = [
         [reason.site, reason.target] for reason in found if reason.target is not None

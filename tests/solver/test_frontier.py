@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.frontier import Point, frontier, keeps_wishes
-from flex.placing.problem import Budget, Ints, Problem
+from flex.placing.problem import Ints, Problem
 from flex_solver import from_scratch
 from flex_solver.frontier import points
 from flex_solver.search import local
 from tests.solver.given import placements, wished
+from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
 Drifted = Callable[[int, int, int], Problem]
-SHORT = Budget(steps=20_000)
+SHORT = unhurried(20_000)
 
 
 def point(problem: Problem, rows: Ints) -> Point:

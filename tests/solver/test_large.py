@@ -23,6 +23,7 @@ from flex_solver.exact import fewest_moves
 from flex_solver.search import local, starts
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair_all
+from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
@@ -58,7 +59,7 @@ def test_the_proven_fewest_moves_are_found_where_they_are_known(
     drifted: Drifted,
 ) -> None:
     problem = drifted(60, 4, 5)
-    assert moves(problem, large.place) == fewest_moves.place(problem, Budget()).bound
+    assert moves(problem, large.place) == fewest_moves.place(problem, unhurried()).bound
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.placing import score
-from flex.placing.problem import Budget, Problem
+from flex.placing.problem import Problem
 from flex_solver.bounds import counting
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves
 from tests.solver.given import fewest, wished
+from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
@@ -39,7 +40,7 @@ def test_it_lies_between_what_counting_says_and_the_proven_fewest(
     drifted: Drifted, nodes: int, seed: int
 ) -> None:
     problem = drifted(15 * nodes, nodes, seed)
-    solution = fewest_moves.place(problem, Budget())
+    solution = fewest_moves.place(problem, unhurried())
     assert solution.proven
     for first, rounds in product((0, 1, 12), (1, 2, 3)):
         least = relax(problem, first=first, rounds=rounds).least

@@ -13,17 +13,18 @@ from flex.placing.problem import Budget, Ints, Problem, in_order
 from flex_solver.exact import fewest_moves
 from flex_solver.rows_to_solution import total_off
 from flex_solver.search import local
+from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
-SOME = Budget(steps=40_000)
+SOME = unhurried(40_000)
 
 
 def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(
     drifted: Drifted,
 ) -> None:
     problems = [drifted(40, 4, seed) for seed in range(8)]
-    fewest = sum(fewest_moves.place(problem, Budget()).bound for problem in problems)
+    fewest = sum(fewest_moves.place(problem, unhurried()).bound for problem in problems)
     found = [local.place(problem, SOME).rows for problem in problems]
     moves = sum(
         len(score.new_rows(problem, rows))
@@ -50,7 +51,7 @@ def test_even_a_short_search_leaves_no_move_that_can_be_spared(
     drifted: Drifted, seed: int
 ) -> None:
     problem = drifted(1_000, 16, seed)
-    rows = local.place(problem, Budget(steps=800)).rows
+    rows = local.place(problem, unhurried(800)).rows
     for site, _ in score.new_rows(problem, rows).tolist():
         assert total_off(problem, _taken_back(problem, rows, site)) > total_off(
             problem, rows
@@ -72,7 +73,7 @@ def test_a_resource_nobody_asks_for_is_no_matter(drifted: Drifted) -> None:
     assert not score.violations(only_access, rows)
     assert (
         len(score.new_rows(only_access, rows))
-        <= 1.5 * fewest_moves.place(only_access, Budget()).bound
+        <= 1.5 * fewest_moves.place(only_access, unhurried()).bound
     )
 
 

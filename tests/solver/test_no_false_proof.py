@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, Budget, MoveLimits, Problem, in_order
+from flex.placing.problem import DIMENSIONS, MoveLimits, Problem, in_order
 from flex_solver import SOLVERS
 from flex_solver.bounds.priced import price_bound
 from flex_solver.search import all_ways
@@ -17,6 +17,7 @@ from tests.solver import definition
 from tests.solver.anything import anything
 from tests.solver.claims import PROVING, held
 from tests.solver.given import placements
+from tests.unhurried import unhurried
 
 # Problems in all: they take an hour of one core.
 ALL = 20_000
@@ -74,7 +75,7 @@ def test_an_idle_site_that_moves_to_be_apart_counts_in_what_is_proven(
     solver: str,
 ) -> None:
     problem = idle_apart()
-    found = SOLVERS[solver](problem, Budget())
+    found = SOLVERS[solver](problem, unhurried())
     assert definition.fewest(problem) is not None
     assert (score.moves(problem, found.rows), found.bound, found.proven) == (3, 3, True)
 
@@ -108,7 +109,7 @@ def test_wishes_that_contradict_each_other_within_a_bundle_are_never_proven(
 ) -> None:
     problem, pair = idle_apart(), frozenset({4, 5})
     both = SOLVERS[solver](
-        replace(problem, together=(pair,), apart=(pair,)), Budget(steps=300)
+        replace(problem, together=(pair,), apart=(pair,)), unhurried(300)
     )
     assert not both.proven
     assert both.shortfalls[0].kind == "apart"
@@ -121,7 +122,7 @@ def test_the_least_that_may_come_into_a_node_is_not_said_where_only_the_sum_is_k
     """One node that takes more may be less in all than two that take less each."""
     problem = idle_apart()
     narrow = replace(problem, limits=MoveLimits(inflow=1))
-    short = SOLVERS["exact"](narrow, Budget()).shortfalls
+    short = SOLVERS["exact"](narrow, unhurried()).shortfalls
     said = [
         one for each in short for one in each.instead if one.rule == "bytes into a node"
     ]

@@ -16,6 +16,7 @@ from flex_solver.bounds import proof_by_integer_program
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves as exact
 from tests.solver.given import fewest, wished
+from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
@@ -52,7 +53,7 @@ def test_without_wishes_one_or_the_other_is_said(
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_ends_where_the_exact_search_ends(drifted: Drifted, seed: int) -> None:
     problem = drifted(60, 4, seed)
-    fewest_moves = exact.place(problem, Budget()).bound
+    fewest_moves = exact.place(problem, unhurried()).bound
     assert proof_by_integer_program.with_so_few(
         problem, fewest_moves - 1, seconds=60
     ).impossible
