@@ -7,7 +7,7 @@ Two nodes on loopback, each with a HAProxy of one thread as FLEX configures it, 
 answers at once. CPU is that of the HAProxy processes alone. A flip is timed from the order to the
 node's acknowledgement, with everything that `flex route apply` does: files are compared, written and
 synced. A visitor on a kept connection asks all the time meanwhile. Medians of the rounds, with the
-worst beside them.
+worst beside them. bench/routing/follow_doors.py times orders until nodes that follow go by them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figures
+from bench.routing import follow_doors
 from flex.routing import apply_to_haproxy, haproxy, haproxy_program, host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
@@ -61,7 +62,7 @@ def measure() -> Figures:
         figures["map_mib"] = (rig.memory("n1") - before) / MIB
         figures |= _of_requests(rig)
         figures |= _of_flips(rig, owner_of)
-    return figures
+    return figures | follow_doors.measure(NAMES, FLIPPED, ROUNDS)
 
 
 @dataclass(eq=False)

@@ -39,8 +39,10 @@ class Answer:
 class Asker:
     """Asks one question after the other, and does not wait for what it gave up."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int = LONGEST) -> None:
+        """Of an answer so many bytes are taken at most."""
         self._room = BoundedSemaphore(_MOST_GIVEN_UP)
+        self._longest = longest
 
     def begin(self, request: urllib.request.Request, patience: float) -> Future[Answer]:
         """Whoever asks may look after other things meanwhile. Raises Away where too many answers
@@ -60,7 +62,7 @@ class Asker:
         self, request: urllib.request.Request, patience: float, told: Future[Answer]
     ) -> None:
         try:
-            _ask(request, patience, told)
+            _ask(request, patience, told, self._longest)
         finally:
             self._room.release()
 
@@ -101,7 +103,10 @@ def request(url: str, token: str, tag: str = "") -> urllib.request.Request:
 
 
 def _ask(
-    request: urllib.request.Request, patience: float, told: Future[Answer]
+    request: urllib.request.Request,
+    patience: float,
+    told: Future[Answer],
+    longest: int,
 ) -> None:
     try:
         with http_without_redirects.answer(request, patience) as answer:
@@ -110,7 +115,7 @@ def _ask(
                     answer.status,
                     "",
                     answer.headers.get("ETag", ""),
-                    answer.read(LONGEST),
+                    answer.read(longest),
                 )
             )
     except urllib.error.HTTPError as error:

@@ -297,3 +297,24 @@ def test_a_large_map_is_told_whole(all_doors: Door) -> None:
     assert store.put_door_order(DoorOrder(1, "p", large, moved, NOW), text, 0)
     answer = of_node(all_doors, "n1").get(DOORS, params={"wait": 0})
     assert json.loads(answer.content)["moved"] == text
+
+
+def test_how_long_a_node_waits_is_no_time_that_an_answer_takes(
+    all_doors: Door,
+) -> None:
+    """Else the alarm for slow answers would never be silent."""
+    node = of_node(all_doors, "n1")
+    order(all_doors.store, 1)
+    files = node.get(DOORS, params={"have": 1, "wait": 0}).json()["files"]
+    for _ in range(3):
+        answer = node.get(DOORS, params={"have": 1, "wait": 1.5, "files": files})
+        assert answer.status_code == 204
+    metrics = all_doors.open("viewer").get("/metrics").text
+    found = [
+        line
+        for line in metrics.splitlines()
+        if "/doors" in line and "_sum{" in line and "2xx" in line
+    ]
+    assert len(found) == 1
+    # It waited for 4.5 s.
+    assert float(found[0].split()[-1]) < 4.5 / 2

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -234,11 +235,10 @@ def test_whatever_is_killed_while_doors_flip_all_agree_in_the_end(
 
 
 def kill_haproxy(following: Following, node: str) -> None:
-    """The worker; its master ends with it, as systemd would see it."""
+    """The master and all of its workers; systemd would start it again."""
     answer = following.sockets(node).master.ask("show", "proc")
-    pids = [int(line.split()[0]) for line in answer.splitlines() if "worker" in line]
-    master = [int(line.split()[0]) for line in answer.splitlines() if "master" in line]
-    for pid in (*master, *pids):
+    found = re.findall(r"^(\d+)\s+(?:master|worker)", answer, re.MULTILINE)
+    for pid in map(int, found):
         os.kill(pid, signal.SIGKILL)
     following.haproxies.pop(node).close()
     following.start_haproxy(node)

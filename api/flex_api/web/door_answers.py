@@ -46,6 +46,7 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
     others.add_done_callback(lambda done: done.cancelled() or done.exception())
     order = asyncio.ensure_future(watch.next_after(has, max(query.wait, SHORTEST)))
     either: set[asyncio.Future[Any]] = {others, order}
+    began = time.monotonic()
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not order.done() and await others != query.files:
@@ -53,6 +54,7 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
         newest = await order
     finally:
         order.cancel()
+        desk.request.state.waited = time.monotonic() - began
     # An order does not wait for how long it takes to look at everything else.
     files = await others if others.done() else query.files
     if newest is None and files == query.files:

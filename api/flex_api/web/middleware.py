@@ -87,12 +87,14 @@ class Asking:
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seal(MutableHeaders(scope=message), request_id, scope["path"])
-                # Until the answer begins: a stream of events may last for hours.
+                # Until the answer begins: a stream of events may last for hours. What a caller
+                # asked to wait for is no time that the answer took.
+                waited: float = getattr(request.state, "waited", 0.0)
                 self.timing.took(
                     _route(scope),
                     request.method,
                     message["status"],
-                    perf_counter() - begun,
+                    max(perf_counter() - begun - waited, 0.0),
                 )
             await send(message)
 

@@ -1,0 +1,229 @@
+"""How long an order for doors takes until nodes that follow go by it.
+
+Each node has an HAProxy, `flex route follow`, and a FLEX server of its own, since the layout of
+machines is one for all nodes; all servers share one SQLite database. Everything is on this machine:
+eight nodes on two cores are slower than eight machines. Timed from the moment before the order is
+put into the database until the HAProxy of the last node says that it goes by it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from bench.figures import Figures
+from flex.model.balance import Balance
+from flex.model.door_order import DoorOrder
+from flex.model.period import Period
+from flex.model.plan import Plan, Proven
+from flex.routing import flip_doors, haproxy, haproxy_program, host_to_node_maps
+from flex.routing.haproxy_frontends import Doors
+from flex.routing.haproxy_socket import Socket
+from flex.routing.host_to_node_maps import Heading, maps_of, with_heading
+from flex.store import SqlStore, migrate, open_store
+from flex.table_schemas import PLACEMENT
+from flex_api import manage_tokens
+from flex_api.manage_tokens import Caller
+from flex_api.settings.file import load
+
+# How many nodes follow.
+FOLLOWERS = int(os.environ.get("FOLLOWERS", "4"))
+FLEX = Path(sys.executable).parent / "flex"
+# What a loopback connection to 127.0.0.3 comes from.
+HERE = "127.0.0.1"
+PATIENCE = 120.0
+
+
+def measure(names: int, flipped: int, rounds: int) -> Figures:
+    with _cluster(names) as cluster:
+        one = [cluster.flip(1 + each % 2) for each in range(rounds)]
+        many = [cluster.flip(flipped + each % 2) for each in range(rounds)]
+    return {
+        "followers": FOLLOWERS,
+        "follow_load_average": os.getloadavg()[0],
+        "follow_one_ms": median(one) * 1e3,
+        "follow_one_ms_max": max(one) * 1e3,
+        "follow_many_s": median(many),
+        "follow_many_s_max": max(many),
+    }
+
+
+@dataclass(eq=False)
+class _Cluster:
+    folder: Path
+    store: SqlStore
+    owner_of: dict[str, str]
+    large: str
+    ports: dict[str, int]
+    addresses: dict[str, str] = field(default_factory=dict)
+    number: int = 0
+
+    def here(self, node: str) -> Path:
+        return self.folder / node / "haproxy"
+
+    def owners(self, flipped: int, number: int) -> host_to_node_maps.Owners:
+        names = list(self.owner_of)[:flipped]
+        owner_of = {**self.owner_of, **dict.fromkeys(names, "n2")}
+        large = host_to_node_maps.digest(self.large)
+        heading = Heading(self.store.installation(), large, number)
+        return with_heading(maps_of(owner_of, self.large), heading)
+
+    def flip(self, count: int) -> float:
+        """Seconds until all go by an order by which so many names are elsewhere."""
+        number = self.number + 1
+        made = self.owners(count, number)
+        order = _order(number, made)
+        begun = time.perf_counter()
+        assert self.store.put_door_order(order, made.moved, self.number)
+        self.number = number
+        self._until_all_go_by(number)
+        took = time.perf_counter() - begun
+        # Until everybody waits again.
+        time.sleep(1)
+        return took
+
+    def _until_all_go_by(self, number: int) -> None:
+        end = time.monotonic() + PATIENCE
+        for node in self.addresses:
+            stats = Socket(str(self.here(node) / "s"))
+            while flip_doors.order_in_force(stats, self.here(node))[0] != number:
+                assert time.monotonic() < end, f"{node} does not follow"
+                time.sleep(0.002)
+
+    def until_all_say(self, number: int) -> None:
+        end = time.monotonic() + PATIENCE
+        while [one.number for one in self.store.door_reports()] != [number] * len(
+            self.addresses
+        ):
+            assert time.monotonic() < end, self.store.door_reports()
+            time.sleep(0.1)
+
+
+def _order(number: int, made: host_to_node_maps.Owners) -> DoorOrder:
+    large, moved = map(host_to_node_maps.digest, (made.large, made.moved))
+    return DoorOrder(number, "bench", large, moved, datetime.now(UTC))
+
+
+@contextmanager
+def _cluster(names: int) -> Iterator[_Cluster]:
+    with ExitStack() as stack:
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
+        )
+        url = f"sqlite:///{folder}/flex.db"
+        migrate.upgrade(url)
+        owner_of = {f"site{number:07}.example": "n1" for number in range(names)}
+        cluster = _Cluster(
+            folder,
+            stack.enter_context(open_store(url)),
+            owner_of,
+            host_to_node_maps.map_of(owner_of),
+            {name: _free_port() for name in ("visit", "inner", "origin", "peers")},
+            {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(FOLLOWERS)},
+        )
+        for node in cluster.addresses:
+            _write_settings(cluster, node, url)
+        _begin(cluster)
+        for node in cluster.addresses:
+            _start(cluster, node, stack)
+        cluster.until_all_say(1)
+        yield cluster
+
+
+def _write_settings(cluster: _Cluster, node: str, url: str) -> None:
+    here, address, ports = cluster.here(node), cluster.addresses[node], cluster.ports
+    here.mkdir(parents=True)
+    every = "".join(
+        f'[[node]]\nname = "{one}"\nram = "1 GiB"\n'
+        f"addresses = {[at, *([HERE] if one == 'n1' else [])]}\n"
+        for one, at in cluster.addresses.items()
+    )
+    (here.parent / "flex.toml").write_text(
+        f'schema = 1\n[cluster]\nname = "bench"\n{every}[database]\nurl = "{url}"\n'
+        f'[routing]\non = true\ndoors = "all"\ndirectory = "{here}"\n'
+        f'listen = ["{address}:{ports["visit"]}"]\norigin = "{address}"\n'
+        f"origin_port = {ports['origin']}\ninner_port = {ports['inner']}\n"
+        f'inner_listen = ["{address}:{ports["inner"]}"]\npeers_port = {ports["peers"]}\n'
+        f'socket = "{here}/s"\nmaster = "{here}/m"\nmetrics = ""\nthreads = 1\n'
+        "connections = 1_000\n"
+    )
+
+
+def _begin(cluster: _Cluster) -> None:
+    """A plan is in force, and every node has the files of the first order."""
+    store, now = cluster.store, datetime.now(UTC)
+    placement = PLACEMENT.from_columns(
+        {"site": ["site0000000.example"], "node": ["n1"]}
+    )
+    balance = Balance((), 0.0, "", "access rate")
+    quality, period = Proven("bench", 0, proven=True), Period.days_before(now, 1)
+    plan = Plan(
+        "bench", now, period, "", "0" * 64, quality, (), 0, 1, None, balance, (), ()
+    )
+    store.propose(plan, placement)
+    store.settle(plan, placement)
+    made, cluster.number = cluster.owners(0, 1), 1
+    order = _order(1, made)
+    assert store.put_large_map(made.large, order.large, "")
+    assert store.put_door_order(order, made.moved, 0)
+    doors = Doors(made, {*cluster.addresses.values(), HERE})
+    for node in cluster.addresses:
+        layout = load(cluster.here(node).parent / "flex.toml").routing.layout()
+        files = haproxy.files(node, cluster.addresses, [], layout, doors)
+        haproxy_program.write(files, cluster.here(node))
+
+
+def _start(cluster: _Cluster, node: str, stack: ExitStack) -> None:
+    here, port = cluster.here(node), _free_port()
+    found, address = haproxy_program.program(), cluster.addresses[node]
+    visit, master = cluster.ports["visit"], here / "m"
+    running = haproxy_program.start_with_master(found, here, visit, master, address)
+    stack.enter_context(running)
+    _, secret = manage_tokens.create(
+        cluster.store,
+        Caller("bench", "admin"),
+        f"node@{node}",
+        "viewer",
+        datetime.now(UTC),
+    )
+    token = here.parent / "token"
+    token.write_text(secret, encoding="ascii")
+    settings = str(here.parent / "flex.toml")
+    listen = f"{HERE}:{port}"
+    _run(stack, here, "--config", settings, "serve", "--listen", listen)
+    end = time.monotonic() + PATIENCE
+    while _is_silent(port):
+        assert time.monotonic() < end, "the server does not listen"
+        time.sleep(0.05)
+    url = f"http://{listen}/api/v1/routing/nodes/{node}"
+    where = ["--to", str(here), "--master", str(master), "--token-file", str(token)]
+    _run(stack, here, "route", "follow", "--from", url, *where)
+
+
+def _run(stack: ExitStack, here: Path, *words: str) -> None:
+    log = stack.enter_context((here.parent / "log").open("ab"))
+    process = subprocess.Popen([str(FLEX), *words], stdout=log, stderr=log)
+    stack.callback(process.wait, PATIENCE)
+    stack.callback(process.kill)
+
+
+def _is_silent(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HERE, port)) != 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HERE, 0))
+        port: int = probe.getsockname()[1]
+    return port
