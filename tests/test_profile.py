@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.table_schemas import FILES, HOURS
-from flex.traffic.profile import profiles, profiles_of, spreads, spreads_of
+from flex.traffic.rate_and_working_set import profiles, profiles_of, spreads, spreads_of
 
 SITES = st.sampled_from(["a.example", "b.example", "c.example"])
 COUNTS = st.integers(1, 2**40)

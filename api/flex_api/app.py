@@ -56,12 +56,12 @@ from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
 from flex_api.web.keep_views_fresh import refreshing
+from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking, seal
 from flex_api.web.request_context import House
 from flex_api.web.response_cache import Kept
 from flex_api.web.slow_reads import Turns
-from flex_api.web.timing import Timing
 from flex_api.wiring import Clock
 
 ROUTES = (

@@ -14,15 +14,15 @@ from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
 from flex_api.client_http import Asking, Filter, error_of, part, plain
-from flex_api.schemas.night_nodes_and_orders import DeadRow, NodeRow, NodeTurn
-from flex_api.schemas.paged_lists import (
+from flex_api.schemas.dns_difference_routing_pages import (
     DifferencePage,
     DnsChangeRow,
     DnsDiffPage,
     RoutingPage,
 )
+from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow, NodeRow, NodeTurn
 from flex_api.schemas.plan_parts import MoveRow
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
     ApprovalGiven,
     AuditPage,

@@ -16,9 +16,9 @@ import numpy as np
 
 from flex import native_or_python
 from flex.errors import BadInput
-from flex.sim import logs, made_up_cluster
-from flex.sim.logs import LogSource
+from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting
+from flex.sim.made_up_logs import LogSource
 from flex.store import migrate
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, results_in_terminal
@@ -138,7 +138,7 @@ def _traffic(
 ) -> tuple[LogSource, ...]:
     accesses = made_up_cluster.night(hosting, day, REQUESTS, stage.rng)
     placement = before.store.placement()[1] if before else None
-    sources = logs.write(
+    sources = made_up_logs.write(
         stage.folder / "logs", hosting, accesses, NODES, stage.rng, placement=placement
     )
     how = (
@@ -183,7 +183,8 @@ def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) ->
         for source in sources
     )
     aliases = "".join(
-        f'"{other}" = "{site}"\n' for other, site in logs.aliases(hosting).items()
+        f'"{other}" = "{site}"\n'
+        for other, site in made_up_logs.aliases(hosting).items()
     )
     return f"""\
 # The settings of the demo, as `flex init` would write them for a real cluster.

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from flex.errors import NotWritten
 from flex.store import migrate, open_store
-from flex_logs_ingest.counts import partials
+from flex_logs_ingest.counts import count_files
 from flex_logs_ingest.files.sources import Source
-from flex_logs_ingest.parcels.parcel_files import ENDING, Outbox
+from flex_logs_ingest.parcels.pack_parcels import ENDING, Outbox
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport, Progress
@@ -33,7 +33,7 @@ def ingest(
     copies_too: bool = False,
 ) -> tuple[FileReport, ...]:
     """Raises NotWritten when the directory takes no more, and what read.ingest raises."""
-    with partials.hold_directory(directory):
+    with count_files.hold_directory(directory):
         url = f"sqlite:///{directory.absolute() / 'state.db'}"
         migrate.upgrade(url)
         with open_store(url) as store:

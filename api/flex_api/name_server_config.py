@@ -21,7 +21,7 @@ from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
 from flex_dns.checks import servers_to_check
 from flex_dns.server_configuration import knot_conf, named_conf
-from flex_dns.server_configuration.zones_and_keys import (
+from flex_dns.server_configuration.primary_setup_values import (
     SAMPLE_ADDRESS,
     KeyFile,
     PrimarySetup,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import flex_solver
 from flex.errors import BadSetting
-from flex.machine import machine
+from flex.identify_machine import machine
 from flex.model.audit_chain import Author
 from flex.model.nodes import Node
 from flex.model.period import Period

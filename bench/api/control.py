@@ -22,7 +22,7 @@ from flex.model.period import Period
 from flex.table_schemas import SPREADS
 from flex.zones import records, zone_changes
 from flex_api import wiring
-from flex_api.facts import imbalance_and_move_history
+from flex_api.facts import what_earlier_nights_allow
 from flex_api.night import carrying_out, nightly
 from flex_api.night.leases import lease
 from flex_api.report import write_reports
@@ -54,7 +54,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
             "profile",
             lambda: world.store.put_profiles(period, profiles, SPREADS.empty()),
         )
-        timed("gates", lambda: imbalance_and_move_history.guard(world, period))
+        timed("gates", lambda: what_earlier_nights_allow.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
         applied = timed("apply", lambda: carrying_out.carry_out(world, made.plan))

@@ -26,7 +26,7 @@ from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_api.cli import COLLECTED_AFTER
-from flex_dns.checks.notify import nudged
+from flex_dns.checks.send_notify import nudged
 from flex_dns.checks.settling import UNHEARD
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.update import change_messages, pipeline
@@ -51,7 +51,7 @@ READING = """
 import re, sys, time
 from pathlib import Path
 from flex_dns.zone import reading
-from flex_dns.wire.zone_contents import Asked
+from flex_dns.wire.zone_names_and_owners import Asked
 from flex_dns.wire.key import read_key
 from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session

@@ -17,7 +17,7 @@ from bench.figures import Figures, keep
 from bench.solver.family import cluster
 from flex.placing import score
 from flex.placing.problem import Budget, Floats, Ints, Problem
-from flex.planning.decide import decide
+from flex.planning.decide_moves_of_tonight import decide
 from flex_solver import SOLVERS
 
 # Sites of the cluster.

@@ -35,7 +35,7 @@ from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.marker import site_name
 from flex.zones.records import ZoneState, by_name
-from flex_dns.update.outcome_as_error import kind
+from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
 
 ANEW = "an earlier run ended here; what DNS said then was planned anew"

@@ -18,7 +18,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.zones.records import Answer, ZoneState, zone_of
 from flex_dns.checks.verify import Wanted, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
-from flex_dns.wire.zone_contents import (
+from flex_dns.wire.zone_names_and_owners import (
     Asked,
     Contents,
     Question,
@@ -26,8 +26,8 @@ from flex_dns.wire.zone_contents import (
     canonical,
 )
 from flex_dns.zone.change_states import Standing, overtaken, questions, standing
+from flex_dns.zone.make_zone_state import state
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
-from flex_dns.zone.zone_state import state
 
 HERE = "memory"
 

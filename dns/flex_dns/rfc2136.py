@@ -25,14 +25,14 @@ from flex_dns.preflight import key_rights
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_ledger import Tally
 from flex_dns.update.change_messages import Claim
-from flex_dns.update.outcome_as_error import judge
 from flex_dns.update.sending import carry
+from flex_dns.update.zone_outcomes_as_error import judge
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.zone_contents import Asked
+from flex_dns.wire.zone_names_and_owners import Asked
 from flex_dns.zone import reading, where_names_lead
 from flex_dns.zone.change_states import Standing, overtaken, questions, standing
-from flex_dns.zone.zone_state import state
+from flex_dns.zone.make_zone_state import state
 
 # Records of one type at one name. BIND stores no more (max-records-per-type) and refuses the whole
 # message for them.

@@ -18,7 +18,7 @@ from flex.model.name_server_verdict import Verdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.update.outcome_as_error import kind
+from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_authoritative
 
 # The journal numbers of each primary begin this far apart. No plan has as many messages for one

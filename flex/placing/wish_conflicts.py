@@ -16,8 +16,8 @@ import numpy as np
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing.bundles import bundle_groups
 from flex.placing.problem import Problem
-from flex.wishes import separation
-from flex.wishes.separation import Guest
+from flex.wishes import seat_rivals_apart
+from flex.wishes.seat_rivals_apart import Guest
 
 # The most wishes among which a cause is looked for. A guess.
 WISHES = 100
@@ -63,8 +63,8 @@ def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
 
 
 def _circle(problem: Problem, sites: Sequence[int]) -> list[int]:
-    rivals = separation.rivals_of([*problem.apart, set(sites)])
-    return next(separation.circles([*sites, *sorted(rivals)], rivals))
+    rivals = seat_rivals_apart.rivals_of([*problem.apart, set(sites)])
+    return next(seat_rivals_apart.circles([*sites, *sorted(rivals)], rivals))
 
 
 def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
@@ -106,7 +106,7 @@ def _impossible(
         for guest in guests.values()
     ):
         return True
-    return separation.seat(
+    return seat_rivals_apart.seat(
         guests, [wish.sites for wish in wishes if wish.kind == "apart"], STEPS
     ).impossible
 

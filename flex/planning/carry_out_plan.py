@@ -16,7 +16,7 @@ from flex.errors import DnsError, OnTheWay, PartlyApplied, StoreError, Unverifie
 from flex.model.name_server_verdict import Verdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
-from flex.model.publishing import Publishing
+from flex.model.published_by_doors_or_dns import Publishing
 from flex.planning import refuse_ended_or_outdated, verify_dns
 from flex.ports import Doors, Plans, Publisher, Store
 from flex.table_schemas import PLACEMENT

@@ -15,12 +15,12 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.pin import Pin
-from flex.model.publishing import Publishing
+from flex.model.published_by_doors_or_dns import Publishing
 from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard, Reins
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import texts
-from flex.zones.other_names import OtherName
+from flex.zones.names_not_following_sites import OtherName
 
 
 @dataclass(frozen=True, slots=True, eq=False)

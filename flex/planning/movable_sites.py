@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.model.publishing import Publishing
+from flex.model.published_by_doors_or_dns import Publishing
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
-from flex.zones import other_names, records, zone_changes
-from flex.zones.other_names import Followed, OtherName
+from flex.zones import names_not_following_sites, records, zone_changes
+from flex.zones.names_not_following_sites import Followed, OtherName
 from flex.zones.records import ZoneState
 
 OUTSIDE = "in no zone of the settings"
@@ -68,14 +68,16 @@ def look(
     # Doors lead by every name of a site, wherever DNS sends visitors first.
     others = [other for other in others if other.site not in led]
     of_zone, outside = records.split(sites, zones)
-    also = other_names.by_zone(others, zones)
+    also = names_not_following_sites.by_zone(others, zones)
     states = {
         zone: publisher.read(
             zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
         )
         for zone in zones
     }
-    followed = other_names.follow(others, states, nodes) if zones else Followed()
+    followed = (
+        names_not_following_sites.follow(others, states, nodes) if zones else Followed()
+    )
     foreign = {
         zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt)
         | _by_doors_alone(publishing, of_zone[zone])

@@ -15,12 +15,12 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import BadInput
-from flex.in_words import first_few, weight_of_sites
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
 from flex.planning import movable_sites
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.movable_sites import Reach
+from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import records, zone_changes
 from flex.zones.records import ZoneState, by_name

@@ -16,7 +16,6 @@ import pandas as pd
 from flex.errors import (
     Infeasible,
 )
-from flex.in_words import first_few
 from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.model.pin import Pin
@@ -34,9 +33,10 @@ from flex.planning.leave_out_the_immovable import (
 )
 from flex.planning.movable_sites import Reach, leading_to
 from flex.planning.names_edited_by_others import Apart
-from flex.planning.rules_that_stop_moves import decide_with_stops, put_off
+from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
 from flex.ports import Publisher, Solver
 from flex.prediction import predict
+from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT
 from flex.wishes import pins_for_solvers, suspended_wishes
 from flex.zones import records, zone_changes

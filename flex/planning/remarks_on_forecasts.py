@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flex.in_words import first_few
 from flex.model.forecast import Forecast
 from flex.prediction.replay_accesses_through_caches import Sample
+from flex.site_names_in_words import first_few
 
 # Strangers' names in the logs that get fewer of the accesses than this make no difference to a
 # prediction.

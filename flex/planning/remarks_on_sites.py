@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pandas as pd
 
-from flex.in_words import first_few, weight_of_sites
 from flex.model.dns_edits_by_others import REASON
 from flex.planning.movable_sites import Reach
+from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
 from flex.zones import records
-from flex.zones.other_names import Followed, Stray
+from flex.zones.names_not_following_sites import Followed, Stray
 
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"

@@ -1,7 +1,7 @@
 """The rules that keep sites where they are, by the names that settings and `--force` have for them.
 
 Takes the rules of a night. Returns them without those that somebody goes over by name. Does not
-apply them: decide.py does.
+apply them: decide_moves_of_tonight.py does.
 """
 
 from __future__ import annotations

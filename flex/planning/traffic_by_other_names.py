@@ -20,7 +20,7 @@ from flex.model.nodes import Node
 from flex.prediction.replay_accesses_through_caches import Ints, Sample
 from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones.other_names import Share, Stray
+from flex.zones.names_not_following_sites import Share, Stray
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from flex.model.plan import Move, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
-from flex.planning.decide import decide
+from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.remarks_on_sites import of_wishes
 from flex.ports import Solver

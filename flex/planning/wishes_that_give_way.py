@@ -21,7 +21,7 @@ from flex.placing.problem import Budget, Problem, Solution
 from flex.placing.score import Violation
 from flex.placing.why_best_effort import shortfalls
 from flex.ports import Solver
-from flex.wishes import separation
+from flex.wishes import seat_rivals_apart
 
 # So many wishes give way one by one; after that, all that are broken do at once.
 ONE_BY_ONE = 4
@@ -80,9 +80,9 @@ def _for(asked: Problem, broken: Violation) -> _Drops:
         )
     near = set(
         next(
-            separation.circles(
+            seat_rivals_apart.circles(
                 [*sites, *range(len(asked.sites))],
-                separation.rivals_of(_tied_sites(asked)),
+                seat_rivals_apart.rivals_of(_tied_sites(asked)),
             )
         )
     )

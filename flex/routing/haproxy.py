@@ -20,9 +20,9 @@ from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.pool import Pool, unwritten
 from flex.routing.ports_and_paths import Layout, endpoint
-from flex.routing.rules import RULES, popular
+from flex.routing.rules import RULES, popular_on_more_members
 from flex.routing.rules.dynamic_requests import send_lines, split
-from flex.routing.rules.popular import POPULAR
+from flex.routing.rules.popular_on_more_members import POPULAR
 
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
@@ -72,7 +72,9 @@ def files(
     made = {
         CONFIGURATION: "\n".join(map(_section, sections)),
         HOSTS: _hosts(ours),
-        POPULAR: "".join(line for pool in ours for line in popular.entries(pool)),
+        POPULAR: "".join(
+            line for pool in ours for line in popular_on_more_members.entries(pool)
+        ),
     }
     if layout.bypass:
         made[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
@@ -288,7 +290,11 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
 
 
 def _lines_of_rule(pool: Pool, layout: Layout) -> list[str]:
-    wide = popular.looked_up(pool, layout.directory) if pool.policy == "lardr" else ()
+    wide = (
+        popular_on_more_members.looked_up(pool, layout.directory)
+        if pool.policy == "lardr"
+        else ()
+    )
     return [*split(pool), *wide, *RULES[pool.policy](pool, "date"), *send_lines(pool)]
 
 

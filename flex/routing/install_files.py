@@ -21,7 +21,7 @@ from flex.routing.haproxy import CONFIGURATION, HOSTS, NAMES
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import Program, refusal, write
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.rules.popular import POPULAR
+from flex.routing.rules.popular_on_more_members import POPULAR
 
 BEFORE = ".before"
 # There while the files of a folder are to be carried on to their node.

@@ -11,7 +11,7 @@ import numpy as np
 
 from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.cluster import MILLISECOND, SECOND, T_HIGH, T_LOW, Cluster
+from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_HIGH, T_LOW, Cluster
 from flex.sim.engine_input_and_output import OWN
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace

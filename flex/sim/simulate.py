@@ -14,9 +14,9 @@ import numpy as np
 from flex import native_or_python
 from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import cluster as clusters
+from flex.sim import costs_of_nodes as clusters
 from flex.sim import traces
-from flex.sim.cluster import MILLISECOND, SECOND, T_LOW, Cluster
+from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_LOW, Cluster
 from flex.sim.engine_input_and_output import HIT, READ, Job, Run
 from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.policy_as_rules import Place, Routing

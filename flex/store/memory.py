@@ -27,7 +27,7 @@ from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token
-from flex.store import refusals
+from flex.store import errors_of_stores
 from flex.store.dns_journal_store import MemoryJournal
 from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
@@ -166,7 +166,7 @@ class MemoryStore(MemoryDoorOrders):
                 replaces is not None
                 and self._streams.pop(_content(replaces), None) is None
             ):
-                raise refusals.overtaken(segment)
+                raise errors_of_stores.overtaken(segment)
             self._keep(segment, stream)
             return True
 
@@ -332,7 +332,7 @@ class MemoryStore(MemoryDoorOrders):
 
     def placement_of(self, plan_id: str) -> pd.DataFrame:
         if plan_id not in self._placements:
-            raise refusals.unknown_plan(plan_id)
+            raise errors_of_stores.unknown_plan(plan_id)
         return self._placements[plan_id].copy()
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None:
@@ -340,7 +340,7 @@ class MemoryStore(MemoryDoorOrders):
         with self._lock:
             known = self._plans.get(plan.id)
             if known is not None and known.state != "proposed":
-                raise refusals.proposed_before(plan, known.state)
+                raise errors_of_stores.proposed_before(plan, known.state)
             self._plans[plan.id], self._placements[plan.id] = plan, stored
 
     def update(self, plan: Plan) -> None:
@@ -349,16 +349,16 @@ class MemoryStore(MemoryDoorOrders):
     def _replace(self, plan: Plan) -> None:
         with self._lock:
             if plan.id not in self._plans:
-                raise refusals.unknown_plan(plan.id)
+                raise errors_of_stores.unknown_plan(plan.id)
             self._plans[plan.id] = plan
 
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
         stored = PLACEMENT.check(placement).copy()
         with self._lock:
             if self._holder() != self._run:
-                raise refusals.lost_error(self._run, self._lease)
+                raise errors_of_stores.lost_error(self._run, self._lease)
             if self._in_force not in (plan.base, plan.id):
-                raise refusals.overtaken_base(plan, self._in_force)
+                raise errors_of_stores.overtaken_base(plan, self._in_force)
             self._replace(plan)
             self._placements[plan.id] = stored
             self._settled["plan"] = plan.id
@@ -369,7 +369,7 @@ class MemoryStore(MemoryDoorOrders):
                 key for key in self._plans if plan_id and key.startswith(plan_id)
             )
             if plan_id not in found and len(found) != 1:
-                raise refusals.unknown_plan(plan_id, found)
+                raise errors_of_stores.unknown_plan(plan_id, found)
             return self._plans[plan_id if plan_id in found else found[0]]
 
     def plans(
@@ -404,9 +404,9 @@ class MemoryStore(MemoryDoorOrders):
             if self._lease is not None and not self._lease.is_free(
                 now, breaks_in=breaks_in
             ):
-                raise refusals.held_error(run, self._lease)
+                raise errors_of_stores.held_error(run, self._lease)
             if run.id in self._runs:
-                raise refusals.begun_before(run)
+                raise errors_of_stores.begun_before(run)
             ended = tuple(
                 interrupted_run(each, now)
                 for each in self.runs(len(self._runs))
@@ -420,7 +420,7 @@ class MemoryStore(MemoryDoorOrders):
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
         with self._lock:
             if self._lease is None or self._lease.run != run_id:
-                raise refusals.lost_error(run_id, self._lease)
+                raise errors_of_stores.lost_error(run_id, self._lease)
             self._leases["cluster"] = replace(self._lease, expires=now + lease)
 
     def wait(self, run_id: str) -> None:
@@ -443,7 +443,7 @@ class MemoryStore(MemoryDoorOrders):
 
     def _refuse_lost(self) -> None:
         if self._run and self._holder() != self._run:
-            raise refusals.lost_error(self._run, self._lease)
+            raise errors_of_stores.lost_error(self._run, self._lease)
 
     def go_on(self, run_id: str) -> None:
         self._waits(run_id, waiting=False)
@@ -451,7 +451,7 @@ class MemoryStore(MemoryDoorOrders):
     def _waits(self, run_id: str, *, waiting: bool) -> None:
         with self._lock:
             if self._lease is None or self._lease.run != run_id:
-                raise refusals.lost_error(run_id, self._lease)
+                raise errors_of_stores.lost_error(run_id, self._lease)
             self._leases["cluster"] = replace(self._lease, waiting=waiting)
 
     def installation(self) -> str:
@@ -479,7 +479,7 @@ class MemoryStore(MemoryDoorOrders):
 
     def _run_of(self, run_id: str) -> Run:
         if run_id not in self._runs:
-            raise refusals.unknown_run(run_id)
+            raise errors_of_stores.unknown_run(run_id)
         return self._runs[run_id]
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, func, insert, select, true, update
 from flex.errors import FlexError
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
-from flex.store import frames_to_tables, refusals
+from flex.store import errors_of_stores, frames_to_tables
 from flex.store.database import Part
 from flex.store.plans_as_json import plan_from_text, plan_to_text
-from flex.store.runs import lease_of
+from flex.store.runs_and_lease import lease_of
 from flex.store.schema import in_force, lease, placements, plans
 from flex.table_schemas import PLACEMENT
 
@@ -38,7 +38,7 @@ class SqlPlans(Part):
         """Once a plan is settled, the placement it was settled with."""
         with self._database.reading() as connection:
             if _state(connection, plan_id) is None:
-                raise refusals.unknown_plan(plan_id)
+                raise errors_of_stores.unknown_plan(plan_id)
             return frames_to_tables.load(connection, placements, plan_id, PLACEMENT)
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None:
@@ -53,7 +53,7 @@ class SqlPlans(Part):
             elif state == "proposed":
                 _update(connection, plan)
             else:
-                raise refusals.proposed_before(plan, state)
+                raise errors_of_stores.proposed_before(plan, state)
             frames_to_tables.store(connection, placements, plan.id, placement)
 
     def update(self, plan: Plan) -> None:
@@ -90,7 +90,7 @@ class SqlPlans(Part):
             select(plans.c.id, plans.c.body)
             .where(begins)
             .order_by(plans.c.id)
-            .limit(refusals.LISTED + 1)
+            .limit(errors_of_stores.LISTED + 1)
         )
         with self._database.reading() as connection:
             found = (
@@ -99,7 +99,7 @@ class SqlPlans(Part):
                 else {}
             )
         if plan_id not in found and len(found) != 1:
-            raise refusals.unknown_plan(plan_id, tuple(found))
+            raise errors_of_stores.unknown_plan(plan_id, tuple(found))
         return plan_from_text(found.get(plan_id) or next(iter(found.values())))
 
     def plans(
@@ -136,8 +136,8 @@ class SqlPlans(Part):
 def _why_not_settled(connection: Connection, plan: Plan, run: str) -> FlexError:
     held = lease_of(connection)
     if (held.run if held else "") != run:
-        return refusals.lost_error(run, held)
-    return refusals.overtaken_base(
+        return errors_of_stores.lost_error(run, held)
+    return errors_of_stores.overtaken_base(
         plan, connection.scalar(select(in_force.c.cycle)) or ""
     )
 
@@ -151,7 +151,7 @@ def _update(connection: Connection, plan: Plan) -> None:
         update(plans).where(plans.c.id == plan.id).values(row_of(plan))
     )
     if not changed.rowcount:
-        raise refusals.unknown_plan(plan.id)
+        raise errors_of_stores.unknown_plan(plan.id)
 
 
 def row_of(plan: Plan) -> dict[str, object]:

@@ -15,12 +15,12 @@ from flex.store.database import Database
 from flex.store.dead_node_attempts import SqlAttempts
 from flex.store.dns_journal_store import SqlJournals
 from flex.store.door_orders import SqlDoorOrders
+from flex.store.haproxy_member_slots import SqlRoutingState
+from flex.store.how_far_logs_were_read import SqlSegments
 from flex.store.node_orders_and_freeze import SqlOrders
 from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
-from flex.store.routing_state import SqlRoutingState
-from flex.store.runs import SqlRuns
-from flex.store.segments import SqlSegments
+from flex.store.runs_and_lease import SqlRuns
 from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.which_changes_are_audited import noting
 from flex.store.wishes import SqlWishes

@@ -16,8 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from flex.model.pin import Pin
-from flex.wishes import separation
-from flex.wishes.separation import Guest
+from flex.wishes import seat_rivals_apart
+from flex.wishes.seat_rivals_apart import Guest
 
 Refused = dict[str, list[tuple[str, str]]]
 
@@ -141,7 +141,7 @@ def _impossible(
 ) -> bool:
     """Whether it is sure that not all of these can be kept apart."""
     concerned = sorted({site for group in groups for site in group})
-    return separation.seat(
+    return seat_rivals_apart.seat(
         {site: guests[site] for site in concerned}, groups
     ).impossible
 
@@ -153,8 +153,9 @@ def _linked_groups(
     every = [group, *others]
     near = set(
         next(
-            separation.circles(
-                [site for one in every for site in one], separation.rivals_of(every)
+            seat_rivals_apart.circles(
+                [site for one in every for site in one],
+                seat_rivals_apart.rivals_of(every),
             )
         )
     )

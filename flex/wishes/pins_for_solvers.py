@@ -17,7 +17,7 @@ import numpy.typing as npt
 from flex.errors import Infeasible, Unknown
 from flex.model.nodes import NodeState
 from flex.model.pin import Pin
-from flex.wishes import separation
+from flex.wishes import seat_rivals_apart
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -94,9 +94,9 @@ def fit_replicas(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
     }
     groups = [{min(wholes[site]) for site in group} for group in wishes.apart]
     fewer, wholes = replicas.copy(), {min(whole): whole for whole in wholes.values()}
-    for circle in separation.circles(
+    for circle in seat_rivals_apart.circles(
         sorted({site for group in groups for site in group}),
-        separation.rivals_of(groups),
+        seat_rivals_apart.rivals_of(groups),
     ):
         near = [group for group in groups if group & set(circle)]
         while (
@@ -122,8 +122,8 @@ def _seated(
         free = tuple(
             node for node in np.flatnonzero(is_open).tolist() if node not in on | barred
         )
-        guests[site] = separation.Guest(int(replicas[site]), on, free)
-    return separation.seat(guests, groups).nodes is not None
+        guests[site] = seat_rivals_apart.Guest(int(replicas[site]), on, free)
+    return seat_rivals_apart.seat(guests, groups).nodes is not None
 
 
 def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:

@@ -6,7 +6,7 @@ workers can write to. Returns a report for each file, and leaves the counts of w
 folder. Does not merge counts (counts/merge_expression.py does, or the controller that gets them as
 parcels). Only names and reports pass through the driver.
 
-    <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as counts/partials.py has them
+    <id>.files.parquet, <id>.hours.parquet, <id>.sample.parquet    as counts/count_files.py has them
     <id>.segment.json    what was read (a Reading); without it the counts do not count
     <id>.sent            says that they left as a parcel
 
@@ -34,12 +34,12 @@ from pydantic import TypeAdapter
 from flex.errors import NoData
 from flex.model.log_reading import Segment, Stream
 from flex.traffic import chain_readings_of_log
-from flex_logs_ingest.counts import other_names, partials, unknown_hosts
+from flex_logs_ingest.counts import count_files, counts_by_other_names, unknown_hosts
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.local_or_uri_files import File
 from flex_logs_ingest.files.sources import Log, Source, Unusable
-from flex_logs_ingest.parcels import parcel_files
-from flex_logs_ingest.parcels.parcel_files import KINDS, Reading
+from flex_logs_ingest.parcels import pack_parcels
+from flex_logs_ingest.parcels.pack_parcels import KINDS, Reading
 from flex_logs_ingest.reading import read_logs as local
 from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.report import FileReport
@@ -165,7 +165,7 @@ def send(folder: str, out: Path) -> int:
     }
     some = {
         kind: _file_names(folder, kind)
-        for kind in (unknown_hosts.KIND, other_names.KIND)
+        for kind in (unknown_hosts.KIND, counts_by_other_names.KIND)
     }
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
@@ -191,9 +191,9 @@ def _send(entry: Reading, folder: str, kinds: Sequence[str], out: Path) -> None:
         files = {kind: Path(scratch, f"{id_}.{kind}.parquet") for kind in kinds}
         for path in files.values():
             path.write_bytes(local_or_uri_files.text(f"{folder}/{path.name}"))
-        parcel = Path(scratch, id_ + parcel_files.ENDING)
-        note = asdict(entry) | parcel_files.manifest_fields(Path(scratch), id_)
-        parcel_files.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
+        parcel = Path(scratch, id_ + pack_parcels.ENDING)
+        note = asdict(entry) | pack_parcels.manifest_fields(Path(scratch), id_)
+        pack_parcels.pack(note, {kind: files[kind] for kind in KINDS}, parcel)
         local_or_uri_files.put(parcel, str(out))
     # Noted last: what is sent twice counts once, what is noted and not sent would be lost.
     with local_or_uri_files.write_whole(folder, id_ + _SENT) as file:
@@ -274,7 +274,7 @@ def _read(
         reports, uris = _fetch(_FILES.validate_json(row), source, Path(folder))
         if uris:
             sent = _Sent(known, Path(folder, "counts"), to, uris)
-            with partials.hold_directory(sent.counts):
+            with count_files.hold_directory(sent.counts):
                 run = Run(sent, sent.counts, sample_limit, local.MEMORY, read_at)
                 reports += local.read(
                     [replace(source, globs=(), files=tuple(uris))], run

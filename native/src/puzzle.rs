@@ -1,4 +1,4 @@
-//! What is to be put right by few moves, as it comes from Python: see flex_solver/search/all_ways_loop.py, Puzzle.
+//! What is to be put right by few moves, as it comes from Python: see flex_solver/search/all_move_sets_loop.py, Puzzle.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -12,7 +12,7 @@ const MOST: i64 = 1_000;
 /// Tables are for loads of up to so many times the largest.
 const BEYOND: f64 = 1.5;
 
-/// The arrays of flex_solver.search.all_ways_loop.Puzzle, as they come.
+/// The arrays of flex_solver.search.all_move_sets_loop.Puzzle, as they come.
 #[derive(FromPyObject)]
 pub struct Arrays<'py> {
     load: PyReadonlyArray2<'py, f64>,

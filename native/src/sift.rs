@@ -1,4 +1,4 @@
-//! All ways to put some places right with few moves: see flex_solver/search/all_ways_loop.py, whose reference_sift defines what it
+//! All ways to put some places right with few moves: see flex_solver/search/all_move_sets_loop.py, whose reference_sift defines what it
 //! computes.
 
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::table::Table;
 /// The clock is looked at once in so many steps.
 const NOW: u64 = 256;
 
-/// That of flex_solver.search.all_ways_loop.
+/// That of flex_solver.search.all_move_sets_loop.
 #[derive(FromPyObject)]
 pub struct Wanted {
     price: Vec<i64>,

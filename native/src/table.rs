@@ -1,4 +1,4 @@
-//! What it costs at least to bring a node from a load into its band: see flex_solver/search/all_ways_loop.py, Table.
+//! What it costs at least to bring a node from a load into its band: see flex_solver/search/all_move_sets_loop.py, Table.
 
 /// A price that nobody pays.
 pub const DEAR: u16 = 60_000;

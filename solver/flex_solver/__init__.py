@@ -30,7 +30,7 @@ from flex_solver.rivals import (
     round_robin,
 )
 from flex_solver.rows_to_solution import BEST_EFFORT
-from flex_solver.search import local
+from flex_solver.search import local_solver
 
 
 def _in_bundles(solver: Solver) -> Solver:
@@ -126,7 +126,7 @@ SOLVERS: dict[str, Solver] = {
     "auto": _in_bundles(auto.place),
     "exact": _in_bundles(fewest_moves.place),
     "large": _in_bundles(large.place),
-    "local": _in_bundles(local.place),
+    "local": _in_bundles(local_solver.place),
     "closest": _in_bundles(closest_of_random.place),
     "greedy": _in_bundles(greedy.greedy),
     "hill": _in_bundles(hill_climbing.place),

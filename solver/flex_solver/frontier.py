@@ -18,9 +18,9 @@ from flex.placing.bundles import bundle_groups
 from flex.placing.frontier import Point, frontier, keeps_wishes, least, point_of
 from flex.placing.problem import Budget, Ints, MoveLimits, Problem, in_order
 from flex_solver import auto, from_scratch
-from flex_solver.exact import pulp_run
+from flex_solver.exact import run_pulp_with_highs
 from flex_solver.exact.integer_program import SHARE, Give, Program
-from flex_solver.search import local
+from flex_solver.search import local_solver
 from flex_solver.search.repair_wishes import repair
 from flex_solver.symmetry.site_kinds import kinds
 
@@ -60,7 +60,9 @@ def _search(asked: Problem, width: float, share: Budget) -> Ints:
     """At the aim as at night, where that takes no longer."""
     band = replace(asked, tolerance=min(0.99, asked.tolerance * width))
     small = len(asked.sites) * np.count_nonzero(asked.open) <= auto.SMALL
-    return (auto.place if small and width == 1 else local.place)(band, share).rows
+    return (auto.place if small and width == 1 else local_solver.place)(
+        band, share
+    ).rows
 
 
 def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
@@ -99,7 +101,7 @@ def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
         best = program.minimise(
             program.worst(), seconds, within=NEAR * SHARE, nodes=CASES
         )
-    except (pulp_run.NoAnswer, pulp_run.Impossible):
+    except (run_pulp_with_highs.NoAnswer, run_pulp_with_highs.Impossible):
         return None
     rows = in_order(program.rows(best))
     return point_of(asked, rows) if keeps_wishes(asked, rows) else None

@@ -9,7 +9,7 @@ out, and the answer is that of the searches in step 3.
 2. starts.py makes some partitions to start from. In them far nodes are near their bands, or most
    nodes are within them.
 
-3. A search like that of local.py goes on from each of them. The best partition is kept.
+3. A search like that of local_solver.py goes on from each of them. The best partition is kept.
 
 4. solve_blocks_again.py takes blocks of nodes out of it and solves them anew, again and again.
    Beside steps 3 and 4 rising_bound.py makes the bound higher. Both end when the moves are as few

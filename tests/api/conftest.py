@@ -20,7 +20,7 @@ import dns.query
 import numpy as np
 import pytest
 
-from flex.sim import logs, made_up_cluster
+from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting, Shape
 from flex_api import cli
 from flex_dns.private.private_named import PrivateNamed
@@ -134,7 +134,7 @@ class Installation:
         day = DAY + timedelta(days=number - 1)
         assert self.hosting is not None
         accesses = made_up_cluster.night(self.hosting, day, requests, self.rng)
-        sources = logs.write(
+        sources = made_up_logs.write(
             self.folder / "logs", self.hosting, accesses, NODES, self.rng
         )
         globs = "".join(
@@ -153,7 +153,7 @@ class Installation:
         )
         aliases = "".join(
             f'"{other}" = "{site}"\n'
-            for other, site in logs.aliases(self.hosting).items()
+            for other, site in made_up_logs.aliases(self.hosting).items()
         )
         (self.folder / "sites").write_text(
             "\n".join(self.hosting.sites) + "\n", encoding="utf-8"

@@ -19,7 +19,7 @@ from flex.model.plan import Plan
 from flex.store import MemoryStore
 from flex.table_schemas import PROFILES, SPREADS
 from flex_api import wiring
-from flex_api.facts import imbalance_and_move_history, verify_dns_answers
+from flex_api.facts import verify_dns_answers, what_earlier_nights_allow
 from flex_api.night import carrying_out, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -132,7 +132,7 @@ def wished(plan: Plan) -> bool:
 
 
 def resting(cluster: Cluster) -> Mapping[str, str]:
-    return imbalance_and_move_history.guard(
+    return what_earlier_nights_allow.guard(
         cluster.world, Period.days_before(cluster.now, 1)
     ).staying
 

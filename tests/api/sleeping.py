@@ -24,7 +24,13 @@ from flex.model.nightly_run import Run
 from flex.model.operator_orders import NodeOrder
 from flex.ports import Publisher
 from flex_api import wiring
-from flex_api.night import apply_or_accept_plan, failover, finishing, giving_up, undoing
+from flex_api.night import (
+    apply_or_accept_plan,
+    failover,
+    finish_plans_of_killed_runs,
+    give_up_half_applied_plan,
+    take_back_half_applied_plan,
+)
 from flex_api.night.leases import lease
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -92,9 +98,9 @@ VERBS: dict[str, Callable[[World, str], object]] = {
     "down": lambda world, _: failover.take_down(
         world, NodeOrder("n1", "down", given=world.time_of_day())
     ),
-    "resume": lambda world, _: finishing.finish(world),
-    "undo": lambda world, _: undoing.take_back(world),
-    "abandon": lambda world, _: giving_up.give_up(world),
+    "resume": lambda world, _: finish_plans_of_killed_runs.finish(world),
+    "undo": lambda world, _: take_back_half_applied_plan.take_back(world),
+    "abandon": lambda world, _: give_up_half_applied_plan.give_up(world),
 }
 
 

@@ -28,7 +28,7 @@ from flex.store.memory import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api.app import create_app
 from flex_api.problem_kinds import KINDS
-from flex_api.schemas.rest import NodesPage, PlansPage, SitesPage
+from flex_api.schemas.rest_bodies_and_answers import NodesPage, PlansPage, SitesPage
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.settings import file as config
 

@@ -14,7 +14,7 @@ from flex.errors import Busy, Unwell
 from flex.model.nightly_run import Run
 from flex.model.nodes import Node
 from flex.store import MemoryStore, holder
-from flex.store.lease_holders import PATIENCE
+from flex.store.holder_process_has_ended import PATIENCE
 from flex_api import wiring
 from flex_api.night import warm_command
 from flex_api.night.interruptible_wait import giving_way, pause

@@ -20,11 +20,11 @@ from flex.planning import rules_of_movement
 from flex.planning.rules_of_movement import COOLDOWN
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
-from flex_api.night import apply_or_accept_plan, bulletin, nightly
+from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly
 from flex_api.report.content import ReportData
-from flex_api.report.formats import FORMATS
+from flex_api.report.json_and_markdown import FORMATS
 from flex_api.wiring import World
-from flex_api.wishes import effect_of_draining, explaining
+from flex_api.wishes import effect_of_draining, why_site_is_there
 from flex_dns.memory import MemoryPublisher
 from tests.api.nights import (
     DAY,
@@ -98,7 +98,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     site = rest.sites[0]
     told = next(
         why
-        for why in explaining.explain_site(cluster.world, site).reasons
+        for why in why_site_is_there.explain_site(cluster.world, site).reasons
         if why.startswith("stays on")
     )
     ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
@@ -220,8 +220,8 @@ def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wh
     assert put_off.reason == f"pinned to {wanted}; {limit}"
     here = next(iter(cluster.nodes_of(site)))
     told = f"{here} -> {wanted}, later: pinned to {wanted}; {limit}"
-    assert told in explaining.explain_site(world, site).reasons
-    mail = bulletin.of_night("test", done, "", 0, "", "")
+    assert told in why_site_is_there.explain_site(world, site).reasons
+    mail = mail_of_the_night.of_night("test", done, "", 0, "", "")
     assert mail is not None
     assert f"{site}  {here} -> {wanted}  pinned to {wanted}; {limit}" in mail.text
     output = core_to_output_models.plan_output(done)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex_api.night.bulletin import Bulletin
+from flex_api.night.mail_of_the_night import Bulletin
 from flex_api.night.notifying import post
 from flex_api.settings.safety_and_notices import Webhook
 

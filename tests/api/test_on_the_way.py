@@ -21,11 +21,15 @@ from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
-from flex.store.lease_holders import PATIENCE
+from flex.store.holder_process_has_ended import PATIENCE
 from flex.table_schemas import PLACEMENT
 from flex.zones.marker import marker_name, marker_text
 from flex_api import wiring
-from flex_api.night import carrying_out, finishing, undoing
+from flex_api.night import (
+    carrying_out,
+    finish_plans_of_killed_runs,
+    take_back_half_applied_plan,
+)
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
@@ -180,12 +184,12 @@ def test_what_passes_leaves_a_plan_on_its_way_until_it_can_be_finished() -> None
     here.begin(None, AWAY)
     here.server.is_late = True
     with pytest.raises(OnTheWay, match="ns2: no answer in time"):
-        finishing.finish(here.world)
+        finish_plans_of_killed_runs.finish(here.world)
     here.server.is_late, here.server.to_updates = False, [None, AWAY]
     with pytest.raises(OnTheWay):
-        finishing.finish(here.world)
+        finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
-    finishing.finish(here.world)
+    finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 
@@ -193,7 +197,7 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
     here = Cluster()
     here.begin(None, AWAY)
     here.server.to_updates = [NEVER]
-    finishing.finish(here.world)
+    finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes, here.store.in_force()) == (
         "failed",
         ALL_OLD,
@@ -210,9 +214,9 @@ def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_ta
     here.more = {"watch": {"probes": ["tcp:9"], "timeout": "1s", "fails": 1}}
     here.server.to_updates = [NEVER]
     with pytest.raises(OnTheWay, match="could not be taken back: REFUSED") as left:
-        finishing.finish(here.world)
+        finish_plans_of_killed_runs.finish(here.world)
     assert "flex apply --undo" in left.value.advice
-    assert undoing.take_back(here.world) == (here.plan.id,)
+    assert take_back_half_applied_plan.take_back(here.world) == (here.plan.id,)
     assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
 
 
@@ -221,8 +225,8 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     here.begin(None, AWAY)
     here.server.to_updates = [Killed()]
     with pytest.raises(Killed):
-        undoing.take_back(here.world)
-    finishing.finish(here.world)
+        take_back_half_applied_plan.take_back(here.world)
+    finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.plan.taking_back, here.homes) == (
         "failed",
         False,
@@ -237,7 +241,7 @@ def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(
     here = Cluster()
     here.begin(None, AWAY)
     here.dns = now
-    finishing.finish(here.world)
+    finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes, here.ttls) == ("applied", ALL_NEW, {1})
 
 
@@ -247,7 +251,7 @@ def test_a_ttl_that_was_lowered_is_restored_by_other_settings_too() -> None:
     here.begin(is_late=True)
     assert here.ttls == {1}
     here.dns = {}
-    undoing.take_back(here.world)
+    take_back_half_applied_plan.take_back(here.world)
     assert (here.homes, here.ttls) == (ALL_OLD, {2})
 
 
@@ -265,7 +269,7 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     here = Cluster()
     here.begin(None, None, None, AWAY)
     here.server.to_updates = [to_undoing]
-    finishing.make_way(here.world, dead)
+    finish_plans_of_killed_runs.make_way(here.world, dead)
     assert (here.plan.state, here.homes) == ("failed", homes)
 
 
@@ -275,7 +279,7 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
     here = Cluster()
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])
-    finishing.finish(here.world)
+    finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
     assert here.store.in_force() == here.plan.id
 
@@ -285,10 +289,10 @@ def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -
     here.begin(None, AWAY)
     here.store.put_freeze(Freeze(NOW))
     with pytest.raises(Frozen, match="frozen"):
-        finishing.finish(here.world)
+        finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
     here.store.put_freeze(None)
-    finishing.finish(here.world)
+    finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 

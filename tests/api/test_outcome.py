@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex_api.facts import core_to_output_models
-from flex_api.in_words import plan_outcome
+from flex_api.in_words import dns_result_text
 from flex_api.schemas.verbs import VerdictRow, ZoneRow
 from tests.api.test_app import plan
 
@@ -38,7 +38,7 @@ def row(
 def told(*verdicts: VerdictRow, **values: object) -> list[str]:
     applied = core_to_output_models.plan_output(plan())
     return list(
-        plan_outcome.lines(
+        dns_result_text.lines(
             applied.model_copy(update={"verdicts": list(verdicts), **values})
         )
     )

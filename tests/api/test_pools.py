@@ -12,8 +12,8 @@ from flex.store.memory import MemoryStore
 from flex_api.night.haproxy_pools_and_files import Asked, Served, among, popular
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.settings.file import Settings
-from flex_api.settings.routing import RoutedSite, Routing
-from flex_api.settings.sections import Ingest
+from flex_api.settings.routing_and_warming import RoutedSite, Routing
+from flex_api.settings.whole_settings import Ingest
 
 NODES = tuple(
     Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from flex_api.in_words import clean_text
+from flex_api.in_words import text_safe_for_html
 from flex_api.report import page as report
 from flex_api.report.page import ReportData
 from flex_api.schemas.verbs import (
@@ -154,13 +154,13 @@ def test_a_name_of_64_kilobytes_takes_a_line_and_a_title() -> None:
     assert len(markup) < 300_000
     assert (
         max(len(found) for found in re.findall(r'title="([^"]*)"', markup))
-        == clean_text.TITLE
+        == text_safe_for_html.TITLE
     )
 
 
 @given(text=st.text(max_size=400), most=st.integers(min_value=2, max_value=300))
 def test_a_shortened_name_keeps_its_ends(text: str, most: int) -> None:
-    short = clean_text.plain(text, most)
+    short = text_safe_for_html.plain(text, most)
     assert len(short) == min(len(text), most)
     assert short.isprintable()
     if text.isprintable() and len(text) > most:
@@ -169,4 +169,4 @@ def test_a_shortened_name_keeps_its_ends(text: str, most: int) -> None:
 
 
 def test_a_name_is_isolated_from_the_text_around_it() -> None:
-    assert clean_text.name("\u05d0.example") == "<bdi>\u05d0.example</bdi>"
+    assert text_safe_for_html.name("\u05d0.example") == "<bdi>\u05d0.example</bdi>"

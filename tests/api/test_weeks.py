@@ -13,7 +13,7 @@ from flex.model.operator_orders import NodeOrder
 from flex.model.pin import Pin
 from flex.planning.rules_of_movement import COOLDOWN
 from flex_api.night import failover, nightly
-from flex_api.wishes import explaining, pinning
+from flex_api.wishes import make_and_drop_wishes, why_site_is_there
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting
 
 
@@ -29,7 +29,7 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(
     first = cluster.night(loads(0))
     assert {move.source for move in first.moves} == {None}
     begins, ends = cluster.now + timedelta(hours=12), cluster.now + timedelta(hours=60)
-    pinning.pin(
+    make_and_drop_wishes.pin(
         world,
         Pin(
             campaign,
@@ -186,7 +186,7 @@ def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(
         for one in kept
     )
     why = "keeps 2 nodes: it needed as many lately; safety.site_cooldown is 3 d 0 h"
-    assert why in explaining.explain_site(cluster.world, SITES[0]).reasons
+    assert why in why_site_is_there.explain_site(cluster.world, SITES[0]).reasons
     cluster.night(SMALL)
     assert cluster.nodes_of(SITES[0]) == first
     assert resting(cluster)[SITES[0]].startswith("gave a node up ")

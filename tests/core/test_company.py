@@ -8,7 +8,7 @@ from math import comb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.wishes.separation import Guest, rivals_of, seat
+from flex.wishes.seat_rivals_apart import Guest, rivals_of, seat
 
 NODES = range(4)
 

@@ -13,7 +13,7 @@ from flex.model.pin import Pin
 from flex.model.plan import Proven
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
-from flex.planning import rules_that_stop_moves
+from flex.planning import which_rules_stop_moves
 from flex.planning.rules_of_movement import (
     COOLDOWN,
     HOLD,
@@ -52,7 +52,7 @@ def decided(
     asked: Problem, guard: Guard = NO_GUARD, trigger: float = 0.1, margin: float = 0.01
 ) -> Found:
     reins = Reins(trigger, margin, guard)
-    _, done, stops = rules_that_stop_moves.decide_with_stops(
+    _, done, stops = which_rules_stop_moves.decide_with_stops(
         lambda _: asked, SOLVERS["exact"], unhurried(), reins
     )
     return Found(done.rows, done.quality, done.later, stops)

@@ -13,8 +13,8 @@ from flex.model.nodes import Node
 from flex.model.pin import Pin
 from flex.placing import score
 from flex.placing.problem import Ints, Lately, Problem, build
-from flex.planning import rules_that_stop_moves
-from flex.planning.decide import Decision, decide
+from flex.planning import which_rules_stop_moves
+from flex.planning.decide_moves_of_tonight import Decision, decide
 from flex.planning.rules_of_movement import (
     COOLDOWN,
     HOLD,
@@ -80,7 +80,7 @@ class Cluster:
         )
 
     def decided(self, reins: Reins) -> tuple[Problem, Decision, tuple[Stop, ...]]:
-        return rules_that_stop_moves.decide_with_stops(
+        return which_rules_stop_moves.decide_with_stops(
             self.problem, SOLVERS["exact"], BUDGET, reins
         )
 

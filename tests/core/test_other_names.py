@@ -23,7 +23,7 @@ from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones.other_names import OtherName, Share
+from flex.zones.names_not_following_sites import OtherName, Share
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex.model.nodes import Node
 from flex.model.pin import Pin
-from flex.model.publishing import Publishing, Way
+from flex.model.published_by_doors_or_dns import Publishing, Way
 from flex.planning import carry_out_plan, propose_plan
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS

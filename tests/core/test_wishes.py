@@ -13,7 +13,7 @@ from flex.model.pin import Pin
 from flex.placing import bundles
 from flex.placing import problem as problems
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.wishes.separation import Guest, seat
+from flex.wishes.seat_rivals_apart import Guest, seat
 from flex.wishes.suspended_wishes import against, possible
 
 NODES = (

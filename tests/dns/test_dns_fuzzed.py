@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex_dns.wire.explain_dns_errors import MEANINGS, translate
-from flex_dns.wire.rrsets import MOST_SHARED, reference_shelve
+from flex_dns.wire.sets_from_transferred_records import MOST_SHARED, reference_shelve
 from flex_dns.zone import filter_transfer_records as harvests
 from flex_dns.zone.filter_transfer_records import Harvest
 

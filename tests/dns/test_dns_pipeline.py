@@ -23,7 +23,7 @@ from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import pipeline
 from flex_dns.update.change_messages import Message
-from flex_dns.update.pace import AHEAD, STEP, Pace
+from flex_dns.update.pace_of_secondaries import AHEAD, STEP, Pace
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address, Server
 from tests.dns.given import placed

@@ -17,7 +17,7 @@ import pytest
 
 from flex.store import MemoryStore
 from flex_logs_ingest.files.sources import Source
-from flex_logs_ingest.parcels.parcel_files import KINDS, Outbox
+from flex_logs_ingest.parcels.pack_parcels import KINDS, Outbox
 from flex_logs_ingest.parcels.take_in_parcels import take
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule

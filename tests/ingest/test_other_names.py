@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from flex import native_or_python
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import names_visited, other_names
+from flex_logs_ingest.counts import counts_by_other_names, names_visited
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.parcels import parcel_files
+from flex_logs_ingest.parcels import pack_parcels
 from flex_logs_ingest.parcels.take_in_parcels import take
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.counts_as_columns import OtherCount
@@ -149,7 +149,7 @@ def test_a_reading_that_kept_no_names_makes_its_sites_unknown_and_no_others(
 def sent(tmp_path: Path, logs: Path) -> Path:
     """The parcel of one reading."""
     out = tmp_path / "out"
-    outbox = parcel_files.Outbox(MemoryStore(), tmp_path / "there", out)
+    outbox = pack_parcels.Outbox(MemoryStore(), tmp_path / "there", out)
     ingest([source(logs)], outbox, tmp_path / "there")
     (parcel,) = out.iterdir()
     return parcel
@@ -231,9 +231,9 @@ def test_more_names_than_a_parcel_begins_with_are_told_by_none(tmp_path: Path) -
         (f"{'a' * 60}{number}.example", f"www.{'a' * 60}{number}.example", 1, 1, 1)
         for number in range(5_000)
     ]
-    assert other_names.fitting(many) is None
-    assert other_names.fitting(many[:100]) == many[:100]
-    assert other_names.fitting(None) is None
+    assert counts_by_other_names.fitting(many) is None
+    assert counts_by_other_names.fitting(many[:100]) == many[:100]
+    assert counts_by_other_names.fitting(None) is None
 
 
 def test_other_names_are_those_that_logs_count_as_the_site() -> None:

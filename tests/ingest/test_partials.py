@@ -21,7 +21,7 @@ from flex.errors import Busy, NoData, NotWritten
 from flex.model.period import Period
 from flex.prediction.similar_targets import Kinds, kinds
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import hours_and_sample, partials
+from flex_logs_ingest.counts import count_files, hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
@@ -357,7 +357,7 @@ def test_two_runs_cannot_read_into_one_directory(
     logs: Path, line: Line, read: Read, counts: Path
 ) -> None:
     (logs / "access.log").write_bytes(line("/a"))
-    with partials.hold_directory(counts), pytest.raises(Busy):
+    with count_files.hold_directory(counts), pytest.raises(Busy):
         read()
     assert read()["access.log"].outcome == "read"
 

@@ -24,7 +24,7 @@ from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.parcels import take_in_parcels
-from flex_logs_ingest.parcels.parcel_files import Outbox
+from flex_logs_ingest.parcels.pack_parcels import Outbox
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.reading.rewritten_logs import ENOUGH
 from flex_logs_ingest.scan.python_loop import ReferenceScan

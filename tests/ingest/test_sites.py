@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import files_of_days, partials
+from flex_logs_ingest.counts import count_files, count_files_of_days
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, site_name
@@ -76,8 +76,8 @@ def test_logs_are_counted_for_the_site_of_their_file_and_others_are_shown(
     assert PATTERN in reports[2].note
     days = (0, 100_000)
     hours = [
-        partials.hours(counts, files, *days).to_pandas()
-        for files in files_of_days.files_left(store, *days)
+        count_files.hours(counts, files, *days).to_pandas()
+        for files in count_files_of_days.files_left(store, *days)
     ]
     found = {
         site: sent

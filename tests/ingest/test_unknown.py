@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import partials
+from flex_logs_ingest.counts import count_files
 from flex_logs_ingest.counts.unknown_hosts import Unhosted, unknown
 from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.reading.read_logs import ingest
@@ -63,7 +63,7 @@ def test_what_a_killed_run_left_is_cleared_with_its_counts(
 ) -> None:
     for name in (f"{'0' * 40}.strangers.parquet", f"{'0' * 40}.strangers.parquet.part"):
         (counts / name).write_bytes(b"")
-    partials.clear(counts, {segment.id for segment in store.segments(0, 9)})
+    count_files.clear(counts, {segment.id for segment in store.segments(0, 9)})
     assert len(list(counts.glob("*.strangers.parquet*"))) == 2
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flex.errors import Unreachable
 from flex.model.dead_node_retries import Attempt, after_failure
 from flex.model.operator_orders import NodeOrder
-from flex_api.night import bulletin
+from flex_api.night import mail_of_the_night
 from flex_api.night.keep_watch_running import Watched
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_the_mail_says_what_failed_how_often_and_when_it_goes_on(door: Door) -> 
     error = Unreachable(
         "reading the zone", "no answer", kept="DNS is as it was", advice="look after it"
     )
-    told = bulletin.of_attempt("c1", tried(door, 4), error, "")
+    told = mail_of_the_night.of_attempt("c1", tried(door, 4), error, "")
     assert told.event == "failure"
     assert "node n1 is dead and still in DNS" in told.subject
     assert "Tried 4 times since 2026-03-03 02:17" in told.text

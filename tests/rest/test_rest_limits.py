@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 
 from flex_api.routes.problems import of_error
 from flex_api.web import client_address
+from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking
-from flex_api.web.timing import Timing
 from tests.web.scriptless import BROWSER
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from flex.model.roles_and_tokens import ROLES, digest_of
 from flex_api.routes.problems import of_error
+from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking
-from flex_api.web.timing import Timing
 from tests.effort import grows_with
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from flex.prediction.predict import route
-from flex.sim import logs, made_up_cluster
+from flex.sim import made_up_cluster, made_up_logs
 from flex.table_schemas import PLACEMENT
 
 NODES = ("n1", "n2", "n3", "n4")
@@ -68,7 +68,7 @@ def _entry(line: str) -> Entry | None:
     )
 
 
-def _parts(source: logs.LogSource) -> list[Path]:
+def _parts(source: made_up_logs.LogSource) -> list[Path]:
     """Oldest first: the live file is the newest."""
     found = source.path.parent.glob(Path(source.glob).name)
     return sorted(
@@ -87,15 +87,15 @@ def _text(path: Path) -> str:
     ).decode()
 
 
-def _lines(source: logs.LogSource) -> list[str]:
+def _lines(source: made_up_logs.LogSource) -> list[str]:
     return [line for path in _parts(source) for line in _text(path).split("\n")[:-1]]
 
 
-def _entries(source: logs.LogSource) -> list[Entry]:
+def _entries(source: made_up_logs.LogSource) -> list[Entry]:
     return [entry for line in _lines(source) if (entry := _entry(line))]
 
 
-def _served(source: logs.LogSource) -> list[Entry]:
+def _served(source: made_up_logs.LogSource) -> list[Entry]:
     return [entry for entry in _entries(source) if REQUEST.fullmatch(entry.request)]
 
 
@@ -103,8 +103,10 @@ def _write(
     directory: Path,
     hosting: made_up_cluster.Hosting,
     accesses: made_up_cluster.Accesses,
-) -> tuple[logs.LogSource, ...]:
-    return logs.write(directory, hosting, accesses, NODES, np.random.default_rng(5))
+) -> tuple[made_up_logs.LogSource, ...]:
+    return made_up_logs.write(
+        directory, hosting, accesses, NODES, np.random.default_rng(5)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +114,7 @@ def night(
     hosting: made_up_cluster.Hosting,
     accesses: made_up_cluster.Accesses,
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[logs.LogSource, ...]:
+) -> tuple[made_up_logs.LogSource, ...]:
     """A night served by all nodes in turn."""
     return _write(tmp_path_factory.mktemp("night"), hosting, accesses)
 
@@ -138,7 +140,7 @@ def test_the_same_seed_writes_the_same_bytes(
 
 
 def test_every_access_is_in_one_log_of_the_node_that_served_it(
-    night: tuple[logs.LogSource, ...], accesses: made_up_cluster.Accesses
+    night: tuple[made_up_logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
     counted = {
         node: sum(len(_served(source)) for source in night if source.node == node)
@@ -148,7 +150,7 @@ def test_every_access_is_in_one_log_of_the_node_that_served_it(
 
 
 def test_a_log_says_what_was_asked_and_sent(
-    night: tuple[logs.LogSource, ...],
+    night: tuple[made_up_logs.LogSource, ...],
     hosting: made_up_cluster.Hosting,
     accesses: made_up_cluster.Accesses,
 ) -> None:
@@ -159,7 +161,7 @@ def test_a_log_says_what_was_asked_and_sent(
     assert [entry.time for entry in served] == accesses.time[mine].tolist()
     assert [entry.bytes for entry in served] == accesses.bytes[mine].tolist()
     assert [entry.status for entry in served] == accesses.status[mine].tolist()
-    names = logs.aliases(hosting)
+    names = made_up_logs.aliases(hosting)
     assert [names.get(entry.host, entry.host) for entry in served] == [
         hosting.sites[s] for s in accesses.site[mine]
     ]
@@ -169,7 +171,7 @@ def test_a_log_says_what_was_asked_and_sent(
 
 
 def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own(
-    night: tuple[logs.LogSource, ...], hosting: made_up_cluster.Hosting
+    night: tuple[made_up_logs.LogSource, ...], hosting: made_up_cluster.Hosting
 ) -> None:
     formats = {
         node: {source.format for source in night if source.node == node}
@@ -182,7 +184,7 @@ def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own
         "n4": {"vhost_combined"},
     }
     apart = {source.site for source in night if source.site}
-    assert apart == set(hosting.sites[: logs.OWN_LOGS])
+    assert apart == set(hosting.sites[: made_up_logs.OWN_LOGS])
     shared = next(source for source in night if source.node == "n3" and not source.site)
     assert not apart & {entry.host.removeprefix("www.") for entry in _entries(shared)}
 
@@ -208,13 +210,13 @@ def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own
     ],
 )
 def test_logs_hold_what_public_servers_collect(
-    night: tuple[logs.LogSource, ...], pattern: str
+    night: tuple[made_up_logs.LogSource, ...], pattern: str
 ) -> None:
     assert any(re.search(pattern, line) for source in night for line in _lines(source))
 
 
 def test_few_lines_are_broken(
-    night: tuple[logs.LogSource, ...], accesses: made_up_cluster.Accesses
+    night: tuple[made_up_logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
     lines = [line for source in night for line in _lines(source)]
     cut = [
@@ -227,7 +229,7 @@ def test_few_lines_are_broken(
 
 
 def test_clients_have_addresses_of_both_kinds_that_nobody_has(
-    night: tuple[logs.LogSource, ...],
+    night: tuple[made_up_logs.LogSource, ...],
 ) -> None:
     clients = {
         ipaddress.ip_address(entry.client)
@@ -249,7 +251,7 @@ def test_a_second_night_rotates_the_first_and_loses_nothing(
         "access.log",
     ]
     rng = np.random.default_rng(6)
-    logs.write(
+    made_up_logs.write(
         tmp_path,
         hosting,
         made_up_cluster.night(hosting, date(2026, 1, 6), 1000, rng),
@@ -275,7 +277,7 @@ def test_a_placed_site_is_logged_where_it_is_placed_and_any_other_by_all_nodes(
         "node": [*(NODES[i % 2] for i in range(len(placed))), "n4"],
     }
     placement = PLACEMENT.from_columns(rows)
-    written = logs.write(
+    written = made_up_logs.write(
         tmp_path,
         hosting,
         accesses,

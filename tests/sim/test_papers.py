@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flex.sim.cluster import MIB, Cluster, flex
+from flex.sim.costs_of_nodes import MIB, Cluster, flex
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, grows, verdict
-from flex.sim.papers.traces_for_experiments import Lab
+from flex.sim.papers.experiment_lab import Lab
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
 

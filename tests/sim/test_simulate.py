@@ -14,8 +14,8 @@ from flex import native_or_python
 from flex.caches import CACHES
 from flex.errors import FlexError
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import cluster as clusters
-from flex.sim.cluster import MIB, MODELS, SECOND, Cluster, FrontEnd
+from flex.sim import costs_of_nodes as clusters
+from flex.sim.costs_of_nodes import MIB, MODELS, SECOND, Cluster, FrontEnd
 from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
     FETCHED,

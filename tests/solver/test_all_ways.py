@@ -21,8 +21,8 @@ from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex_solver.bounds.priced import price_bound
 from flex_solver.exact import fewest_moves
-from flex_solver.search import all_ways
-from flex_solver.search.all_ways_loop import (
+from flex_solver.search import all_move_sets
+from flex_solver.search.all_move_sets_loop import (
     MOVE,
     NOW,
     Puzzle,
@@ -61,17 +61,17 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     balanced = [
         rows for rows in placements(problem) if not score.violations(problem, rows)
     ]
-    if not balanced or not all_ways.is_small(problem):
+    if not balanced or not all_move_sets.is_small(problem):
         return
     known, asked = data.draw(st.sampled_from(balanced)), price_bound(problem)
-    fewest = all_ways.fewest(problem, known, asked, _ever)
+    fewest = all_move_sets.fewest(problem, known, asked, _ever)
     if fewest is None:
         return
     assert score.violations(problem, fewest) == ()
     assert score.moves(problem, fewest) == min(
         score.moves(problem, rows) for rows in balanced
     )
-    coldest, every = all_ways.coldest(problem, fewest, asked, _ever)
+    coldest, every = all_move_sets.coldest(problem, fewest, asked, _ever)
     assert score.violations(problem, coldest) == ()
     assert _merit(problem, coldest) <= _merit(problem, fewest)
     if every:
@@ -92,8 +92,8 @@ def _merit(problem: Problem, rows: Ints) -> tuple[int, int]:
 def test_without_wishes_it_is_always_said(seed: int) -> None:
     problem = family.cluster(40, 3, seed=seed)
     known, asked = fewest_moves.place(problem, unhurried()).rows, price_bound(problem)
-    assert all_ways.fewest(problem, known, asked, _ever) is known
-    coldest, every = all_ways.coldest(problem, known, asked, _ever)
+    assert all_move_sets.fewest(problem, known, asked, _ever) is known
+    coldest, every = all_move_sets.coldest(problem, known, asked, _ever)
     assert every
     assert _merit(problem, coldest) == _merit(problem, known)
 

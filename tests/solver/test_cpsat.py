@@ -21,7 +21,7 @@ from flex_solver.rivals import cpsat
 # again.
 PROGRAM = """
 import highspy, operator, os, signal
-from flex_solver.programs.one_library_per_process import OwnProcess
+from flex_solver.programs.call_in_own_process import OwnProcess
 
 process = OwnProcess("ortools.sat.python.cp_model")
 print(process.ask(operator.add, 3, 4))

@@ -19,7 +19,7 @@ from flex.placing.problem import Budget, Floats, Problem, Solution, in_order
 from flex.placing.why_best_effort import BAND
 from flex_solver import SOLVERS
 from flex_solver.rows_to_solution import total_off, worst
-from flex_solver.search import bands, local
+from flex_solver.search import bands, local_solver
 from flex_solver.search.bring_nodes_near_band import FAR, bring_nodes_near
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.fewer_cold_bytes import colder
@@ -191,7 +191,7 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(
     drifted: Callable[[int, int, int], Problem],
 ) -> None:
     problem = drifted(400, 8, 1)
-    rows = local.place(problem, BUDGET).rows
+    rows = local_solver.place(problem, BUDGET).rows
     after = colder(problem, with_all_movable(problem, rows)).rows
     assert not score.violations(problem, after)
     assert score.moves(problem, after) <= score.moves(problem, rows)

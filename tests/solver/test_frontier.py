@@ -15,7 +15,7 @@ from flex.placing.frontier import Point, frontier, keeps_wishes
 from flex.placing.problem import Ints, Problem
 from flex_solver import from_scratch
 from flex_solver.frontier import points
-from flex_solver.search import local
+from flex_solver.search import local_solver
 from tests.solver.given import placements, wished
 from tests.unhurried import unhurried
 
@@ -47,7 +47,10 @@ def test_no_placement_that_was_found_is_better_than_its_number_of_moves_can_buy(
     drifted: Drifted,
 ) -> None:
     problem = drifted(200, 5, 1)
-    rows = [local.place(problem, SHORT).rows, from_scratch.place(problem, SHORT).rows]
+    rows = [
+        local_solver.place(problem, SHORT).rows,
+        from_scratch.place(problem, SHORT).rows,
+    ]
     found = frontier(problem, problem.old, rows)
     for wanted in (point(problem, answer) for answer in rows):
         assert (
@@ -95,7 +98,7 @@ def test_what_is_planned_is_no_worse_than_what_it_says(drifted: Drifted) -> None
         drifted(60, 3, 1),
         apart=tuple(frozenset({site, site + 1}) for site in range(0, 60, 2)),
     )
-    planned = local.place(problem, SHORT).rows
+    planned = local_solver.place(problem, SHORT).rows
     wanted = point(problem, planned)
     assert any(
         one.moves <= wanted.moves and one.worst <= wanted.worst + 1e-9

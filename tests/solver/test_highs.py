@@ -10,7 +10,7 @@ import numpy as np
 import pulp
 import pytest
 
-from flex_solver.exact import pulp_run
+from flex_solver.exact import run_pulp_with_highs
 
 # The cold bytes of one cluster, to be brought down.
 PROGRAM = Path(__file__).parents[1] / "data/solver/sparsified.lp"
@@ -23,7 +23,9 @@ def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(
     seed: int,
 ) -> None:
     model = shuffled(np.random.default_rng(seed))
-    assert pulp_run.run(model, pulp_run.Effort(seconds=60.0, gap=0.5))
+    assert run_pulp_with_highs.run(
+        model, run_pulp_with_highs.Effort(seconds=60.0, gap=0.5)
+    )
     assert round(pulp.value(model.objective)) == FEWEST
 
 

@@ -20,7 +20,7 @@ from flex.placing.problem import Budget, Problem, in_order
 from flex.ports import Solver
 from flex_solver import large
 from flex_solver.exact import fewest_moves
-from flex_solver.search import local, starts
+from flex_solver.search import local_solver, starts
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair_all
 from tests.unhurried import unhurried
@@ -52,7 +52,7 @@ def test_blocks_spare_moves_that_the_search_before_needs(
     drifted: Drifted, seed: int, fewer: int
 ) -> None:
     problem = drifted(400, 8, seed)
-    assert moves(problem, large.place) <= moves(problem, local.place) - fewer
+    assert moves(problem, large.place) <= moves(problem, local_solver.place) - fewer
 
 
 def test_the_proven_fewest_moves_are_found_where_they_are_known(
@@ -80,7 +80,7 @@ def test_by_searches_alone_the_answer_is_no_worse_than_that_of_a_longer_local_se
     problem = drifted(300, 6, 4)
     found, known = (
         large.place(problem, SHORT, with_highs=False),
-        local.place(problem, LONGER),
+        local_solver.place(problem, LONGER),
     )
     assert score.moves(problem, found.rows) <= score.moves(problem, known.rows)
 
@@ -118,7 +118,7 @@ def test_every_wish_is_kept_while_blocks_are_solved(
     data: st.DataObject, drifted: Drifted
 ) -> None:
     problem = data.draw(wished(drifted))
-    for solver in (large.place, local.place):
+    for solver in (large.place, local_solver.place):
         rows = solver(problem, SHORT).rows
         assert not [
             broken for broken in score.violations(problem, rows) if broken.is_wish

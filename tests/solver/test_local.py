@@ -12,7 +12,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order
 from flex_solver.exact import fewest_moves
 from flex_solver.rows_to_solution import total_off
-from flex_solver.search import local
+from flex_solver.search import local_solver
 from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
@@ -25,7 +25,7 @@ def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(
 ) -> None:
     problems = [drifted(40, 4, seed) for seed in range(8)]
     fewest = sum(fewest_moves.place(problem, unhurried()).bound for problem in problems)
-    found = [local.place(problem, SOME).rows for problem in problems]
+    found = [local_solver.place(problem, SOME).rows for problem in problems]
     moves = sum(
         len(score.new_rows(problem, rows))
         for problem, rows in zip(problems, found, strict=True)
@@ -41,7 +41,7 @@ def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(
     drifted: Drifted,
 ) -> None:
     problem = drifted(2_000, 16, 1)
-    solution = local.place(problem, SOME)
+    solution = local_solver.place(problem, SOME)
     assert not score.violations(problem, solution.rows)
     assert solution.bound <= len(score.new_rows(problem, solution.rows)) <= 60
 
@@ -51,7 +51,7 @@ def test_even_a_short_search_leaves_no_move_that_can_be_spared(
     drifted: Drifted, seed: int
 ) -> None:
     problem = drifted(1_000, 16, seed)
-    rows = local.place(problem, unhurried(800)).rows
+    rows = local_solver.place(problem, unhurried(800)).rows
     for site, _ in score.new_rows(problem, rows).tolist():
         assert total_off(problem, _taken_back(problem, rows, site)) > total_off(
             problem, rows
@@ -69,7 +69,7 @@ def _taken_back(problem: Problem, rows: Ints, site: int) -> Ints:
 def test_a_resource_nobody_asks_for_is_no_matter(drifted: Drifted) -> None:
     problem = drifted(100, 4, 1)
     only_access = replace(problem, load=problem.load * [1.0, 0.0])
-    rows = local.place(only_access, SOME).rows
+    rows = local_solver.place(only_access, SOME).rows
     assert not score.violations(only_access, rows)
     assert (
         len(score.new_rows(only_access, rows))
@@ -89,7 +89,7 @@ def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(
         load=problem.load * 0.75,
         tolerance=0.3,
     )
-    rows = local.place(drained, SOME).rows
+    rows = local_solver.place(drained, SOME).rows
     assert not score.violations(drained, rows)
     assert set(score.new_rows(drained, rows)[:, 0].tolist()) == set(
         problem.old[problem.old[:, 1] == 1, 0].tolist()
@@ -98,6 +98,6 @@ def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(
 
 def test_without_time_the_repaired_placement_comes_out(drifted: Drifted) -> None:
     problem = drifted(100, 4, 1)
-    solution = local.place(problem, Budget(seconds=0))
+    solution = local_solver.place(problem, Budget(seconds=0))
     assert solution.rows.tolist() == problem.old.tolist()
     assert "out of time after 0 of 8 parts" in solution.note

@@ -12,7 +12,7 @@ from flex.placing import score
 from flex.placing.problem import DIMENSIONS, MoveLimits, Problem, in_order
 from flex_solver import SOLVERS
 from flex_solver.bounds.priced import price_bound
-from flex_solver.search import all_ways
+from flex_solver.search import all_move_sets
 from tests.solver import definition
 from tests.solver.anything import anything
 from tests.solver.claims import PROVING, held
@@ -97,9 +97,12 @@ def test_nothing_is_said_where_an_idle_site_moved_more_often_than_its_wishes_dem
         (9, 3),
     ]
     rows = in_order(np.array(elsewhere, dtype=np.int64))
-    assert all_ways.fewest(problem, rows, price_bound(problem), lambda: 60.0) is None
     assert (
-        all_ways.coldest(problem, rows, price_bound(problem), lambda: 60.0)[1] is False
+        all_move_sets.fewest(problem, rows, price_bound(problem), lambda: 60.0) is None
+    )
+    assert (
+        all_move_sets.coldest(problem, rows, price_bound(problem), lambda: 60.0)[1]
+        is False
     )
 
 

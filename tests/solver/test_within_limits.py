@@ -12,7 +12,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex_solver import auto, large
 from flex_solver.rows_to_solution import total_off
-from flex_solver.search import local
+from flex_solver.search import local_solver
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.partition_in_integers import to_integers
 
@@ -23,7 +23,7 @@ SHORT = Budget(steps=10_000, seconds=200)
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_no_more_is_moved_than_may_be(drifted: Drifted, limit: int) -> None:
     problem = replace(drifted(120, 5, 1), limits=MoveLimits(moves=limit))
-    for solver in (local.place, large.place):
+    for solver in (local_solver.place, large.place):
         assert score.moves(problem, solver(problem, SHORT).rows) <= limit
 
 
@@ -56,7 +56,7 @@ def test_wishes_go_over_a_limit_and_nothing_else_does(drifted: Drifted) -> None:
 
 def test_nor_do_more_cold_bytes_arrive_in_all_or_at_one_node(drifted: Drifted) -> None:
     free = drifted(120, 5, 1)
-    arriving = score.inflow(free, local.place(free, SHORT).rows)
+    arriving = score.inflow(free, local_solver.place(free, SHORT).rows)
     for limits in (
         MoveLimits(cold_bytes=int(arriving.sum() // 2)),
         MoveLimits(inflow=int(arriving.max() // 2)),
@@ -64,7 +64,9 @@ def test_nor_do_more_cold_bytes_arrive_in_all_or_at_one_node(drifted: Drifted) -
         problem = replace(free, limits=limits)
         kinds = [
             broken.kind
-            for broken in score.violations(problem, local.place(problem, SHORT).rows)
+            for broken in score.violations(
+                problem, local_solver.place(problem, SHORT).rows
+            )
         ]
         assert not {"cold", "inflow"} & set(kinds)
 
@@ -88,6 +90,6 @@ def test_what_is_too_much_for_one_node_goes_to_another(
 def test_the_moves_that_are_left_still_bring_load_back(drifted: Drifted) -> None:
     free = drifted(120, 5, 1)
     problem = replace(free, limits=MoveLimits(moves=3))
-    assert total_off(problem, local.place(problem, SHORT).rows) < total_off(
+    assert total_off(problem, local_solver.place(problem, SHORT).rows) < total_off(
         problem, problem.old
     )

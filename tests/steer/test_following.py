@@ -21,7 +21,7 @@ from flex.routing import host_to_node_maps
 from flex.routing.haproxy_program import Program
 from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, with_heading
 from flex_api import wiring
-from flex_api.night.who_has_not_heard import who_has_not_heard
+from flex_api.night.doors_behind_order import who_has_not_heard
 from tests.migrated import new_database
 from tests.steer.conftest import Members
 from tests.steer.following import FLEX, PATIENCE, Following, end, until

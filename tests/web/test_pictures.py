@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api.pictures import charts
+from flex_api.pictures import chart_geometry
 from flex_api.pictures import sites_scatter as charts_cloud
-from flex_api.pictures.charts import Load
+from flex_api.pictures.chart_geometry import Load
 from flex_api.pictures.time_and_forecast_charts import (
     DAYS,
     Value,
@@ -50,7 +50,7 @@ def bars() -> str:
     ]
     return drawn(
         "bars",
-        charts.loads("Access rate", rows, 0.05, charts.scale(rows)),
+        chart_geometry.loads("Access rate", rows, 0.05, chart_geometry.scale(rows)),
         "parts/pictures.html",
     )
 

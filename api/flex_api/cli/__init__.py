@@ -24,7 +24,7 @@ from typer._click.exceptions import ClickException
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
 from flex.errors import FlexError, Misused
-from flex_api.cli import global_options, piped
+from flex_api.cli import broken_output_pipes, global_options
 from flex_api.cli.common import Context, Format, crash, fail
 from flex_api.cli.verb_groups import VerbGroups
 
@@ -57,7 +57,8 @@ docs/reference/glossary.md, and on the page /glossary.
 VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("ingest", "import", "data"), ("logs",)),
     **dict.fromkeys(
-        ("apply", "rollback", "verify", "run", "report", "history"), ("night",)
+        ("apply", "rollback", "verify", "run", "report", "history"),
+        ("plan_apply_and_report",),
     ),
     **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("approve_and_freeze",)),
     "whatif": ("what_if_verbs",),
@@ -65,16 +66,17 @@ VERBS: Mapping[str, Sequence[str]] = {
     "export": ("export",),
     "explain": ("why",),
     **dict.fromkeys(
-        ("demo", "init", "doctor", "serve", "completion", "version"), ("setup",)
+        ("demo", "init", "doctor", "serve", "completion", "version"),
+        ("installation_and_server",),
     ),
-    "plan": ("night", "what_if_verbs"),
+    "plan": ("plan_apply_and_report", "what_if_verbs"),
     "sites": ("sites",),
     "nodes": ("nodes",),
-    "dns": ("dns_takeover",),
-    "route": ("route",),
+    "dns": ("zone_holders_and_takeover",),
+    "route": ("route_config_and_delivery",),
     "simulate": ("simulate",),
     **dict.fromkeys(("token", "audit"), ("tokens_and_audit",)),
-    **dict.fromkeys(("config", "db"), ("setup",)),
+    **dict.fromkeys(("config", "db"), ("installation_and_server",)),
 }
 UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is
@@ -143,7 +145,7 @@ def options(
     found.quiet = quiet
     found.color = not no_color
     if server:
-        from flex_api.cli.server_client import client_of
+        from flex_api.cli.client_from_options import client_of
 
         found.remote = client_of(server, token_file)
 
@@ -153,12 +155,12 @@ def main() -> NoReturn:
     gc.set_threshold(COLLECTED_AFTER)
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
-    piped.begin()
+    broken_output_pipes.begin()
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
-    except piped.Unread:
-        code = piped.end()
+    except broken_output_pipes.Unread:
+        code = broken_output_pipes.end()
     # What is left goes with the process: Python would look through it all for circles first, for a
     # fifth of a second.
     gc.freeze()
@@ -186,7 +188,7 @@ def run(arguments: Sequence[str]) -> int:
         return report_misuse(error, arguments)
     except FlexError as error:
         return fail(error, context.output)
-    except piped.Unread:
+    except broken_output_pipes.Unread:
         raise
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
         return crash(error, context.output)

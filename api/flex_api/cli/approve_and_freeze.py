@@ -16,9 +16,9 @@ from flex_api.cli.common import (
     context,
     moment,
 )
-from flex_api.cli.night import show
+from flex_api.cli.plan_apply_and_report import show
 from flex_api.in_words import amounts
-from flex_api.schemas.night_nodes_and_orders import FreezeOutput
+from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
 
 Checksum = Annotated[
     str, typer.Option(help="refuse unless the plan's digest begins so")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flex.planning.what_if import Supposition
     from flex_api.cli.common import Context
     from flex_api.cli.node_options import NodeSaid
-    from flex_api.schemas.night_nodes_and_orders import FreezeOutput, NodesOutput
+    from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput, NodesOutput
     from flex_api.schemas.sites import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput
-from flex.in_words import first_few
 from flex.model.period import Period
 from flex.planning.missing_readings import holes
+from flex.site_names_in_words import first_few
 from flex_api import ingest_only
 from flex_api.cli.common import AsOf, Context, Reason, context, now, only_here
 from flex_api.cli.open_installation import open_world
@@ -111,7 +111,7 @@ def ingest(
     found = context(ctx)
     asked = Asked(tuple(files or ()), source, node, site, format_)
     if found.remote:
-        from flex_api.cli.on_a_server import logs as there
+        from flex_api.cli.on_a_server import read_new_logs as there
 
         refused = {
             "FILE": asked.files,

@@ -18,7 +18,7 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.node_options import Addresses, Capacity, NodeSaid, Ram
 from flex_api.in_words import preview_text
-from flex_api.schemas.night_nodes_and_orders import NodesOutput
+from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
 
 nodes_app = typer.Typer(
     help="List nodes; add, drain and remove them.",

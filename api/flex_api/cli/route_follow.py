@@ -20,10 +20,10 @@ from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
+from flex_api.cli.client_from_options import token_in
 from flex_api.cli.common import context
-from flex_api.cli.server_client import token_in
 from flex_api.schemas.routing import RouteFollowOutput
-from flex_api.settings.routing import MASTER
+from flex_api.settings.routing_and_warming import MASTER
 
 
 def route_follow(

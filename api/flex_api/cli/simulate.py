@@ -15,9 +15,9 @@ from rich.progress import Progress
 
 from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
-from flex.sim.cluster import MIB, MODELS, Cluster
+from flex.sim.costs_of_nodes import MIB, MODELS, Cluster
 from flex.sim.papers import EXPERIMENTS
-from flex.sim.papers.traces_for_experiments import Point
+from flex.sim.papers.experiment_lab import Point
 from flex.sim.policies import POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result

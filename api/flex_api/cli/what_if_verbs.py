@@ -14,11 +14,11 @@ from flex.planning.what_if import Supposition
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import PlanId, context, split_names
-from flex_api.cli.night import plan_app
+from flex_api.cli.plan_apply_and_report import plan_app
 from flex_api.in_words import (
     amounts,
     forecast_text,
-    nodes_given_up,
+    grouped_moves_text,
     results_in_terminal,
 )
 from flex_api.in_words.terminal_tables import grid
@@ -130,7 +130,7 @@ def _show_what_if(console: Console, output: WhatIfOutput) -> None:
         console.print(f"  note: {note}")
     if output.moves:
         console.print()
-        console.print(nodes_given_up.table(output.moves))
+        console.print(grouped_moves_text.table(output.moves))
     console.print()
     console.print(results_in_terminal.loads(output.before, output.after))
     console.print()

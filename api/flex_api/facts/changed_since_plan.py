@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flex.in_words import first_few
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
 from flex.planning.propose_plan import ROLLBACK
+from flex.site_names_in_words import first_few
 from flex.wishes import suspended_wishes
 from flex.zones.zone_changes import ADDRESSES
 from flex_api.wiring import World

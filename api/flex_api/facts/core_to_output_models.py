@@ -27,7 +27,7 @@ from flex.planning import which_servers_agree
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex.planning.which_servers_agree import Behind
 from flex.zones import zone_changes
-from flex.zones.other_names import Stray
+from flex.zones.names_not_following_sites import Stray
 from flex_api.facts import dead_nodes_in_dns
 from flex_api.facts import forecasts as foretold
 from flex_api.facts.verify_dns_answers import Verified

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from flex.model.dead_node_retries import Attempt
 from flex.model.nodes import Node
-from flex_api.schemas.night_nodes_and_orders import DeadRow
+from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 
 
 @dataclass(frozen=True, slots=True)

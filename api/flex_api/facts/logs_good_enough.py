@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from flex.errors import BadInput, NoData
-from flex.in_words import first_few
 from flex.model.limits_and_approvals import Stop
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY, Period
 from flex.planning import rules_of_movement
 from flex.planning.missing_readings import holes
 from flex.ports import Store
+from flex.site_names_in_words import first_few
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, Limits
 from flex_api.facts import core_to_output_models

@@ -12,8 +12,8 @@ from dataclasses import replace
 from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.planning.remarks_on_sites import OF_OTHER_NAMES
-from flex.zones import other_names, records
-from flex.zones.other_names import Followed, OtherName, Share
+from flex.zones import names_not_following_sites, records
+from flex.zones.names_not_following_sites import Followed, OtherName, Share
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
 from flex_logs_ingest.counts import names_visited
@@ -77,7 +77,7 @@ def read_other_names(
     others = of_sites(world.settings, wanted)
     if not others:
         return Followed()
-    also, target = other_names.by_zone(others, zones), world.publisher
+    also, target = names_not_following_sites.by_zone(others, zones), world.publisher
     of_zone, _ = records.split(sorted({other.site for other in others}), zones)
     states = {
         zone: target.read(
@@ -85,7 +85,7 @@ def read_other_names(
         )
         for zone in zones
     }
-    return other_names.follow(others, states, world.nodes)
+    return names_not_following_sites.follow(others, states, world.nodes)
 
 
 def not_followed(world: World) -> list[str]:

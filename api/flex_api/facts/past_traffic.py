@@ -15,7 +15,7 @@ import pandas as pd
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.store.profiles import earlier
-from flex.traffic import profile
+from flex.traffic import rate_and_working_set
 from flex_api.facts import profiles_from_counts
 from flex_api.wiring import World
 from flex_logs_ingest.counts import daily_sums
@@ -81,7 +81,7 @@ def _bytes_in_logs(
         return None
     half_life = world.settings.profile.half_life
     directory = world.settings.ingest.directory
-    weights = profile.weights(period, half_life) if half_life else {}
+    weights = rate_and_working_set.weights(period, half_life) if half_life else {}
     try:
         days = {
             day: daily_sums.bytes_by_site(world.store, directory, day)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from flex.errors import NoData
 from flex.model.period import Period
-from flex.traffic import profile
+from flex.traffic import rate_and_working_set
 from flex_api import which_names_are_sites
 from flex_api.in_words import amounts
 from flex_api.wiring import World, merging
@@ -32,7 +32,7 @@ def learn_profiles(
     files = file_table(
         world.store, world.settings.ingest.directory, period, merging(world, period)
     )
-    every = profile.profiles_of(files.pieces(SIZES), hours(world, period))
+    every = rate_and_working_set.profiles_of(files.pieces(SIZES), hours(world, period))
     if not len(every):
         raise NoData(
             f"profiles of {period}",
@@ -46,7 +46,7 @@ def learn_profiles(
     )
     profiles, strangers = which_names_are_sites.only(every, listed or None)
     large = _large_sites(world, profiles)
-    spreads = profile.spreads_of(
+    spreads = rate_and_working_set.spreads_of(
         files.pieces(SIZES, large), large, most=max(len(world.nodes), 2)
     )
     return profiles, spreads, _of_strangers(profiles, every) if strangers else ""
@@ -58,7 +58,11 @@ def hours(world: World, period: Period) -> Iterator[pd.DataFrame]:
         world.store, world.settings.ingest.directory, period
     )
     half_life = world.settings.profile.half_life
-    return profile.weigh_days(found, period, half_life) if half_life else found
+    return (
+        rate_and_working_set.weigh_days(found, period, half_life)
+        if half_life
+        else found
+    )
 
 
 def _of_strangers(profiles: pd.DataFrame, every: pd.DataFrame) -> str:

@@ -18,7 +18,7 @@ from flex.model.name_server_verdict import Verdict
 from flex.planning import verify_dns as checking
 from flex.planning import which_servers_agree
 from flex.zones import last_dns_check, records
-from flex.zones.other_names import Stray
+from flex.zones.names_not_following_sites import Stray
 from flex_api.facts import other_names
 from flex_api.wiring import World
 from flex_dns.rfc2136 import Rfc2136Publisher

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flex_api.in_words import amounts
-from flex_api.schemas.night_nodes_and_orders import DeadRow
+from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 
 
 def sentence(row: DeadRow) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from flex_api.in_words import amounts, nodes_given_up, results_in_terminal
-from flex_api.schemas.night_nodes_and_orders import NodesOutput
+from flex_api.in_words import amounts, grouped_moves_text, results_in_terminal
+from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
 from flex_api.schemas.what_if_output import PreviewRow
 
 
@@ -20,7 +20,7 @@ def preview(console: Console, found: PreviewRow | None) -> None:
         return
     console.print(_headline(found))
     if found.items:
-        console.print(nodes_given_up.table(found.items))
+        console.print(grouped_moves_text.table(found.items))
     for note in found.notes:
         console.print(f"  note: {note}")
 

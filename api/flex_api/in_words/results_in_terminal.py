@@ -14,10 +14,10 @@ from flex_api.in_words import (
     amounts,
     dead_nodes_text,
     forecast_text,
+    grouped_moves_text,
     held_back_moves_text,
-    nodes_given_up,
 )
-from flex_api.in_words import plan_outcome as outcome
+from flex_api.in_words import dns_result_text as outcome
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.verbs import (
     BalanceOutput,
@@ -74,13 +74,13 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         )
     if output.moves:
         console.print()
-        console.print(nodes_given_up.table(output.moves))
+        console.print(grouped_moves_text.table(output.moves))
     if output.put_off:
         console.print()
         console.print(
             f"Left to later nights: {amounts.count(len(output.put_off), 'move')}."
         )
-        console.print(nodes_given_up.table(output.put_off))
+        console.print(grouped_moves_text.table(output.put_off))
     console.print()
     console.print(loads(output.before, output.after))
     console.print()
@@ -128,9 +128,7 @@ def summary(output: PlanOutput) -> str:
             f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
         )
     was = f" (was {amounts.share(output.before.worst_ratio)})" if output.before else ""
-    return (
-        f"{moves_text(output)}{nodes_given_up.misses(output.forecasts)}; {worst}{was}"
-    )
+    return f"{moves_text(output)}{grouped_moves_text.misses(output.forecasts)}; {worst}{was}"
 
 
 def moves_text(output: PlanOutput) -> str:
@@ -139,7 +137,7 @@ def moves_text(output: PlanOutput) -> str:
     """
     if not output.before:
         return f"{amounts.count(output.sites, 'site')} placed for the first time"
-    if only := nodes_given_up.sentence(
+    if only := grouped_moves_text.sentence(
         output.moves, output.base, done=output.state == "applied"
     ):
         return only

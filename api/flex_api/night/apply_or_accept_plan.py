@@ -15,11 +15,11 @@ from flex.planning import carry_out_plan
 from flex_api.night import (
     approving,
     carrying_out,
-    finishing,
-    freezing,
+    finish_plans_of_killed_runs,
+    freeze_and_change_windows,
     gentle_moves,
     may_plan_be_applied,
-    rerouting,
+    route_requests_by_plan,
     warming,
 )
 from flex_api.wiring import World
@@ -63,7 +63,11 @@ def _go_on(
     approving.refuse_other(plan.id, plan.digest, checksum, "finishing")
     if world.settings.cluster.mode == "shadow":
         raise may_plan_be_applied.in_shadow(plan)
-    if broken := [stop for stop in freezing.of_now(world) if stop.rule not in force]:
+    if broken := [
+        stop
+        for stop in freeze_and_change_windows.of_now(world)
+        if stop.rule not in force
+    ]:
         raise held_or_frozen(broken)(
             f"finishing {plan_id}",
             "; ".join(map(str, broken)),
@@ -72,7 +76,7 @@ def _go_on(
             + " ".join(f"--force {stop.rule}" for stop in broken),
             stops=broken,
         )
-    finishing.finish(world, enters)
+    finish_plans_of_killed_runs.finish(world, enters)
     return world.store.plan(plan_id)
 
 
@@ -96,5 +100,5 @@ def accept(
         now=world.clock(),
         owner=world.settings.owner,
     )
-    rerouting.reroute(world)
+    route_requests_by_plan.reroute(world)
     return done

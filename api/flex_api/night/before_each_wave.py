@@ -16,7 +16,7 @@ from flex.errors import Unwell, held_or_frozen
 from flex.health import Pulse
 from flex.model.nodes import Node
 from flex_api.in_words import amounts
-from flex_api.night import freezing, probing, warm_command, warming
+from flex_api.night import freeze_and_change_windows, probing, warm_command, warming
 from flex_api.night.interruptible_wait import giving_way
 from flex_api.wiring import World
 from flex_dns.make_before_break import Coming
@@ -50,7 +50,11 @@ def prepare_wave(
 
 def _refuse_stopped(world: World, forced: Collection[str]) -> None:
     """Raises Frozen or Held where changes were frozen, or a window closed, since the plan began."""
-    broken = [stop for stop in freezing.of_now(world) if stop.rule not in forced]
+    broken = [
+        stop
+        for stop in freeze_and_change_windows.of_now(world)
+        if stop.rule not in forced
+    ]
     if not broken:
         return
     raise held_or_frozen(broken)(

@@ -13,7 +13,11 @@ from flex.errors import FlexError, OnTheWay, Unwell
 from flex.model.plan import Plan
 from flex.placing import failover
 from flex.planning import carry_out_plan
-from flex_api.night import gentle_moves, rerouting, undoing
+from flex_api.night import (
+    gentle_moves,
+    route_requests_by_plan,
+    take_back_half_applied_plan,
+)
 from flex_api.night.doors_of_nodes import DoorsOfNodes
 from flex_api.wiring import World
 
@@ -35,14 +39,14 @@ def carry_out(
     is_failover = plan.quality.solver == failover.SOLVER
     doors = DoorsOfNodes(world) if world.settings.routing.leads_to_all else None
     if not is_failover and not doors:
-        rerouting.reroute(world, plan.id)
+        route_requests_by_plan.reroute(world, plan.id)
     try:
         done = _publish(world, plan, enters, doors)
     except FlexError:
-        rerouting.reroute(world)
+        route_requests_by_plan.reroute(world)
         raise
     if is_failover:
-        rerouting.reroute(world)
+        route_requests_by_plan.reroute(world)
     return done
 
 
@@ -73,7 +77,7 @@ def _publish(
 def _undo_all(world: World, plan: Plan, error: Unwell) -> Unwell:
     """The error that says so, once all of the plan is taken back."""
     try:
-        undoing.undo(world, plan)
+        take_back_half_applied_plan.undo(world, plan)
     except OnTheWay as trouble:
         raise OnTheWay(
             error.asked,

@@ -12,9 +12,9 @@ from functools import partial
 from flex.errors import BadInput, DnsError, Infeasible, PartlyApplied, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex_api.in_words import amounts
-from flex_api.night import failover, retry_dead_nodes
+from flex_api.night import dead_nodes_due_for_retry, failover
 from flex_api.night.failover import Taken
-from flex_api.night.steps import Steps
+from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
 
 
@@ -26,7 +26,7 @@ def cleared(
     """
     failed = [
         order
-        for order in retry_dead_nodes.orders_to_retry(world)
+        for order in dead_nodes_due_for_retry.orders_to_retry(world)
         if not _is_out(world, step, order, force, is_last=is_last)
     ]
     return not failed
@@ -41,7 +41,7 @@ def _is_out(
     is_last: bool,
 ) -> bool:
     node = order.node
-    if reason := retry_dead_nodes.held_back(world, order, force):
+    if reason := dead_nodes_due_for_retry.held_back(world, order, force):
         world.say(f"{node} is down and still in DNS, and {reason}.")
         return True
     try:

@@ -2,7 +2,7 @@
 that is meant.
 
 Takes the settings and the store. Returns a value for each node that serves. Asks no node, and waits
-for none: who_has_not_heard.py does.
+for none: doors_behind_order.py does.
 """
 
 from __future__ import annotations

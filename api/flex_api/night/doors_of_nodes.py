@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex_api.night import order_doors, rerouting
-from flex_api.night.who_has_not_heard import who_has_not_heard
+from flex_api.night import order_doors_to_plan, route_requests_by_plan
+from flex_api.night.doors_behind_order import who_has_not_heard
 from flex_api.wiring import World
 
 
@@ -27,10 +27,10 @@ class DoorsOfNodes:
 
     def lead(self, plan: Plan) -> None:
         world = self._world
-        order = order_doors.order(world.settings, world.store, plan.id)
+        order = order_doors_to_plan.order(world.settings, world.store, plan.id)
         self._number = order.number if order else 0
         if plan.quality.solver != failover.SOLVER:
-            self._delivered = rerouting.reroute(world, plan.id)
+            self._delivered = route_requests_by_plan.reroute(world, plan.id)
 
     def behind(self, patience: float) -> Mapping[str, str]:
         if not self._number:

@@ -24,12 +24,12 @@ from flex_api.facts import other_names
 from flex_api.night import (
     carrying_out,
     change_nodes,
-    finishing,
-    order_doors,
+    finish_plans_of_killed_runs,
+    order_doors_to_plan,
     record_failover_attempts,
 )
 from flex_api.night.leases import Lease
-from flex_api.night.steps import Steps
+from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
 
 EXCLUDED = "it was excluded: `flex sites exclude`"
@@ -66,7 +66,7 @@ def take_down(
     change_nodes.refuse_last(world, node)
     world.store.order_node(order)
     # Visitors are led around it before anybody is asked who may have died with it.
-    order_doors.order(world.settings, world.store)
+    order_doors_to_plan.order(world.settings, world.store)
     try:
         with record_failover_attempts.note_failure(world, node):
             taken = _taken_down(world, node, enters)
@@ -102,7 +102,7 @@ def look(world: World, node: str) -> Taken | None:
 
 
 def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
-    finishing.make_way(world, node)
+    finish_plans_of_killed_runs.make_way(world, node)
     made = _plan_failover(world, node)
     left = _names_left(world, made, node)
     if not made.plan.moves:

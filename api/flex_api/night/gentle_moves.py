@@ -12,7 +12,7 @@ from functools import partial
 from flex.model.plan import Plan
 from flex.placing import failover
 from flex.ports import Publisher
-from flex_api.night import before_each_wave, freezing
+from flex_api.night import before_each_wave, freeze_and_change_windows
 from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.wiring import World
 from flex_dns.make_before_break import GentlePublisher, Hooks
@@ -45,7 +45,7 @@ def publisher(world: World, plan: Plan) -> Publisher:
         return world.publisher
     dns = world.settings.dns
     forced = (
-        {stop.rule for stop in freezing.of_now(world)}
+        {stop.rule for stop in freeze_and_change_windows.of_now(world)}
         if plan.state != "applying"
         else set[str]()
     )

@@ -27,13 +27,13 @@ from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
 from flex_api.in_words import amounts
 from flex_api.night import (
+    dead_nodes_due_for_retry,
     failover,
-    freezing,
+    freeze_and_change_windows,
     keep_watch_running,
     notifying,
     probing,
     record_failover_attempts,
-    retry_dead_nodes,
 )
 from flex_api.night.failover import Taken
 from flex_api.night.keep_watch_running import Post
@@ -99,14 +99,17 @@ class Watch:
     def _go_on(self) -> None:
         """With the nodes that are down and still in DNS, whoever found them dead."""
         here = self._world
-        owed = {order.node: order for order in retry_dead_nodes.orders_to_retry(here)}
+        owed = {
+            order.node: order
+            for order in dead_nodes_due_for_retry.orders_to_retry(here)
+        }
         tried = {one.node: one for one in here.store.attempts()}
         for node in sorted(tried.keys() - owed.keys()):
             record_failover_attempts.forget(here, node)
         for node, order in owed.items():
             if not dead_node_retries.is_due(tried.get(node), here.time_of_day()):
                 continue
-            if reason := retry_dead_nodes.held_back(here, order):
+            if reason := dead_nodes_due_for_retry.held_back(here, order):
                 self._say_once(node, f"{node} is down and still in DNS, and {reason}.")
             else:
                 self._try(order, partial(self._taken_down_again, order))
@@ -169,7 +172,11 @@ class Watch:
     def _held_back(self) -> str:
         if self._world.settings.cluster.mode != "auto":
             return f"the mode is {self._world.settings.cluster.mode}"
-        return "changes are frozen" if freezing.frozen(self._world) else ""
+        return (
+            "changes are frozen"
+            if freeze_and_change_windows.frozen(self._world)
+            else ""
+        )
 
     def _tell(self, before: Mapping[str, Pulse]) -> None:
         for node, pulse in self._pulses.items():

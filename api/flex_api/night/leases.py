@@ -18,7 +18,7 @@ from flex.errors import FlexError
 from flex.model.dns_update_journal import JournalRow, RowState
 from flex.model.nightly_run import Run
 from flex.model.plan import Plan
-from flex.store.lease_holders import BEATS, PATIENCE, holder
+from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
 from flex_api import wiring
 from flex_api.heartbeats import beating
 from flex_api.in_words import amounts

@@ -24,7 +24,7 @@ from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import Heading, Owners, digest
 from flex.routing.pool import is_host
 from flex.table_schemas import texts
-from flex_api.night import heirs_of_dead_nodes, site_names_to_route
+from flex_api.night import doors_avoid_dead_nodes, other_names_to_route
 from flex_api.settings.file import Settings
 
 
@@ -92,7 +92,7 @@ def _next(
     """The number of the order and its maps: those of the last one where nothing else is wanted now
     than then.
     """
-    placement = heirs_of_dead_nodes.on_serving_nodes(
+    placement = doors_avoid_dead_nodes.on_serving_nodes(
         settings, store, store.placement_of(wanted.plan), wanted.serving
     )
     owner_of = owners_of_names(settings, placement, wanted.serving)
@@ -141,7 +141,7 @@ def owners_of_names(
         if turn[site] == crc32(site.encode()) % counts[site]:
             owner[site] = node
         turn[site] += 1
-    names = site_names_to_route.other_names(settings, owner)
+    names = other_names_to_route.other_names(settings, owner)
     found = {
         name: node for site, node in owner.items() for name in (site, *names[site])
     }

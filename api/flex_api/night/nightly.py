@@ -14,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
-from flex.in_words import first_few
 from flex.model import limits_and_approvals
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import FREEZE
@@ -27,9 +26,10 @@ from flex.planning.propose_plan import Proposal
 from flex.planning.what_if import Supposition
 from flex.ports import Store
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
+from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
 from flex.zones.records import name_of
-from flex_api.facts import hindsight, imbalance_and_move_history, other_names
+from flex_api.facts import hindsight, other_names, what_earlier_nights_allow
 from flex_api.facts.expected_loads import expect
 from flex_api.facts.logs_good_enough import refuse_bad
 from flex_api.facts.profiles_from_counts import learn_profiles
@@ -37,16 +37,16 @@ from flex_api.in_words import amounts
 from flex_api.night import (
     carrying_out,
     dead_nodes_first,
-    finishing,
+    finish_plans_of_killed_runs,
     gentle_moves,
     notifying,
     redelivering,
     warming,
-    who_caused,
+    whose_wishes_caused_plan,
 )
 from flex_api.night import rules_that_stop_plans as rules
 from flex_api.night.leases import lease
-from flex_api.night.steps import Steps
+from flex_api.night.record_stages import Steps
 from flex_api.report import write_reports
 from flex_api.wiring import World, sources
 from flex_logs_ingest.counts import hours_and_sample, retention
@@ -106,7 +106,7 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
             dead_nodes_first.cleared(world, step, force, is_last=True)
         step(
             "finish",
-            lambda: finishing.finish_where_allowed(world, force),
+            lambda: finish_plans_of_killed_runs.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
         )
         made = step(
@@ -303,10 +303,10 @@ def propose(
     """
     plain = facts(world)
     known, outlook = expect(world, plain)
-    rules = imbalance_and_move_history.without_forced(world.rules, force)
+    rules = what_earlier_nights_allow.without_forced(world.rules, force)
     made = propose_plan.propose(
         replace(
-            known, guard=imbalance_and_move_history.guard(world, known.period, force)
+            known, guard=what_earlier_nights_allow.guard(world, known.period, force)
         ),
         what_if.supposed_rules(
             replace(rules, take_back=frozenset(map(name_of, take_back))), wanted
@@ -323,7 +323,11 @@ def propose(
 def _keep(world: World, made: Proposal, author: str) -> Proposal:
     signed = replace(
         made,
-        plan=replace(made.plan, author=author, wishers=who_caused.wishers(world, made)),
+        plan=replace(
+            made.plan,
+            author=author,
+            wishers=whose_wishes_caused_plan.wishers(world, made),
+        ),
     )
     with world.store.together():
         world.store.propose(signed.plan, signed.placement)

@@ -27,9 +27,9 @@ from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
 from flex.model.dead_node_retries import Attempt
 from flex.model.plan import Plan
-from flex_api.night import bulletin
-from flex_api.night.bulletin import Bulletin
-from flex_api.night.metrics_text_file import metrics_text
+from flex_api.night import mail_of_the_night
+from flex_api.night.mail_of_the_night import Bulletin
+from flex_api.night.metrics_from_store import metrics_text
 from flex_api.report import write_reports
 from flex_api.settings.safety_and_notices import Webhook
 from flex_api.wiring import World
@@ -52,7 +52,9 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
         else None
     )
     return _tell(
-        world, bulletin.of_night(name, plan, waiting, code, address, plan.base), written
+        world,
+        mail_of_the_night.of_night(name, plan, waiting, code, address, plan.base),
+        written,
     )
 
 
@@ -60,7 +62,9 @@ def tell_failure(world: World, error: FlexError) -> str:
     """What was told of one that was stopped."""
     return _tell(
         world,
-        bulletin.of_failure(world.settings.cluster.name, error, _address(world, "")),
+        mail_of_the_night.of_failure(
+            world.settings.cluster.name, error, _address(world, "")
+        ),
     )
 
 
@@ -68,7 +72,7 @@ def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
     """What was told of a dead node that could not be taken out of DNS."""
     return _tell(
         world,
-        bulletin.of_attempt(
+        mail_of_the_night.of_attempt(
             world.settings.cluster.name, tried, error, _address(world, "nodes")
         ),
     )

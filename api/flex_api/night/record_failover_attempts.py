@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from flex.errors import FlexError, Unverified
-from flex.in_words import first_few
 from flex.model import dead_node_retries
 from flex.model.dead_node_retries import Attempt
+from flex.site_names_in_words import first_few
 from flex_api.wiring import World
 
 

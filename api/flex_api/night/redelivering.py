@@ -12,7 +12,11 @@ from collections.abc import Callable, Sequence
 
 from flex.model import dead_node_retries
 from flex.model.dead_node_retries import Attempt
-from flex_api.night import deliver_haproxy_files, freezing, rerouting
+from flex_api.night import (
+    deliver_haproxy_files,
+    freeze_and_change_windows,
+    route_requests_by_plan,
+)
 from flex_api.wiring import World
 
 Work = Callable[[], None]
@@ -23,7 +27,7 @@ def is_wanted(world: World) -> bool:
     return (
         (settings.routing.delivers or settings.routing.leads_to_all)
         and settings.cluster.mode != "shadow"
-        and not freezing.frozen(world)
+        and not freeze_and_change_windows.frozen(world)
     )
 
 
@@ -37,7 +41,7 @@ def again(world: World) -> str:
         said.append(line)
         world.say(line)
 
-    rerouting.reroute(world, say=say)
+    route_requests_by_plan.reroute(world, say=say)
     return " ".join(said) or "every node has its routing"
 
 

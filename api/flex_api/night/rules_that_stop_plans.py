@@ -15,12 +15,12 @@ from flex.model.plan import Plan
 from flex.planning import refuse_ended_or_outdated
 from flex.zones import zone_changes
 from flex_api.facts import changed_since_plan
-from flex_api.night import freezing
+from flex_api.night import freeze_and_change_windows
 from flex_api.wiring import World
 
 RULES = (
     FREEZE,
-    freezing.WINDOWS,
+    freeze_and_change_windows.WINDOWS,
     *changed_since_plan.RULES,
     *zone_changes.RULES,
 )
@@ -42,7 +42,7 @@ def refuse_unknown(force: Collection[str], doing: str) -> None:
 def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
     """The rules that stop this plan now, unless somebody goes over them by name."""
     return (
-        *freezing.of_now(world),
+        *freeze_and_change_windows.of_now(world),
         *changed_since_plan.stops(world, plan),
         *(
             Stop(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from flex.ports import Store
 from flex_api.settings.file import Settings
-from flex_api.settings.routing import RoutedSite
+from flex_api.settings.routing_and_warming import RoutedSite
 from flex_api.wiring import nodes
 
 _MOST = 20

@@ -15,7 +15,7 @@ from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
-from flex_api.schemas.rest import AuditPage
+from flex_api.schemas.rest_bodies_and_answers import AuditPage
 from flex_api.web.request_context import Viewer
 
 router = APIRouter(include_in_schema=False)

@@ -19,10 +19,10 @@ from starlette.responses import Response
 import flex
 from flex.model.roles_and_tokens import Role
 from flex_api.in_words import amounts
-from flex_api.night import freezing
+from flex_api.night import freeze_and_change_windows
 from flex_api.pages.forms import DONE, Refusal, Sent
 from flex_api.pages.warnings_on_every_page import Trouble, newest, troubles
-from flex_api.pictures.charts import ROUNDING
+from flex_api.pictures.chart_geometry import ROUNDING
 from flex_api.pictures.time_and_forecast_charts import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
@@ -114,7 +114,7 @@ def show(
 
 
 def _frame(desk: Desk, here: str) -> Frame:
-    frozen = freezing.frozen(desk.world())
+    frozen = freeze_and_change_windows.frozen(desk.world())
     _, plan = desk.views.base()
     applied = [
         one.worst

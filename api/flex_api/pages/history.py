@@ -15,12 +15,12 @@ from flex_api.pages.forms import from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.past_moves_and_predictions import Past, past
 from flex_api.pages.plans import following
-from flex_api.pictures.charts import Columns, counts
+from flex_api.pictures.chart_geometry import Columns, counts
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
 from flex_api.routes import log_readings
 from flex_api.routes.log_readings import RunsQuery
 from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.schemas.rest import RunsPage
+from flex_api.schemas.rest_bodies_and_answers import RunsPage
 from flex_api.schemas.what_if_output import DiffOutput
 from flex_api.web.request_context import Desk, Viewer
 from flex_api.wishes import what_if_frontier_compare

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 from flex_api.pages.forms import DONE, TheForm, led_on, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.routes import jobs
-from flex_api.schemas.rest import JobShown
+from flex_api.schemas.rest_bodies_and_answers import JobShown
 from flex_api.web.request_context import Operator, Viewer
 
 router = APIRouter(include_in_schema=False)

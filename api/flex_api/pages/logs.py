@@ -18,7 +18,7 @@ from flex_api.pages.warnings_on_every_page import LATEST, last_line, last_lines,
 from flex_api.routes import log_readings
 from flex_api.routes.log_readings import IngestsQuery
 from flex_api.schemas.logs import DataOutput
-from flex_api.schemas.rest import IngestGiven, IngestsPage, JobShown
+from flex_api.schemas.rest_bodies_and_answers import IngestGiven, IngestsPage, JobShown
 from flex_api.web.request_context import Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)

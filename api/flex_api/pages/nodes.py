@@ -27,8 +27,8 @@ from flex_api.pages.forms import (
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.past_moves_and_predictions import past
 from flex_api.pages.warnings_on_every_page import latest_weeks
-from flex_api.pictures import charts
-from flex_api.pictures.charts import ROUNDING, Bars, Load
+from flex_api.pictures import chart_geometry
+from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load
 from flex_api.pictures.time_and_forecast_charts import (
     HOURS,
     Heat,
@@ -41,8 +41,8 @@ from flex_api.pictures.time_and_forecast_charts import (
 )
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
-from flex_api.schemas.night_nodes_and_orders import NodeRow
-from flex_api.schemas.rest import DrainGiven, NodesPage
+from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow
+from flex_api.schemas.rest_bodies_and_answers import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare
@@ -155,7 +155,9 @@ def one(
         ],
         more=more,
         loads=loads,
-        bars=charts.loads("Its load", loads, tolerance, charts.scale(loads))
+        bars=chart_geometry.loads(
+            "Its load", loads, tolerance, chart_geometry.scale(loads)
+        )
         if loads
         else None,
         busiest=_busiest(found, row.node, rows),
@@ -220,7 +222,7 @@ def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
     shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows[:DRAWN]]
     others = 1 - sum(share for _, share in shares)
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
-    return charts.quantities(
+    return chart_geometry.quantities(
         "What it sends, by site",
         [(name, one, amounts.share(one)) for name, one in drawn],
         strong="",

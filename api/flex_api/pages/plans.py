@@ -22,7 +22,7 @@ from flex_api.pages.plan_pictures_and_reasons import figures, kept_apart
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
 from flex_api.routes import make_and_apply_plans, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
     ApprovalGiven,
     JobShown,

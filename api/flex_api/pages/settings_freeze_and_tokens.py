@@ -16,7 +16,7 @@ from flex_api.pages.forms import TheForm, from_form, moment, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     FreezeGiven,
     FreezeShown,
     TokenGiven,

@@ -14,13 +14,13 @@ from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from flex.model.period import Period
-from flex.sim.cluster import MIB, MODELS
+from flex.sim.costs_of_nodes import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
 from flex_api.in_words import amounts
 from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show
-from flex_api.pictures.charts import Bars, quantities
+from flex_api.pictures.chart_geometry import Bars, quantities
 from flex_api.routes.simulations import period_to_replay
 from flex_api.schemas.request_and_page_base import Given
 from flex_api.simulation import comparing, traces_and_solver

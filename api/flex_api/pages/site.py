@@ -47,12 +47,12 @@ from flex_api.pictures.time_and_forecast_charts import (
 )
 from flex_api.routes import pins, sites
 from flex_api.routes.sites import ProfileQuery, find_row
-from flex_api.schemas.rest import ProfilePage
+from flex_api.schemas.rest_bodies_and_answers import ProfilePage
 from flex_api.schemas.sites import PinGiven, PinShown
 from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
 from flex_api.web.etag_responses import Condition
 from flex_api.web.request_context import Desk, Operator, Viewer
-from flex_api.wishes import explaining, what_if_frontier_compare
+from flex_api.wishes import what_if_frontier_compare, why_site_is_there
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.hours_and_sample import hours_of_site
 
@@ -182,7 +182,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
 
 
 def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
-    return explaining.explain_site(desk.world(), name)
+    return why_site_is_there.explain_site(desk.world(), name)
 
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:

@@ -21,11 +21,11 @@ from flex_api.pages.frame import as_model, show
 from flex_api.pages.past_moves_and_predictions import past, sent_lately
 from flex_api.pages.plans import following
 from flex_api.pictures import sites_scatter as charts_cloud
-from flex_api.pictures.charts import Scatter
+from flex_api.pictures.chart_geometry import Scatter
 from flex_api.pictures.time_and_forecast_charts import Spark, course
 from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
-from flex_api.schemas.rest import SitesPage
+from flex_api.schemas.rest_bodies_and_answers import SitesPage
 from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from flex.errors import FlexError, StoreError
-from flex.in_words import first_few
 from flex.model.nightly_run import Run
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan_summary import Headline
 from flex.planning import which_servers_agree
+from flex.site_names_in_words import first_few
 from flex.traffic.quality import Judged
 from flex.zones import last_dns_check
 from flex.zones.last_dns_check import Check
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns, logs_good_enough
 from flex_api.in_words import amounts, dead_nodes_text
-from flex_api.night import freezing
+from flex_api.night import freeze_and_change_windows
 from flex_api.pages.forms import address
 from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
@@ -66,7 +66,7 @@ def troubles(desk: Desk) -> tuple[Trouble, ...]:
 
 
 def _troubles(desk: Desk) -> Iterator[Trouble]:
-    if frozen := freezing.frozen(desk.world()):
+    if frozen := freeze_and_change_windows.frozen(desk.world()):
         yield Trouble(
             _said_of_freeze(frozen),
             "Thaw it when changes may go on",

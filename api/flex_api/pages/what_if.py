@@ -16,12 +16,12 @@ from pydantic import Field
 from flex_api.pages.forms import from_query_form, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
-from flex_api.pictures.charts import MOST_BARS, Load, loads, scale, worst
+from flex_api.pictures.chart_geometry import MOST_BARS, Load, loads, scale, worst
 from flex_api.report.content import NodeLine
 from flex_api.routes import what_if_and_differences
 from flex_api.schemas.plan_parts import BalanceOutput
 from flex_api.schemas.request_and_page_base import Given
-from flex_api.schemas.rest import Supposed
+from flex_api.schemas.rest_bodies_and_answers import Supposed
 from flex_api.schemas.what_if_output import WhatIfOutput
 from flex_api.web.request_context import Desk, Operator
 from flex_api.wishes import what_if_frontier_compare

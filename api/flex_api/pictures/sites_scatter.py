@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Ints
-from flex_api.in_words import amounts, clean_text
-from flex_api.pictures.charts import Extent, Point, Scatter, Tick
+from flex_api.in_words import amounts, text_safe_for_html
+from flex_api.pictures.chart_geometry import Extent, Point, Scatter, Tick
 
 # Points that are drawn one by one; more are counted in cells. A guess.
 FEW = 600
@@ -99,7 +99,7 @@ def cloud(
 
 
 def _point_with_name(name: str, x: float, y: float, *, ring: bool = False) -> Point:
-    return Point(float(x), float(y), 3.0, clean_text.short(str(name)), ring)
+    return Point(float(x), float(y), 3.0, text_safe_for_html.short(str(name)), ring)
 
 
 def _circles(x: np.ndarray, y: np.ndarray) -> list[Point]:

@@ -1,7 +1,7 @@
 """Where everything stands in pictures of time and of predictions: lines with a band, small lines,
 heat maps, pairs of dots.
 
-Takes numbers. Returns frozen geometries that the templates draw, as charts.py does. Does not write
+Takes numbers. Returns frozen geometries that the templates draw, as chart_geometry.py does. Does not write
 markup or choose colours.
 """
 
@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from flex_api.in_words import amounts, clean_text
-from flex_api.pictures import charts, margins
-from flex_api.pictures.charts import Extent, Tick
+from flex_api.in_words import amounts, text_safe_for_html
+from flex_api.pictures import chart_geometry, margins
+from flex_api.pictures.chart_geometry import Extent, Tick
 
 Hours = TypeVar("Hours", int, np.ndarray)
 
@@ -164,7 +164,7 @@ def lines(
         desc=desc,
         series=tuple(drawn),
         across=tuple(Tick(x(at), text) for at, text in labels),
-        up=tuple(Tick(y(value), say(value)) for value in charts.steps(most, 4)),
+        up=tuple(Tick(y(value), say(value)) for value in chart_geometry.steps(most, 4)),
         band=None if aim is None else y(aim),
         levels=tuple(Level(y(level), name) for level, name in levels),
         unit=unit,
@@ -250,7 +250,7 @@ def heat(
         cells.append((name, tuple(row)))
     return Heat(
         title=title,
-        desc=f"Most is {amount(said[0])} {unit}: {clean_text.short(said[1])}, {said[2]}."
+        desc=f"Most is {amount(said[0])} {unit}: {text_safe_for_html.short(said[1])}, {said[2]}."
         if most
         else "Nothing was asked for.",
         rows=tuple(cells),
@@ -320,7 +320,7 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     Where there are more than MOST_BARS, those farthest apart are drawn.
     """
     order = sorted(range(len(rows)), key=lambda at: -abs(rows[at][2] - rows[at][1]))[
-        : charts.MOST_BARS
+        : chart_geometry.MOST_BARS
     ]
     drawn = [rows[at] for at in sorted(order)]
     values = [value for _, one, other in drawn for value in (one, other)] or [1.0]
@@ -332,11 +332,11 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     worst = max(drawn, key=lambda row: abs(row[2] - row[1]), default=("", 0.0, 0.0))
     return Pairs(
         title=title,
-        desc=f"Farthest apart: {clean_text.short(worst[0])}, "
+        desc=f"Farthest apart: {text_safe_for_html.short(worst[0])}, "
         f"{amounts.with_sign(worst[2] - worst[1])} beside its prediction.",
         pairs=tuple(
             Pair(
-                clean_text.plain(name, charts.LABEL),
+                text_safe_for_html.plain(name, chart_geometry.LABEL),
                 x(one),
                 x(other),
                 amounts.with_sign(other - one),
@@ -352,6 +352,6 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
 
 def _between(low: float, high: float) -> tuple[float, ...]:
     """A few round numbers that lie within."""
-    step = charts.steps(high - low, 4)[1]
+    step = chart_geometry.steps(high - low, 4)[1]
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return tuple(number * step for number in range(first, last + 1))

@@ -13,10 +13,23 @@ from heapq import nlargest
 
 from flex.model.period import Period
 from flex.planning import which_servers_agree
-from flex_api.in_words import amounts, clean_text, held_back_moves_text, nodes_given_up
+from flex_api.in_words import (
+    amounts,
+    grouped_moves_text,
+    held_back_moves_text,
+    text_safe_for_html,
+)
 from flex_api.in_words import results_in_terminal as text
-from flex_api.pictures import charts
-from flex_api.pictures.charts import Bars, Columns, Load, Night, Scatter, Spot, Strip
+from flex_api.pictures import chart_geometry
+from flex_api.pictures.chart_geometry import (
+    Bars,
+    Columns,
+    Load,
+    Night,
+    Scatter,
+    Spot,
+    Strip,
+)
 from flex_api.schemas.verbs import (
     BalanceOutput,
     BreachRow,
@@ -202,7 +215,7 @@ def verdict(data: ReportData) -> str:
     """How balanced the cluster will be, and how little had to move for it."""
     after = data.plan.after
     worst = (
-        f"worst node {clean_text.short(after.worst_node)} is"
+        f"worst node {text_safe_for_html.short(after.worst_node)} is"
         if after.worst_node
         else "the worst node is"
     )
@@ -210,7 +223,7 @@ def verdict(data: ReportData) -> str:
         f"{worst} {amounts.share(after.worst_ratio)} off its fair share (aim "
         f"{amounts.share(data.tolerance)})"
     )
-    inside = after.worst_ratio <= data.tolerance + charts.ROUNDING
+    inside = after.worst_ratio <= data.tolerance + chart_geometry.ROUNDING
     return (
         f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. "
         f"{_movement(data.plan)}"
@@ -219,7 +232,7 @@ def verdict(data: ReportData) -> str:
 
 def _movement(plan: PlanOutput) -> str:
     if plan.moves or not plan.before:
-        return f"{text.moves_text(plan)}{nodes_given_up.misses(plan.forecasts)}."
+        return f"{text.moves_text(plan)}{grouped_moves_text.misses(plan.forecasts)}."
     return f"Nothing moves; a partition from scratch would move {plan.moves_from_scratch:,}."
 
 
@@ -286,7 +299,7 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
         forced = " ".join(f"--force {breach.rule}" for breach in plan.breaches)
         yield Notice(
             "Waits for approval",
-            f"to apply it all the same: flex apply {clean_text.short(plan.id)} {forced}",
+            f"to apply it all the same: flex apply {text_safe_for_html.short(plan.id)} {forced}",
         )
     for each in plan.verdicts:
         if not each.agrees:
@@ -323,9 +336,9 @@ def _quantity(rule: str, value: float) -> str:
 
 def _said_of_verdict(row: VerdictRow) -> str:
     where = (
-        f"{clean_text.short(row.server)}, {clean_text.short(row.zone)}"
+        f"{text_safe_for_html.short(row.server)}, {text_safe_for_html.short(row.zone)}"
         if row.zone
-        else clean_text.short(row.server)
+        else text_safe_for_html.short(row.server)
     )
     return f"{where}: {row.error or amounts.count(len(row.wrong), 'line') + ' differ'}"
 
@@ -334,8 +347,8 @@ def _figures(
     data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]
 ) -> Figures:
     rows = [(title, _loads(data, resource)) for title, resource in RESOURCES]
-    most = charts.scale(row for _, of_resource in rows for row in of_resource)
-    many = any(len(of_resource) > charts.MOST_BARS for _, of_resource in rows)
+    most = chart_geometry.scale(row for _, of_resource in rows for row in of_resource)
+    many = any(len(of_resource) > chart_geometry.MOST_BARS for _, of_resource in rows)
     misses = [
         (row.policy, row.miss_ratio, amounts.share(row.miss_ratio)) for row in forecasts
     ]
@@ -345,20 +358,22 @@ def _figures(
     ]
     return Figures(
         balance=tuple(
-            charts.loads(title, each, data.tolerance, most) for title, each in rows
+            chart_geometry.loads(title, each, data.tolerance, most)
+            for title, each in rows
         ),
         spread=tuple(
-            charts.distribution(title, each, data.tolerance) for title, each in rows
+            chart_geometry.distribution(title, each, data.tolerance)
+            for title, each in rows
         )
         if many
         else (),
-        misses=charts.quantities(
+        misses=chart_geometry.quantities(
             "Share of requests read from disk", misses, strong="after"
         ),
-        rates=charts.quantities(
+        rates=chart_geometry.quantities(
             "Requests a second the cluster can serve", rates, strong="after"
         ),
-        nights=charts.strip(
+        nights=chart_geometry.strip(
             "Moves and the worst node of the last nights",
             [_night(row, data.first) for row in nights],
             data.tolerance,
@@ -440,7 +455,7 @@ def _scatter(data: ReportData) -> Scatter | None:
         Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved)
         for row in rows
     ]
-    return charts.scatter("Sites by working set and access rate", spots, share)
+    return chart_geometry.scatter("Sites by working set and access rate", spots, share)
 
 
 def _decades(rows: Sequence[SiteRow]) -> tuple[Decade, ...]:
@@ -481,7 +496,7 @@ def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
         room -= len(lines)
         found.append(
             ZoneLines(
-                clean_text.short(zone.zone),
+                text_safe_for_html.short(zone.zone),
                 lines,
                 len(zone.changes),
                 tuple(zone.foreign),

@@ -2,7 +2,7 @@
 
 Takes a ReportData. Returns HTML with its styles and pictures inside, without scripts; it loads
 nothing. Does not say what is in the report (content.py) or where things stand in a picture
-(charts.py).
+(chart_geometry.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import jinja2
 
 import flex
 from flex.errors import NotWritten
-from flex_api.in_words import amounts, clean_text, nodes_given_up
+from flex_api.in_words import amounts, grouped_moves_text, text_safe_for_html
 from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
 
@@ -105,15 +105,15 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("flex_api"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=clean_text.anything,
+        finalize=text_safe_for_html.anything,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "name": clean_text.name,
-        "sentence": clean_text.sentence,
-        "short": clean_text.short,
-        "whole": clean_text.whole,
+        "name": text_safe_for_html.name,
+        "sentence": text_safe_for_html.sentence,
+        "short": text_safe_for_html.short,
+        "whole": text_safe_for_html.whole,
         "size": amounts.size,
         "memory": amounts.memory,
         "share": amounts.share,
@@ -122,10 +122,10 @@ def _environment() -> jinja2.Environment:
         "count": amounts.count,
         "span": amounts.span,
         "when": amounts.when,
-        "ago": clean_text.ago,
+        "ago": text_safe_for_html.ago,
         "age": amounts.ago,
         "number": "{:,}".format,
-        "grouped": nodes_given_up.group,
+        "grouped": grouped_moves_text.group,
         "path": partial(quote, safe=""),
     }
     style = environment.get_template("style.css").render(

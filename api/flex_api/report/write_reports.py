@@ -8,8 +8,8 @@ from pathlib import Path
 from flex.errors import NotWritten
 from flex.model.plan import Plan
 from flex_api.report import print_pdf
-from flex_api.report.formats import FORMATS
 from flex_api.report.gather import gather
+from flex_api.report.json_and_markdown import FORMATS
 from flex_api.report.page import write as write_html
 from flex_api.wiring import World
 from flex_logs_ingest.reading.read_logs import FileReport

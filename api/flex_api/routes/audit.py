@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from flex.errors import NotWhole
 from flex_api import verify_audit_log
 from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
-from flex_api.schemas.rest import AuditPage, AuditVerified
+from flex_api.schemas.rest_bodies_and_answers import AuditPage, AuditVerified
 from flex_api.schemas.tokens_and_audit import audit_row
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode

@@ -9,7 +9,7 @@ from html import escape
 from fastapi import APIRouter, Response
 
 from flex_api.in_words import amounts
-from flex_api.night import freezing
+from flex_api.night import freeze_and_change_windows
 from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
@@ -39,7 +39,7 @@ def _state(desk: Desk) -> tuple[str, str]:
         desk.views.headlines(),
         desk.views.base(),
     )
-    if freezing.frozen(desk.world()):
+    if freeze_and_change_windows.frozen(desk.world()):
         return "frozen", WAITS
     if runs and runs[0].exit_code not in (0, 22, None):
         return f"last run: exit {runs[0].exit_code}", WRONG

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from flex.zones import records
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest import DriftShown, RecordRow, RecordsPage
+from flex_api.schemas.rest_bodies_and_answers import DriftShown, RecordRow, RecordsPage
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.request_context import Desk, Reader

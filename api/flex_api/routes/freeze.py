@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from flex.model.operator_orders import Freeze
-from flex_api.night import freezing
+from flex_api.night import freeze_and_change_windows
 from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.schemas.rest import FreezeGiven, FreezeShown
+from flex_api.schemas.rest_bodies_and_answers import FreezeGiven, FreezeShown
 from flex_api.web.etag_responses import TheCondition, nothing, reply
 from flex_api.web.request_context import Desk, Operator, Viewer
 
@@ -19,7 +19,9 @@ router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 @router.get("", response_model=FreezeShown)
 def freeze(desk: Viewer) -> Response:
     """Whether changes are frozen, by whom and until when."""
-    return reply(desk.request, _freeze_model(freezing.frozen(desk.world())))
+    return reply(
+        desk.request, _freeze_model(freeze_and_change_windows.frozen(desk.world()))
+    )
 
 
 @router.put("", response_model=FreezeShown)
@@ -29,7 +31,7 @@ def put(desk: Operator, given: FreezeGiven, condition: TheCondition) -> Response
     wanted = Freeze(desk.now, given.until, given.reason, desk.caller.name)
     with desk.store.together():
         _refuse_unmet(desk, condition)
-        freezing.freeze(desk.world(), wanted)
+        freeze_and_change_windows.freeze(desk.world(), wanted)
     return reply(desk.request, _freeze_model(wanted))
 
 
@@ -43,12 +45,12 @@ def thaw(
     desk = desk.because(reason)
     with desk.store.together():
         _refuse_unmet(desk, condition)
-        freezing.thaw(desk.world())
+        freeze_and_change_windows.thaw(desk.world())
     return nothing()
 
 
 def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
-    found = freezing.frozen(desk.world())
+    found = freeze_and_change_windows.frozen(desk.world())
     # That nothing is frozen can be read, and changed from there; for who wants a new freeze there
     # is none yet.
     is_new = found is None and not condition.if_match and bool(condition.if_none_match)

@@ -19,7 +19,7 @@ from flex.model.jobs import Job, JobState
 from flex_api import jobs as working
 from flex_api.routes.problems import describe
 from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
-from flex_api.schemas.rest import JobShown, JobsPage
+from flex_api.schemas.rest_bodies_and_answers import JobShown, JobsPage
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.gate import Asked
 from flex_api.web.paging import page

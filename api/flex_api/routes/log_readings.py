@@ -14,7 +14,7 @@ from flex_api.jobs import Follow
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
 from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     IngestGiven,
     IngestRow,
     IngestsPage,

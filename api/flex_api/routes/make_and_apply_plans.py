@@ -16,14 +16,14 @@ from flex_api.jobs import Follow, Work
 from flex_api.night import (
     apply_or_accept_plan,
     approving,
-    finishing,
+    finish_plans_of_killed_runs,
     may_plan_be_applied,
     nightly,
 )
 from flex_api.night.leases import lease
-from flex_api.night.steps import Steps
+from flex_api.night.record_stages import Steps
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
     ApprovalGiven,
     JobShown,
@@ -122,7 +122,9 @@ def apply(
             follow.past_return()
             step = Steps(world, held.run)
             step.through(
-                lambda: finishing.finish_where_allowed(world, given.force, step.enter),
+                lambda: finish_plans_of_killed_runs.finish_where_allowed(
+                    world, given.force, step.enter
+                ),
                 lambda _: "done",
             )
             step.through(

@@ -6,9 +6,9 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from flex_api import jobs
-from flex_api.night import ask_every_haproxy, door_states, freezing
+from flex_api.night import ask_every_haproxy, door_states, freeze_and_change_windows
 from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
-from flex_api.night.metrics_text_file import JOBS, of_logs
+from flex_api.night.metrics_from_store import JOBS, of_logs
 from flex_api.routes.nodes import in_dns_still
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.request_context import Viewer
@@ -34,7 +34,7 @@ def metrics(desk: Viewer) -> Response:
         pins=tuple(pin for pins in desk.views.wishes().values() for pin in pins),
         sites=len(found.sites),
         replicated=int((np.diff(found.first) > 1).sum()),
-        frozen=freezing.frozen(world) is not None,
+        frozen=freeze_and_change_windows.frozen(world) is not None,
         latest=desk.views.plan(headlines[0].id) if headlines else None,
         last_lines=last_lines,
         coverage=coverage,

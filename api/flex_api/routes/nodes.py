@@ -13,9 +13,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
 from flex.errors import BadInput, Unverified
-from flex.in_words import first_few
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
+from flex.site_names_in_words import first_few
 from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
 from flex_api.facts.dead_nodes_in_dns import Dead
@@ -25,9 +25,9 @@ from flex_api.night import failover
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.night_nodes_and_orders import NodeRow, NodeTurn
+from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow, NodeTurn
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     DownGiven,
     DrainGiven,
     JobShown,

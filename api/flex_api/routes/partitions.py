@@ -14,7 +14,12 @@ from flex_api.facts import core_to_output_models
 from flex_api.routes.plans import the_id
 from flex_api.routes.sites import find_row
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
-from flex_api.schemas.rest import PlacementPage, PlacementRow, PlansPage, RoutingShown
+from flex_api.schemas.rest_bodies_and_answers import (
+    PlacementPage,
+    PlacementRow,
+    PlansPage,
+    RoutingShown,
+)
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page, page_in_order

@@ -12,7 +12,7 @@ from flex.model.pin import Pin
 from flex_api import which_names_are_sites
 from flex_api.schemas import sites
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest import PinsPage
+from flex_api.schemas.rest_bodies_and_answers import PinsPage
 from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.etag_responses import (
@@ -26,7 +26,7 @@ from flex_api.web.etag_responses import (
 from flex_api.web.paging import page
 from flex_api.web.request_context import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.wiring import World
-from flex_api.wishes import pinning, previewing
+from flex_api.wishes import make_and_drop_wishes, previewing
 
 router = APIRouter(prefix="/api/v1", tags=["pins"])
 
@@ -197,7 +197,7 @@ def _put(
     condition.refuse_unmet(_name_of(name, campaign), _current(desk, name, campaign))
     # Whether it can be kept takes a while to find out, and nobody should have to wait for that to
     # write.
-    pinning.pin(desk.world(), wanted, dry_run=True)
+    make_and_drop_wishes.pin(desk.world(), wanted, dry_run=True)
     if dry_run:
         return _try(desk, wanted, previewing.of_pin)
     with desk.store.together():

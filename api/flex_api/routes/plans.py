@@ -12,10 +12,10 @@ from flex_api.facts import core_to_output_models, dns_changes_by_name
 from flex_api.facts.dns_changes_by_name import Named
 from flex_api.in_words import amounts
 from flex_api.night import approving, rules_that_stop_plans
-from flex_api.report.formats import table
-from flex_api.schemas.paged_lists import DnsDiffPage
+from flex_api.report.json_and_markdown import table
+from flex_api.schemas.dns_difference_routing_pages import DnsDiffPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
-from flex_api.schemas.rest import MovesPage, PlansPage
+from flex_api.schemas.rest_bodies_and_answers import MovesPage, PlansPage
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.etag_responses import (
     JSON,

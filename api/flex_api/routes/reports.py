@@ -11,11 +11,11 @@ from fastapi import APIRouter, Query, Response
 from flex.errors import NoData, Unknown
 from flex_api.report import print_pdf
 from flex_api.report.content import ReportData
-from flex_api.report.formats import FORMATS, MEDIA
 from flex_api.report.gather import gather
+from flex_api.report.json_and_markdown import FORMATS, MEDIA
 from flex_api.routes.plans import the_plan
 from flex_api.schemas.request_and_page_base import TimedQuery
-from flex_api.schemas.rest import ReportRow, ReportShown, ReportsPage
+from flex_api.schemas.rest_bodies_and_answers import ReportRow, ReportShown, ReportsPage
 from flex_api.web.etag_responses import (
     accepted_form,
     etag_of,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
 from flex_api.night import ask_every_haproxy, door_states
-from flex_api.schemas.paged_lists import RoutingPage
+from flex_api.schemas.dns_difference_routing_pages import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import (
     DoorsQuery,

@@ -13,7 +13,7 @@ from pydantic import Field
 from flex.caches import CACHES
 from flex.model.period import Period
 from flex.sim import traces
-from flex.sim.cluster import MODELS
+from flex.sim.costs_of_nodes import MODELS
 from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex_api.schemas.request_and_page_base import Given

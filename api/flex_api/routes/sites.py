@@ -15,12 +15,12 @@ from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, Wanted
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
-from flex_api.schemas.rest import ProfilePage, ProfileRow, SitesPage
+from flex_api.schemas.rest_bodies_and_answers import ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs import ExplainOutput, SiteRow
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Desk, Reader, Viewer
-from flex_api.wishes import explaining
+from flex_api.wishes import why_site_is_there
 
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
 
@@ -188,5 +188,7 @@ def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
     return reply(
         desk.request,
-        explaining.explain_site(desk.world(), which_names_are_sites.site_name(site)),
+        why_site_is_there.explain_site(
+            desk.world(), which_names_are_sites.site_name(site)
+        ),
     )

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from flex.model.roles_and_tokens import Role
 from flex_api import manage_tokens
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest import TokenGiven, TokenMade, TokensPage
+from flex_api.schemas.rest_bodies_and_answers import TokenGiven, TokenMade, TokensPage
 from flex_api.schemas.tokens_and_audit import TokenRow, token_row
 from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.idempotency import SHOWN_ONCE

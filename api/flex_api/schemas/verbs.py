@@ -28,7 +28,7 @@ from flex_api.schemas.logs import (
     UnreadRow,
 )
 from flex_api.schemas.name_server_config import ConfigServersOutput
-from flex_api.schemas.night_nodes_and_orders import (
+from flex_api.schemas.nodes_holders_jobs_freezes import (
     ApprovalRow,
     FreezeOutput,
     HoldersOutput,

@@ -1,6 +1,6 @@
 """The settings file, typed. Unknown keys are errors. Only this module reads the environment.
 
-Takes a TOML file. Returns a frozen Settings (sections.py), or raises BadSetting with the key, the
+Takes a TOML file. Returns a frozen Settings (whole_settings.py), or raises BadSetting with the key, the
 value and what would be right. Relative paths are relative to the folder of the file.
 """
 
@@ -21,7 +21,7 @@ from flex_api.settings.dns import Primary
 from flex_api.settings.explain_bad_settings import explain
 from flex_api.settings.file_changed import Origin, origin
 from flex_api.settings.safety_and_notices import Metrics, Notify, Webhook
-from flex_api.settings.sections import Database, Report, Settings, SourceSection
+from flex_api.settings.whole_settings import Database, Report, Settings, SourceSection
 
 __all__ = [
     "Settings",

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from flex.errors import BadInput
-from flex.sim.cluster import MIB, MODELS, Cluster
+from flex.sim.costs_of_nodes import MIB, MODELS, Cluster
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result, simulate
 from flex.sim.traces import Trace

@@ -12,7 +12,7 @@ from pathlib import Path
 from flex.errors import BadInput, NotWritten, Unknown
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS
-from flex.sim.papers.traces_for_experiments import Lab, Point
+from flex.sim.papers.experiment_lab import Lab, Point
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import MB, fit

@@ -18,13 +18,13 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget, build
 from flex.ports import Store
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace, of_sample
 from flex.sim.twins_of_published_traces import twin
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS, PLACEMENT
-from flex.traffic import profile
+from flex.traffic import rate_and_working_set
 from flex_api.simulation import clients_in_logs
 from flex_logs_ingest.counts.hours_and_sample import sample_of
 from flex_logs_ingest.files.sources import Log, Source, Unusable
@@ -136,8 +136,8 @@ def place_by_solver(asked: Trace, before: Trace, cluster: Cluster) -> list[list[
         for n, (ram, speed) in _machines(cluster)
     ]
     files, hours = _tables(before)
-    profiles = profile.profiles(files, hours)
-    spreads = profile.spreads(files, set(profiles["site"]), len(nodes))
+    profiles = rate_and_working_set.profiles(files, hours)
+    spreads = rate_and_working_set.spreads(files, set(profiles["site"]), len(nodes))
     problem = build(
         profiles,
         spreads,

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flex.errors import BadInput, Busy, FlexError, Reused
 from flex.model.jobs import Once
 from flex.ports import Store
-from flex.store.lease_holders import PATIENCE, has_ended, holder
+from flex.store.holder_process_has_ended import PATIENCE, has_ended, holder
 from flex_api.web.form_body import again
 from flex_api.web.gate import present
 

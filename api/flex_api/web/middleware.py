@@ -24,8 +24,8 @@ from flex_api.manage_tokens import Caller
 from flex_api.report.page import STYLE_DIGEST
 from flex_api.web import client_address, form_body
 from flex_api.web.gate import ANYBODY, Asked, Gate, present
+from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate, too_large, too_many
-from flex_api.web.timing import Timing
 
 REQUEST_ID = "X-Request-Id"
 POLICY = "Content-Security-Policy"

@@ -18,9 +18,9 @@ from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.rules_of_movement import LIFTED
-from flex.planning.rules_that_stop_moves import decide_with_stops
+from flex.planning.which_rules_stop_moves import decide_with_stops
 from flex.wishes import suspended_wishes
-from flex_api.facts import imbalance_and_move_history
+from flex_api.facts import what_earlier_nights_allow
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.wiring import World
@@ -105,7 +105,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
     facts = replace(
         facts,
         pins=kept.pins,
-        guard=imbalance_and_move_history.guard(world, facts.period),
+        guard=what_earlier_nights_allow.guard(world, facts.period),
     )
     asked, done, stops = decide_with_stops(
         lambda guard: propose_plan.build(replace(facts, guard=guard), rules),

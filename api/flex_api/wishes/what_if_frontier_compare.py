@@ -13,7 +13,7 @@ from flex.model.period import Period
 from flex.model.pin import Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
-from flex.planning import decide, propose_plan
+from flex.planning import decide_moves_of_tonight, propose_plan
 from flex.planning import what_if as suppose
 from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import Supposed, Supposition
@@ -21,9 +21,9 @@ from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
     forecasts,
-    imbalance_and_move_history,
     other_names,
     partition_differences,
+    what_earlier_nights_allow,
 )
 from flex_api.facts.expected_loads import expect
 from flex_api.night import nightly
@@ -34,7 +34,7 @@ from flex_api.schemas.what_if_output import (
     WhatIfOutput,
 )
 from flex_api.wiring import World
-from flex_api.wishes import pinning, previewing
+from flex_api.wishes import make_and_drop_wishes, previewing
 from flex_api.wishes.preview_solver import quick, short
 from flex_api.wishes.previewing import Preview
 from flex_solver import frontier
@@ -81,7 +81,7 @@ def with_pin(world: World, wanted: Pin) -> Preview:
     """What would be done next without a wish and with it. Raises what keeping the wish would
     raise.
     """
-    pinning.pin(world, wanted, dry_run=True)
+    make_and_drop_wishes.pin(world, wanted, dry_run=True)
     return previewing.with_pin(world, wanted)
 
 
@@ -105,9 +105,11 @@ def frontier_of(world: World) -> FrontierOutput:
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
     facts = replace(
-        _possible(known), guard=imbalance_and_move_history.guard(world, known.period)
+        _possible(known), guard=what_earlier_nights_allow.guard(world, known.period)
     )
-    asked = decide.resting(propose_plan.build(facts, world.rules), facts.guard)
+    asked = decide_moves_of_tonight.resting(
+        propose_plan.build(facts, world.rules), facts.guard
+    )
     waiting = [
         one for one in world.store.plans(1, state="proposed") if one.base == facts.base
     ]

@@ -18,7 +18,7 @@ from flex.errors import DnsError
 from flex.model.name_server_verdict import Verdict
 from flex.planning.which_servers_agree import is_since
 from flex_dns.checks import verify
-from flex_dns.checks.notify import nudged
+from flex_dns.checks.send_notify import nudged
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address
 

@@ -32,7 +32,7 @@ from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address, Server, address_text
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_contents import Contents, Question, canonical
+from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import transfer
 

@@ -15,7 +15,7 @@ import dns.rcode
 import dns.update
 
 from flex.errors import Refused
-from flex.in_words import first_few
+from flex.site_names_in_words import first_few
 from flex_dns.preflight import PreflightResult
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no

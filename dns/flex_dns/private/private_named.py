@@ -35,7 +35,7 @@ from flex.errors import BadSetting, FlexError, Unreachable
 from flex_dns.server_configuration.named_conf import update_logging, update_policy
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Server
-from flex_dns.wire.zone_contents import HOST_NAME
+from flex_dns.wire.zone_names_and_owners import HOST_NAME
 
 LOOPBACK = "127.0.0.1"
 # Seconds within which named has to answer. One that fails is seen to end earlier; on a busy machine

@@ -15,7 +15,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from flex.zones.marker import LABEL
-from flex_dns.server_configuration.zones_and_keys import (
+from flex_dns.server_configuration.primary_setup_values import (
     KeyFile,
     PrimarySetup,
     ZoneRights,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flex.zones.marker import LABEL
-from flex_dns.server_configuration.zones_and_keys import (
+from flex_dns.server_configuration.primary_setup_values import (
     KeyFile,
     PrimarySetup,
     ZoneRights,

@@ -20,7 +20,7 @@ import dns.rcode
 
 from flex.errors import DnsError
 from flex_dns.update.change_messages import Message
-from flex_dns.update.pace import AHEAD, Pace
+from flex_dns.update.pace_of_secondaries import AHEAD, Pace
 from flex_dns.wire import signing
 from flex_dns.wire.explain_dns_errors import (
     translate,

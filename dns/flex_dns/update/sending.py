@@ -23,7 +23,7 @@ from flex_dns.update.change_messages import NOBODY, Claim, Message
 from flex_dns.wire.explain_dns_errors import not_granted, said_no
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.zone_contents import Contents, Question
+from flex_dns.wire.zone_names_and_owners import Contents, Question
 from flex_dns.zone import reading
 from flex_dns.zone.change_states import questions, standing
 

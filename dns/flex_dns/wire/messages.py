@@ -19,7 +19,7 @@ import dns.name
 from flex import native_or_python
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import LABEL, marker_name
-from flex_dns.wire.names import HEADER
+from flex_dns.wire.read_names_in_messages import HEADER
 
 # Numbers of record types (RFC 1035, RFC 3596).
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}

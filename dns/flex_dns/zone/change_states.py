@@ -14,7 +14,12 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records import Sets, ZoneState, by_name
 from flex.zones.zone_changes import ADDRESSES
-from flex_dns.wire.zone_contents import Contents, Question, canonical, why_not_ours
+from flex_dns.wire.zone_names_and_owners import (
+    Contents,
+    Question,
+    canonical,
+    why_not_ours,
+)
 
 # Changes that an error lists. A guess.
 SHOWN = 10

@@ -10,9 +10,16 @@ import struct
 from collections.abc import Iterable
 from struct import unpack_from
 
-from flex_dns.wire.names import behind_questions, name_at
-from flex_dns.wire.rrsets import CNAME, DNAME, NS, SOA, Shelf, shelve
-from flex_dns.wire.zone_contents import Contents, at_or_below, below
+from flex_dns.wire.read_names_in_messages import behind_questions, name_at
+from flex_dns.wire.sets_from_transferred_records import (
+    CNAME,
+    DNAME,
+    NS,
+    SOA,
+    Shelf,
+    shelve,
+)
+from flex_dns.wire.zone_names_and_owners import Contents, at_or_below, below
 
 
 class Harvest:

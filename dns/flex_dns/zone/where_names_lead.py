@@ -17,7 +17,7 @@ import dns.rdatatype
 
 from flex.zones.records import Answer
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_contents import Contents, canonical
+from flex_dns.wire.zone_names_and_owners import Contents, canonical
 
 ADDRESSES = ("A", "AAAA")
 # Names in a chain of CNAMEs. BIND follows 16.

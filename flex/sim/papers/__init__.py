@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from flex.sim.papers import cward_case, flex_case, front_end_case, hacc_case, lard_case
 from flex.sim.papers.claim import Claim
-from flex.sim.papers.traces_for_experiments import Lab
+from flex.sim.papers.experiment_lab import Lab
 
 EXPERIMENTS: dict[str, Callable[[Lab], list[Claim]]] = {
     "flex-case-1": flex_case.case_1,

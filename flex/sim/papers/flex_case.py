@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from flex.sim import cluster as clusters
-from flex.sim.cluster import MIB
+from flex.sim import costs_of_nodes as clusters
+from flex.sim.costs_of_nodes import MIB
 from flex.sim.papers.claim import OPEN, Claim, percent, ratio, span, verdict, within
-from flex.sim.papers.traces_for_experiments import BURST, Lab
+from flex.sim.papers.experiment_lab import BURST, Lab
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
 

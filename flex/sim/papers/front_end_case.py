@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from flex.sim import cluster as clusters
-from flex.sim.cluster import MICROSECOND, SECOND, Cluster, FrontEnd
+from flex.sim import costs_of_nodes as clusters
+from flex.sim.costs_of_nodes import MICROSECOND, SECOND, Cluster, FrontEnd
 from flex.sim.engine_input_and_output import DISTRIBUTORS, FRONT_END
 from flex.sim.papers.claim import Claim, because, verdict
-from flex.sim.papers.traces_for_experiments import Lab
+from flex.sim.papers.experiment_lab import Lab
 from flex.sim.traces import Trace
 
 PAPER = "front ends"

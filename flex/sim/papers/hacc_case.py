@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import cluster as clusters
-from flex.sim.cluster import MIB, MILLISECOND, Cluster
+from flex.sim import costs_of_nodes as clusters
+from flex.sim.costs_of_nodes import MIB, MILLISECOND, Cluster
 from flex.sim.papers.claim import Claim, ratio, verdict
-from flex.sim.papers.traces_for_experiments import Lab
+from flex.sim.papers.experiment_lab import Lab
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import no_place, serve
 from flex.sim.traces import Trace

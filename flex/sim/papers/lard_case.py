@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import cluster as clusters
-from flex.sim.cluster import MIB, Cluster
+from flex.sim import costs_of_nodes as clusters
+from flex.sim.costs_of_nodes import MIB, Cluster
 from flex.sim.papers.claim import Claim, grows, percent, ratio, span, verdict
-from flex.sim.papers.traces_for_experiments import BURST, Lab
+from flex.sim.papers.experiment_lab import BURST, Lab
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
 from flex.sim.policies.cap import cap
 from flex.sim.policies.frequent_everywhere import cward_cr, ward

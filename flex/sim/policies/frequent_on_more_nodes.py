@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from flex.placing.problem import Floats
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.policy_as_rules import Place, Routing, rules_of, runs
 from flex.sim.traces import Trace
 

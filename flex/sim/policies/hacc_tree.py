@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.policy_as_rules import Place, Routing, among, everywhere, rules_of
 from flex.sim.traces import Trace
 

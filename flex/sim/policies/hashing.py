@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.policy_as_rules import (
     Place,
     Routing,

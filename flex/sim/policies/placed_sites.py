@@ -7,7 +7,7 @@ not move a site while the trace is served.
 
 from __future__ import annotations
 
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.policy_as_rules import Place, Routing, among
 from flex.sim.traces import Trace
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex.errors import BadInput
-from flex.sim.cluster import Cluster
+from flex.sim.costs_of_nodes import Cluster
 from flex.sim.policy_as_rules import Place, Routing, among
 from flex.sim.traces import Trace
 

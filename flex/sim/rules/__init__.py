@@ -8,15 +8,15 @@ which rule decides for which targets.
 from __future__ import annotations
 
 from flex.sim.rules.bounded import Bounded
-from flex.sim.rules.dice import Dice
 from flex.sim.rules.hacc import Hacc
 from flex.sim.rules.in_memory_lb_gc import Cached
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
 from flex.sim.rules.least import Least
+from flex.sim.rules.random_node import Dice
 from flex.sim.rules.rule import Rule
 from flex.sim.rules.turn import Turn
-from flex.sim.rules.weighted import Weighted
+from flex.sim.rules.weighted_by_load import Weighted
 
 # The order is that of Rules::new in native/core/src/sim/rules/mod.rs.
 RULES: dict[str, type[Rule]] = {

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flex.ports import Segments
-from flex_logs_ingest.counts import files_of_days, partials
+from flex_logs_ingest.counts import count_files, count_files_of_days
 
 _SENT = pa.schema([("site", pa.large_string()), ("bytes", pa.int64())])
 _OURS = re.compile(r"(?P<day>\d+)-[0-9a-f]{40}\.sent\.parquet(\.part)?")
@@ -34,9 +34,9 @@ def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
     path = directory / f"{day}-{name}.sent.parquet"
     found = _read(path)
     if found is None:
-        found = _add_up(directory, files_of_days.files(segments, day, day), day)
+        found = _add_up(directory, count_files_of_days.files(segments, day, day), day)
         # Who cannot keep it adds up again.
-        with suppress(OSError), partials.write_whole(path) as file:
+        with suppress(OSError), count_files.write_whole(path) as file:
             pq.write_table(found, file, compression="zstd")
     whole = found.to_pandas()
     return pd.Series(
@@ -64,7 +64,7 @@ def _read(path: Path) -> pa.Table | None:
 
 def _add_up(directory: Path, files: list[str], day: int) -> pa.Table:
     found = [
-        partials.hours(directory, one, day, day).select(["site", "bytes"])
+        count_files.hours(directory, one, day, day).select(["site", "bytes"])
         for one in files
     ]
     whole = pa.concat_tables(

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.table_schemas import FILES
-from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, files_of_days, partials
+from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, count_files, count_files_of_days
 from flex_logs_ingest.counts.sorted_runs import Run, damage, merge
 
 _KEYS = ["site", "target"]
@@ -100,23 +100,23 @@ def file_table(
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZE_LOOKBACK_DAYS, 0), period.first_day - 1)
-    found = files_of_days.files(segments, *days)
-    known = files_of_days.files_left(segments, *before)
+    found = count_files_of_days.files(segments, *days)
+    known = count_files_of_days.files_left(segments, *before)
     name = sha1(
         repr((days, found, before, known)).encode(), usedforsecurity=False
     ).hexdigest()
     path = directory / f"{name}.merged.parquet"
     if not _is_whole(path):
-        with partials.hold_directory(directory):
+        with count_files.hold_directory(directory):
             runs = [
                 run
                 for one in found
-                for run in partials.runs(directory, one, *days, before=False)
+                for run in count_files.runs(directory, one, *days, before=False)
             ]
             runs += [
                 run
                 for one in known
-                for run in partials.runs(directory, one, *before, before=True)
+                for run in count_files.runs(directory, one, *before, before=True)
             ]
             _make(path, runs, told)
     return FileTable(path, period)
@@ -135,9 +135,9 @@ def _make(path: Path, runs: Sequence[Run], told: Told) -> None:
     progress = _Progress(sum(run.rows for run in runs), told)
     try:
         merge(runs, path, progress)
-        partials.sync(path.parent)
+        count_files.sync(path.parent)
     except OSError as error:
-        raise partials.not_written(
+        raise count_files.not_written(
             path.parent, error, kept="the counts it was to be made of stand"
         ) from error
 

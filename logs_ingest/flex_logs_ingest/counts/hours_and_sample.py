@@ -25,8 +25,8 @@ from flex.prediction import similar_targets
 from flex.prediction.replay_accesses_through_caches import Ints, Sample
 from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import FILES, HOURS, Schema
-from flex_logs_ingest.counts import files_of_days as kept
-from flex_logs_ingest.counts import partials
+from flex_logs_ingest.counts import count_files
+from flex_logs_ingest.counts import count_files_of_days as kept
 from flex_logs_ingest.counts.file_table import FileTable, file_table
 from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 
@@ -60,7 +60,7 @@ def hours_of_site(
     """HOURS of one site, as far as the counts of the period are still there."""
     days = (period.first_day, period.last_day)
     tables = (
-        partials.hours(directory, one, *days, site)
+        count_files.hours(directory, one, *days, site)
         for one in kept.files_left(segments, *days)
     )
     return _frame(_add_up(["site", "hour"], _HOURS, tables), HOURS)
@@ -77,7 +77,7 @@ def hours_in(
     merged = _add_up(
         ["site", "hour"],
         _HOURS,
-        (partials.hours(directory, one, *days) for one in files),
+        (count_files.hours(directory, one, *days) for one in files),
     )
     return _frame(merged, HOURS)
 
@@ -218,12 +218,12 @@ def _common_level(
     count = np.zeros(_LEVELS, dtype=np.int64)
     complete = 0
     for files, readings in found.items():
-        levels = partials.sample(
+        levels = count_files.sample(
             directory, files, period.first_day, period.last_day, ["level"]
         )["level"]
         count += np.bincount(levels.to_numpy(), minlength=_LEVELS)
         wanted = {each.id for each in readings}
-        of_readings = partials.sample_levels(directory, files)
+        of_readings = count_files.sample_levels(directory, files)
         complete = max(
             [complete, *(level for id_, level in of_readings if id_ in wanted)]
         )
@@ -238,10 +238,12 @@ def _accesses(
     columns = ["time", "target", "level"]
     if is_shared(files):
         columns.append("reading")
-    rows = partials.sample(directory, files, period.first_day, period.last_day, columns)
+    rows = count_files.sample(
+        directory, files, period.first_day, period.last_day, columns
+    )
     kept = rows.filter(pc.field("level") >= level)
     numbers, name = np.unique(kept["target"].to_numpy(), return_inverse=True)
-    names = partials.rows(directory, files, pa.array(numbers)).to_pandas()
+    names = count_files.rows(directory, files, pa.array(numbers)).to_pandas()
     places = dict.fromkeys(readings, (0, len(kept)))
     if is_shared(files):
         places = _places(kept["reading"].to_numpy(), directory, files)
@@ -250,7 +252,7 @@ def _accesses(
 
 def _places(reading: Ints, directory: Path, files: str) -> dict[str, tuple[int, int]]:
     """Where the rows of each reading begin and end: they stand one reading after the other."""
-    ids = [id_ for id_, _ in partials.sample_levels(directory, files)]
+    ids = [id_ for id_, _ in count_files.sample_levels(directory, files)]
     ends = np.searchsorted(reading, np.arange(len(ids) + 1)).tolist()
     return dict(zip(ids, pairwise(ends), strict=True))
 

@@ -16,7 +16,11 @@ import pyarrow.compute as pc
 
 from flex.model.period import Period
 from flex.ports import Segments
-from flex_logs_ingest.counts import files_of_days, other_names, partials
+from flex_logs_ingest.counts import (
+    count_files,
+    count_files_of_days,
+    counts_by_other_names,
+)
 
 _SUMS = [("requests", "sum"), ("bytes", "sum")]
 _SUMMED = ["requests_sum", "bytes_sum"]
@@ -39,12 +43,12 @@ def count_names(
     """What is known of these sites."""
     days = (period.first_day, period.last_day)
     wanted = pa.array(sorted(set(sites)), pa.string())
-    by_name: list[pa.Table] = [other_names.SCHEMA.empty_table()]
+    by_name: list[pa.Table] = [counts_by_other_names.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
-    for one in files_of_days.files_left(segments, *days):
-        table = other_names.table(directory, one)
-        hours = partials.hours(directory, one, *days)
+    for one in count_files_of_days.files_left(segments, *days):
+        table = counts_by_other_names.table(directory, one)
+        hours = count_files.hours(directory, one, *days)
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))
         by_site.append(
             hours.select(["site", "requests", "bytes"])

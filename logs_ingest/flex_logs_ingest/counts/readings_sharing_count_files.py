@@ -1,6 +1,6 @@
 """Counts of several small readings in one set of files: each file costs as much as a small log.
 
-Takes the counts of readings. Writes the files that partials.py describes, once for all of them,
+Takes the counts of readings. Writes the files that count_files.py describes, once for all of them,
 with a name that no reading has:
 
     <id>.files.parquet    the rows of all, added up

@@ -8,7 +8,7 @@ The order makes it safe against a kill. Sums are whole and on disk before the st
 The store learns of all segments of a sum in one transaction. What it no longer needs is removed
 last, and the next reading removes what a killed run left.
 
-A sum has files and hours day by day, as partials.py has them, so it still gives earlier sizes and
+A sum has files and hours day by day, as count_files.py has them, so it still gives earlier sizes and
 any window of days. It has no sample: the sample is for predicting the window, and sums lie before
 it.
 """
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
 from flex.ports import Moves
-from flex_logs_ingest.counts import daily_sums, hours_and_sample, partials
+from flex_logs_ingest.counts import count_files, daily_sums, hours_and_sample
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 from flex_logs_ingest.counts.sorted_runs import Run
 from flex_logs_ingest.counts.sorted_runs import merge as merge_runs
@@ -65,7 +65,7 @@ def tidy(
     sent on days before `keep_from`. Raises Busy while somebody else writes to the directory,
     NotWritten when it takes no more, NoData when counts are gone or damaged; what was done stays.
     """
-    with partials.hold_directory(directory):
+    with count_files.hold_directory(directory):
         _drop_tables(directory, table, keep_from)
         kept = _segments_by_file(segments)
         old: list[str] = []
@@ -120,20 +120,20 @@ def _add_up(
     hours = hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
     try:
         with (
-            partials.write_whole(directory / f"{name}.files.parquet") as file,
+            count_files.write_whole(directory / f"{name}.files.parquet") as file,
             pq.ParquetWriter(file, _SUM, **LAYOUT) as to,
         ):
             for rows in _by_day(directory, files, directory / f"{name}.merged.parquet"):
                 to.write_table(rows)
-        with partials.write_whole(directory / f"{name}.hours.parquet") as file:
+        with count_files.write_whole(directory / f"{name}.hours.parquet") as file:
             pq.write_table(
                 pa.Table.from_pandas(hours, preserve_index=False),
                 file,
                 compression="zstd",
             )
-        partials.sync(directory)
+        count_files.sync(directory)
     except OSError as error:
-        raise partials.not_written(
+        raise count_files.not_written(
             directory, error, "the counts that were to be added up stand"
         ) from error
     _move(
@@ -147,7 +147,7 @@ def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa
     for run in (
         run
         for one in files
-        for run in partials.runs(directory, one, 0, LAST_DAY, before=False)
+        for run in count_files.runs(directory, one, 0, LAST_DAY, before=False)
     ):
         assert run.day is not None, "runs of partials are of one day"
         runs[run.day].append(run)
@@ -171,7 +171,9 @@ def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
             if path != table:
                 path.unlink(missing_ok=True)
     except OSError as error:
-        raise partials.not_written(directory, error, "no counts were lost") from error
+        raise count_files.not_written(
+            directory, error, "no counts were lost"
+        ) from error
 
 
 def _move(
@@ -183,4 +185,4 @@ def _move(
 ) -> None:
     """The store first: files that it no longer knows are only in the way."""
     segments.move_counts([segment.id for segment in found], to)
-    partials.remove(directory, files)
+    count_files.remove(directory, files)

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from flex_logs_ingest.formats.server_variables import Token, of_letter, of_variable
 from flex_logs_ingest.lines.layout import Layout, Op, unusable
-from flex_logs_ingest.lines.timestamps import of_apache, says, stamp_of
+from flex_logs_ingest.lines.time_formats import of_apache, says, stamp_of
 
 _FIELD = re.compile(r"%[!0-9,<>]*(?:\{([^}]*)\})?(\^[A-Za-z]{2}|[A-Za-z%])")
 # The port behind a host is the site rule's business and the query behind a path is cut: each pair

@@ -21,7 +21,7 @@ Kind = Literal["text", "sentence", "list"] | Fit
 @dataclass(frozen=True, slots=True)
 class Token:
     """What a directive writes in one place. `example` is a time as it stands there; `moved` is as
-    timestamps.py has it.
+    time_formats.py has it.
     """
 
     field: Field | None = None

@@ -21,7 +21,7 @@ from flex_logs_ingest.lines.layout import (
     names,
 )
 from flex_logs_ingest.lines.text_ends import end_of, end_of_quoted
-from flex_logs_ingest.lines.timestamps import as_usual_time
+from flex_logs_ingest.lines.time_formats import as_usual_time
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is
 # empty.

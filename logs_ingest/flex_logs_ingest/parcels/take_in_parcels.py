@@ -3,7 +3,7 @@ refused with a reason.
 
 Takes paths of parcels, the store's Segments, the directory of counts and the sources that may send.
 Returns an Arrival for each. Does not use any of a parcel before all of it was checked.
-counts/partials.py writes its counts anew, so no sent file ever stands where the controller's own
+counts/count_files.py writes its counts anew, so no sent file ever stands where the controller's own
 files stand.
 """
 
@@ -22,11 +22,11 @@ from flex.errors import BadInput
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import files_of_days, partials
+from flex_logs_ingest.counts import count_files, count_files_of_days
 from flex_logs_ingest.files.sources import path_text
 from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
+from flex_logs_ingest.parcels.pack_parcels import ENDING
 from flex_logs_ingest.parcels.parcel_check import ROOM, check_names, counts_of
-from flex_logs_ingest.parcels.parcel_files import ENDING
 
 # Bytes of the first line of a parcel. A guess.
 LONGEST_LINE = 2**20
@@ -83,9 +83,11 @@ def take(
     NotWritten when it takes no more; what was taken until then stays taken.
     """
     found = [parcel for path in paths for parcel in _parcels(path)]
-    with partials.hold_directory(directory):
+    with count_files.hold_directory(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
-        partials.clear(directory, files_of_days.files_left(segments, 0, LAST_DAY))
+        count_files.clear(
+            directory, count_files_of_days.files_left(segments, 0, LAST_DAY)
+        )
         return tuple(
             _take(path, segments, directory, allowed, known, known_too)
             for path in found
@@ -130,7 +132,7 @@ def _take(
             if is_new:
                 counts = counts_of(segment, contents)
                 check_names(counts, found.names)
-                partials.write(
+                count_files.write(
                     directory,
                     segment.id,
                     counts,

@@ -2,7 +2,7 @@
 truncated, or the run is killed.
 
 Takes sources, the store's Segments and a directory. Returns a report for each file. Each new
-segment of a log leaves its counts in the directory (counts/partials.py) and one entry in the store.
+segment of a log leaves its counts in the directory (counts/count_files.py) and one entry in the store.
 Does not count lines that are still being written: they wait for the next run.
 
 The order makes it exact. The files are whole and on disk before the store hears of them. The store
@@ -25,7 +25,7 @@ import pyarrow as pa
 from flex.errors import FlexError, NoData
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import files_of_days, partials
+from flex_logs_ingest.counts import count_files, count_files_of_days
 from flex_logs_ingest.files.pipes import Pipe, is_pipe
 from flex_logs_ingest.files.sources import Log, Source, Unusable, path_text, paths
 from flex_logs_ingest.reading import failed_files
@@ -103,7 +103,7 @@ def ingest(
     then.
     """
     _give_freed_memory_back()
-    with partials.hold_directory(directory):
+    with count_files.hold_directory(directory):
         apart = Apart(1 if invalid else workers)
         run = Run(
             segments,
@@ -128,7 +128,9 @@ def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error
     here.
     """
-    partials.clear(run.directory, files_of_days.files_left(run.segments, 0, LAST_DAY))
+    count_files.clear(
+        run.directory, count_files_of_days.files_left(run.segments, 0, LAST_DAY)
+    )
     try:
         reports = [
             report for source in sources for report in _reports(Reader(source, run))

@@ -22,7 +22,7 @@ from flex.errors import FlexError
 from flex.model.log_reading import Segment, Stream
 from flex.ports import Segments
 from flex.traffic import chain_readings_of_log
-from flex_logs_ingest.counts import partials, readings_sharing_count_files
+from flex_logs_ingest.counts import count_files, readings_sharing_count_files
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import UNKNOWN
@@ -197,14 +197,14 @@ class Batch:
         for readings in _groups(self._waiting):
             ids = [id_ for id_, _ in readings]
             if len(ids) == 1:
-                partials.begin(self._directory, *readings[0])
+                count_files.begin(self._directory, *readings[0])
             else:
                 files = readings_sharing_count_files.id_of(ids)
-                partials.begin_shared(self._directory, files, readings)
+                count_files.begin_shared(self._directory, files, readings)
                 shared[files] = ids
         sharing = {id_ for ids in shared.values() for id_ in ids}
         own = [each.segment.id for each in self._waiting]
-        partials.finish(
+        count_files.finish(
             self._directory, [*shared, *(id_ for id_ in own if id_ not in sharing)]
         )
         return shared
@@ -229,14 +229,14 @@ class Batch:
         sharing = {id_ for ids in shared.values() for id_ in ids}
         for each in self._waiting:
             if each.segment.id in sharing and each.counts:
-                partials.begin(self._directory, each.segment.id, each.counts)
+                count_files.begin(self._directory, each.segment.id, each.counts)
         if sharing:
-            partials.finish(self._directory, sorted(sharing))
+            count_files.finish(self._directory, sorted(sharing))
         for each in self._waiting:
             if not self._segments.record(*each.reading):
                 self.refused.append(each.segment)
         if shared:
-            partials.remove(self._directory, shared)
+            count_files.remove(self._directory, shared)
 
 
 def _groups(waiting: Iterable[_Waiting]) -> list[list[tuple[str, Counts]]]:

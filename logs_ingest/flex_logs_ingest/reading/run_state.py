@@ -16,7 +16,7 @@ from flex.errors import BadInput, NoData
 from flex.model.log_reading import Segment, Stream
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import partials
+from flex_logs_ingest.counts import count_files
 from flex_logs_ingest.files.pipes import Pipe
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.files.sources import Log, Source, Unusable
@@ -269,7 +269,7 @@ class Reader:
             return False
         shares = self.run.batch.shares(segment, counts, documents)
         if not shares:
-            partials.begin(self.run.directory, segment.id, counts, documents)
+            count_files.begin(self.run.directory, segment.id, counts, documents)
         with self.run.apart.serial():
             self.run.known.add(segment.id)
             if self.run.elsewhere:

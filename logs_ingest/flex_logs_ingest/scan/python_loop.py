@@ -35,7 +35,7 @@ from flex_logs_ingest.scan.counts_as_columns import (
     Ints,
     hours_table,
 )
-from flex_logs_ingest.scan.frequent_hosts import Strangers
+from flex_logs_ingest.scan.frequent_unknown_hosts import Strangers
 from flex_logs_ingest.scan.malformed_counts_and_samples import (
     NO_BYTES,
     NO_FIELDS,
@@ -45,7 +45,7 @@ from flex_logs_ingest.scan.malformed_counts_and_samples import (
     Bad,
     Malformed,
 )
-from flex_logs_ingest.scan.other_names_tally import Others, Sums
+from flex_logs_ingest.scan.requests_by_other_names import Others, Sums
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule
 from flex_logs_ingest.scan.target_tally import Tally
 

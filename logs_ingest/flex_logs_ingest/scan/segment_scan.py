@@ -36,7 +36,7 @@ from flex_logs_ingest.scan.counts_as_columns import (
     names_by_number,
     texts,
 )
-from flex_logs_ingest.scan.frequent_hosts import names_to_show
+from flex_logs_ingest.scan.frequent_unknown_hosts import names_to_show
 from flex_logs_ingest.scan.malformed_counts_and_samples import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule

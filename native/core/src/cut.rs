@@ -171,7 +171,7 @@ fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>>
     Some(texts)
 }
 
-/// The time as line.rs reads it: see the function of that name in flex_logs_ingest/lines/timestamps.py.
+/// The time as line.rs reads it: see the function of that name in flex_logs_ingest/lines/time_formats.py.
 fn stamped<'a>(time: &'a [u8], moved: &[i64], room: &'a mut Vec<u8>) -> &'a [u8] {
     room.clear();
     for place in moved {

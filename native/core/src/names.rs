@@ -1,4 +1,4 @@
-//! Names as they stand in a DNS message: dns/flex_dns/wire/names.py defines how they are read.
+//! Names as they stand in a DNS message: dns/flex_dns/wire/read_names_in_messages.py defines how they are read.
 
 const POINTER: u8 = 0xC0;
 /// As bytes, without the end.

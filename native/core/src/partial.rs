@@ -1,4 +1,4 @@
-//! Counts written to disk as the Parquet files that flex_logs_ingest/counts/partials.py describes and reads.
+//! Counts written to disk as the Parquet files that flex_logs_ingest/counts/count_files.py describes and reads.
 
 use std::fs::File;
 use std::io::{self, BufWriter};

@@ -1,4 +1,4 @@
-//! Names that stand for no site: see flex_logs_ingest/scan/frequent_hosts.py, which defines which of them are kept.
+//! Names that stand for no site: see flex_logs_ingest/scan/frequent_unknown_hosts.py, which defines which of them are kept.
 
 use hashbrown::HashMap;
 

@@ -31,8 +31,8 @@ from flex.placing.problem import Bools, Floats, Problem
 from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import INEXACT
 from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
-from flex_solver.programs.site_market import Market, notable, offers
 from flex_solver.programs.site_prices import Trade
+from flex_solver.programs.tradable_sites import Market, notable, offers
 
 # No change costs less than this part of a move. A guess.
 MARGIN = 0.3

@@ -36,10 +36,10 @@ from flex.placing.why_best_effort import LIMITS
 from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.priced import Priced, price_bound
-from flex_solver.exact import pulp_run
+from flex_solver.exact import run_pulp_with_highs
 from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
 from flex_solver.rows_to_solution import LATE, answer
-from flex_solver.search import all_ways, local
+from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
@@ -123,7 +123,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     )
     try:
         found = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
-    except pulp_run.NoAnswer as error:
+    except run_pulp_with_highs.NoAnswer as error:
         found = _Answer(
             repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}"
         )
@@ -138,7 +138,7 @@ def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
     """Balanced rows with few moves, of those that a short search finds and those that nodes deal
     out to each other.
     """
-    searched = local.place(problem, budget).rows
+    searched = local_solver.place(problem, budget).rows
     rows = in_order(repair_all(problem))
     whole = with_all_movable(problem, rows)
     dealt = deal_remedies(whole, problem.tolerance).rows
@@ -165,7 +165,7 @@ def _find(search: _Search) -> _Answer:
         return found
     try:
         return _by_program(search)
-    except pulp_run.Impossible:
+    except run_pulp_with_highs.Impossible:
         return _best_effort(search)
 
 
@@ -173,7 +173,7 @@ def _from_known(search: _Search, rows: Ints) -> _Answer | None:
     """The answer, where it takes no program to know how few moves there can be."""
     asked = price_bound(search.problem)
     if (
-        all_ways.is_small(search.problem)
+        all_move_sets.is_small(search.problem)
         and (found := _try_all_ways(search, rows, asked)) is not None
     ):
         return found
@@ -189,11 +189,11 @@ def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
         settled = pool.submit(_settle_ties, search, rows, BESIDE, unwanted)
-        fewest = all_ways.fewest(
+        fewest = all_move_sets.fewest(
             search.problem, rows, asked, lambda: search.left() - others
         )
         if fewest is rows:
-            coldest, every = all_ways.coldest(
+            coldest, every = all_move_sets.coldest(
                 search.problem, rows, asked, lambda: search.left() - others
             )
         if fewest is not rows or every:
@@ -349,7 +349,7 @@ def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
         return program, program.minimise(
             program.worst(), search.left() / 2, within=band / 20
         )
-    except pulp_run.Impossible:
+    except run_pulp_with_highs.Impossible:
         program = search.program(Give(band=True, limits=True, apart=True))
     try:
         program.minimise(program.cost_of_crowding(), search.left() / 4)
@@ -357,8 +357,8 @@ def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
         return program, program.minimise(
             program.worst(), search.left() / 2, within=band / 20
         )
-    except pulp_run.Impossible as error:
-        raise pulp_run.NoAnswer("no placement keeps every wish") from error
+    except run_pulp_with_highs.Impossible as error:
+        raise run_pulp_with_highs.NoAnswer("no placement keeps every wish") from error
 
 
 def _with_more(search: _Search) -> tuple[Relaxation, ...]:
@@ -373,7 +373,7 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
     program = search.program(Give(limits=True))
     try:
         found = program.minimise(program.overspent(), search.left() / 3, within=0.5)
-    except (pulp_run.Impossible, pulp_run.NoAnswer):
+    except (run_pulp_with_highs.Impossible, run_pulp_with_highs.NoAnswer):
         return ()
     limits, rows = search.problem.limits, program.rows(found)
     needed = [
@@ -414,7 +414,7 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
     program = search.program(Give(pins=True))
     try:
         found = program.minimise(program.cost_of_lost_pins(), search.left() / 3)
-    except (pulp_run.Impossible, pulp_run.NoAnswer):
+    except (run_pulp_with_highs.Impossible, run_pulp_with_highs.NoAnswer):
         return ()
     there = set(map(tuple, program.rows(found).tolist()))
     lost = [
@@ -463,5 +463,5 @@ def _next(
         return program.minimise(
             cost, seconds, within=within, nodes=cases, polish=cases is not None
         )
-    except (pulp_run.NoAnswer, pulp_run.Impossible):
+    except (run_pulp_with_highs.NoAnswer, run_pulp_with_highs.Impossible):
         return replace(found, best=False)

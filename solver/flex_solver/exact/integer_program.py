@@ -19,7 +19,7 @@ import pulp
 from flex.placing.problem import Ints, Problem
 from flex_solver.bounds import one_node
 from flex_solver.bounds.problem_arrays import cluster_of
-from flex_solver.exact.pulp_run import Effort, NoAnswer, run
+from flex_solver.exact.run_pulp_with_highs import Effort, NoAnswer, run
 from flex_solver.symmetry.site_kinds import Kind, counts_of, rows_of
 
 # A linear expression of PuLP's, which ships no types.

@@ -28,7 +28,7 @@ import numpy as np
 from flex.placing.problem import Floats
 from flex_solver.programs import highs_linear
 from flex_solver.programs.cheapest_changes_into_band import Changes, remedies
-from flex_solver.programs.site_market import Market, Offers
+from flex_solver.programs.tradable_sites import Market, Offers
 
 # Remedies of each size that are kept for a node in the first round. A guess.
 AT_FIRST = 40

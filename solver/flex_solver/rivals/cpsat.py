@@ -19,7 +19,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
 from flex.placing.score import costs
-from flex_solver.programs.one_library_per_process import Ended, OwnProcess
+from flex_solver.programs.call_in_own_process import Ended, OwnProcess
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.repair_wishes import repair_all
 

@@ -22,8 +22,8 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.programs import highs_integer
 from flex_solver.programs.highs_program import Program
-from flex_solver.programs.site_market import Market, Offers, notable, offers
 from flex_solver.programs.site_prices import Deal, Trade
+from flex_solver.programs.tradable_sites import Market, Offers, notable, offers
 from flex_solver.search.local_search_loop import MOVE, SHARE
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.where_items_may_be import may_be_on

@@ -14,8 +14,8 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex.wishes import separation
-from flex.wishes.separation import Guest
+from flex.wishes import seat_rivals_apart
+from flex.wishes.seat_rivals_apart import Guest
 
 # Groups that depend on each other, at most, for which it is tried to leave one of them out. A
 # guess.
@@ -38,7 +38,7 @@ def separate(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
     )
     for site in wrong.tolist():
         if site not in seen:
-            circle = next(separation.circles([site, *sorted(rivals)], rivals))
+            circle = next(seat_rivals_apart.circles([site, *sorted(rivals)], rivals))
             seen.update(circle)
             found |= _nodes(problem, [one for one in circle if one in placed], order)
     new = [(site, node) for site, nodes in found.items() for node in nodes]
@@ -133,9 +133,11 @@ class _Order:
 def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     guests, there = {site: order.guest(site) for site in circle}, set(circle)
     groups = [group & there for group in problem.apart if group & there]
-    found = separation.seat(guests, groups).nodes
+    found = seat_rivals_apart.seat(guests, groups).nodes
     if found is None and len(groups) <= GROUPS:
-        found = separation.seat(guests, _separable_groups(guests, groups), STEPS).nodes
+        found = seat_rivals_apart.seat(
+            guests, _separable_groups(guests, groups), STEPS
+        ).nodes
     return dict(found) if found is not None else _somewhere(problem, circle, order)
 
 
@@ -145,7 +147,7 @@ def _separable_groups(
     """Groups that can be kept apart beside each other, the first of them before the others."""
     kept: list[Set[int]] = []
     for group in groups:
-        if separation.seat(guests, [*kept, group], STEPS).nodes is not None:
+        if seat_rivals_apart.seat(guests, [*kept, group], STEPS).nodes is not None:
             kept.append(group)
     return kept
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex_api.cli.on_a_server.follow_jobs import given_as, refuse
+from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as, refuse
 from flex_api.client import Client
-from flex_api.schemas.night_nodes_and_orders import FreezeOutput
-from flex_api.schemas.rest import FreezeGiven
+from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
+from flex_api.schemas.rest_bodies_and_answers import FreezeGiven
 
 WHY_NOT = "a server does not try out a freeze or its end"
 

@@ -9,10 +9,14 @@ from datetime import datetime
 from flex.errors import NoData
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.cli.common import Context
-from flex_api.cli.on_a_server.follow_jobs import given_as, plan_of, refuse
+from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import (
+    given_as,
+    plan_of,
+    refuse,
+)
 from flex_api.client import Client
 from flex_api.night import approving
-from flex_api.schemas.rest import (
+from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
     ApprovalGiven,
     PlanGiven,

@@ -7,10 +7,10 @@ from typing import Any
 
 from flex.errors import Unknown
 from flex.model.pin import Pin
-from flex_api.cli.on_a_server.follow_jobs import given_as
+from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as
 from flex_api.client import Client
 from flex_api.schemas.sites import PinGiven, PinOutput, PinShown, SitesOutput
-from flex_api.wishes.pinning import until_text
+from flex_api.wishes.make_and_drop_wishes import until_text
 
 
 @dataclass(frozen=True, slots=True)

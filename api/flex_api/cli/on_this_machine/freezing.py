@@ -8,8 +8,8 @@ from datetime import datetime
 from flex.model.operator_orders import Freeze
 from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
-from flex_api.night import freezing
-from flex_api.schemas.night_nodes_and_orders import FreezeOutput
+from flex_api.night import freeze_and_change_windows
+from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class FreezingHere:
     ) -> FreezeOutput:
         with open_world(self.context, reason=reason) as here:
             wanted = Freeze(here.time_of_day(), until, reason, author())
-            freezing.freeze(here, wanted, dry_run=dry_run)
+            freeze_and_change_windows.freeze(here, wanted, dry_run=dry_run)
         return _output(wanted, frozen=True, dry_run=dry_run)
 
     def thaw(self, reason: str, *, dry_run: bool) -> FreezeOutput:
         with open_world(self.context, reason=reason) as here:
-            ended = freezing.thaw(here, dry_run=dry_run)
+            ended = freeze_and_change_windows.thaw(here, dry_run=dry_run)
         return _output(ended, frozen=False, dry_run=dry_run)
 
 

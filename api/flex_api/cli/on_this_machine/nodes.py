@@ -19,7 +19,7 @@ from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, preview_text, results_in_terminal
 from flex_api.night import change_nodes, failover
 from flex_api.night.leases import lease
-from flex_api.schemas.night_nodes_and_orders import NodesOutput
+from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
 from flex_api.wiring import World
 
 # What follows from a change, and the node as it would be.

@@ -21,15 +21,15 @@ from flex_api.facts.core_to_output_models import plan_output
 from flex_api.night import (
     apply_or_accept_plan,
     approving,
-    finishing,
-    giving_up,
+    finish_plans_of_killed_runs,
+    give_up_half_applied_plan,
     may_plan_be_applied,
     nightly,
     rules_that_stop_plans,
-    undoing,
+    take_back_half_applied_plan,
 )
 from flex_api.night.leases import lease
-from flex_api.night.steps import Steps
+from flex_api.night.record_stages import Steps
 from flex_api.schemas.verbs import PlanOutput, PlansOutput
 from flex_api.wiring import World
 
@@ -113,14 +113,20 @@ class PlansHere:
                 ways = {
                     "resume": partial(
                         step.through,
-                        lambda: finishing.finish(here, step.enter),
+                        lambda: finish_plans_of_killed_runs.finish(here, step.enter),
                         lambda _: "done",
                     ),
                     "undo": partial(
-                        step, way, lambda: undoing.take_back(here), ", ".join
+                        step,
+                        way,
+                        lambda: take_back_half_applied_plan.take_back(here),
+                        ", ".join,
                     ),
                     "abandon": partial(
-                        step, way, lambda: giving_up.give_up(here), ", ".join
+                        step,
+                        way,
+                        lambda: give_up_half_applied_plan.give_up(here),
+                        ", ".join,
                     ),
                 }
                 ways[way]()

@@ -11,7 +11,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models
 from flex_api.schemas.sites import PinOutput, SitesOutput, values
 from flex_api.wiring import World
-from flex_api.wishes import pinning, previewing
+from flex_api.wishes import make_and_drop_wishes, previewing
 from flex_api.wishes.previewing import NOT_TRIED, Tried
 
 
@@ -32,8 +32,8 @@ class SitesHere:
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
         with open_world(self.context, reason=wanted.reason) as here:
-            pin = pinning.beside(here.store, wanted)
-            pinning.pin(here, pin, dry_run=dry_run)
+            pin = make_and_drop_wishes.beside(here.store, wanted)
+            make_and_drop_wishes.pin(here, pin, dry_run=dry_run)
             tried = NOT_TRIED
             if dry_run:
                 tried = previewing.look_if_possible(
@@ -45,7 +45,7 @@ class SitesHere:
         self, site: str, campaign: str, reason: str, *, dry_run: bool
     ) -> PinOutput:
         with open_world(self.context, reason=reason) as here:
-            pin = pinning.unpin(here, site, campaign, dry_run=dry_run)
+            pin = make_and_drop_wishes.unpin(here, site, campaign, dry_run=dry_run)
             tried = NOT_TRIED
             if dry_run:
                 tried = previewing.look_if_possible(

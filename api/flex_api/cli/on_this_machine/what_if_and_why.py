@@ -11,7 +11,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.schemas.verbs import ExplainOutput
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.wishes import what_if_frontier_compare
-from flex_api.wishes.explaining import explain_site
+from flex_api.wishes.why_site_is_there import explain_site
 
 
 @dataclass(frozen=True, slots=True)

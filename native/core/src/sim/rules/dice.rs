@@ -1,4 +1,4 @@
-//! At random, the same way each time: see flex/sim/rules/dice.py.
+//! At random, the same way each time: see flex/sim/rules/random_node.py.
 
 use super::super::job::Job;
 use super::super::memory::Contents;

@@ -1,4 +1,4 @@
-//! In turn, past nodes that have more than their share: see flex/sim/rules/weighted.py.
+//! In turn, past nodes that have more than their share: see flex/sim/rules/weighted_by_load.py.
 
 use super::super::job::Job;
 use super::super::memory::Contents;

@@ -1,0 +1,62 @@
+"""What the verbs share that ask a FLEX server: how a job is followed, and how an option is refused
+that a server does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from flex.errors import BadInput, Misused
+from flex_api.cli.common import Context
+from flex_api.client import Client
+from flex_api.schemas.rest_bodies_and_answers import JobShown
+from flex_api.schemas.verbs import PlanOutput
+
+Given = TypeVar("Given", bound=BaseModel)
+
+
+def given_as(model: type[Given], **values: object) -> Given:
+    """What is sent to a server. Raises BadInput where the API would not take it."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadInput(
+            f"{'.'.join(map(str, first['loc']))} = {first['input']!r}"[:200],
+            first["msg"],
+            kept="nothing was sent",
+            advice="correct it; /api/docs of the server says what it takes",
+        ) from error
+
+
+def refuse(given: Mapping[str, object], why: str) -> None:
+    """Raises Misused where one of these options is given."""
+    for name, value in given.items():
+        if value:
+            raise Misused(
+                f"{name} with --server",
+                why,
+                kept="nothing was asked",
+                advice="leave it out, or run the verb on the server's own machine",
+            )
+
+
+def result_of(found: Context, client: Client, job: JobShown) -> tuple[str, str]:
+    """What came of a job, by its kind and name; nothing where it was ended before its end, which is
+    said. Raises what the job failed with.
+    """
+    ended = client.follow(job, found.say)
+    kind, _, name = ended.result.removeprefix("/api/v1/").partition("/")
+    if ended.state != "done":
+        found.show_nothing(f"The job {ended.id} was {ended.state}: {ended.stage}")
+        return "", ""
+    return kind, name
+
+
+def plan_of(found: Context, client: Client, job: JobShown) -> PlanOutput | None:
+    """The plan that came of a job."""
+    kind, name = result_of(found, client, job)
+    return client.plan(name)[0] if kind == "plans" else None

@@ -1,0 +1,444 @@
+"""The verbs for the routing of sites: show, config and deliver, and apply and follow, which a node
+runs for itself.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from flex.errors import Away, BadInput, NotWritten
+from flex.routing import apply_to_haproxy, fetch_files, haproxy, install_files
+from flex.routing.haproxy_program import find_program, program
+from flex.routing.haproxy_socket import Socket
+from flex.routing.ports_and_paths import DIRECTORY
+from flex.routing.refuse_older_maps import refuse_older
+from flex_api.cli import route_follow
+from flex_api.cli.client_from_options import token_in
+from flex_api.cli.common import all_only_here, context
+from flex_api.cli.open_installation import open_world
+from flex_api.in_words import amounts
+from flex_api.in_words.terminal_tables import grid
+from flex_api.night import (
+    ask_every_haproxy,
+    deliver_haproxy_files,
+    door_states,
+    haproxy_pools_and_files,
+    plan_to_route_by,
+)
+from flex_api.night.leases import lease
+from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.schemas.routing import (
+    DeliveredRow,
+    OrderTold,
+    RouteApplyOutput,
+    RouteConfigOutput,
+    RouteDeliverOutput,
+    RouteOutput,
+    left_out,
+    pool_row,
+)
+from flex_api.settings.routing_and_warming import MASTER
+from flex_api.wiring import World
+
+route_app = typer.Typer(
+    help="Route requests to the replica that has them in memory.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+WHY_HERE = "its verbs work on the machine they are for"
+ADVICE = (
+    "on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE; "
+    "the others on the controller"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(route_app, name="route")
+
+
+@route_app.command("show")
+def route_show(
+    ctx: typer.Context,
+    live: Annotated[
+        bool,
+        typer.Option(
+            help="ask the nodes' HAProxies what they do now: routing.sockets, or "
+            "this machine's own"
+        ),
+    ] = False,
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="show it as it will be under this plan")
+    ] = "",
+) -> None:
+    """The sites on several nodes, their members, by what requests are spread; the version of each
+    node's files.
+    """
+    found = context(ctx)
+    with open_world(found) as here:
+        output = _route_output(here, plan, live=live)
+    found.show(output, lambda console: _print(console, output))
+
+
+@route_app.command("config")
+def route_config(
+    ctx: typer.Context,
+    node: Annotated[str, typer.Argument(metavar="NODE")],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="write them there, once HAProxy has checked them"
+        ),
+    ] = None,
+    tell: Annotated[
+        bool,
+        typer.Option(
+            help="have this machine's HAProxy follow, by commands or a reload; take "
+            "back what it refuses"
+        ),
+    ] = False,
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="show it as it will be under this plan")
+    ] = "",
+    back: Annotated[
+        bool, typer.Option(help="the version before the one in DIR again")
+    ] = False,
+) -> None:
+    """What a node's HAProxy is to do: its configuration, and the map of host names beside it.
+
+    A HAProxy on this machine checks the new one; what it refuses is not written. Without --tell,
+    reading it anew is for the node to do: systemctl reload haproxy.
+    """
+    found = context(ctx)
+    _refuse_without_folder(to, tell=tell, back=back)
+    checker = find_program() if to else None
+    with open_world(found) as here:
+        files = install_files.one_before(to) if to and back else _made(here, node, plan)
+        routing = here.settings.routing
+    told: apply_to_haproxy.Told | Literal[""] = ""
+    if to and tell:
+        told = apply_to_haproxy.enforce(
+            files,
+            to,
+            checker,
+            apply_to_haproxy.Sockets(Socket(routing.socket), Socket(routing.master)),
+        )
+    changed = (
+        told != "nothing"
+        if told
+        else bool(to) and install_files.put(files, to or Path(), checker)
+    )
+    output = RouteConfigOutput(
+        node=node,
+        directory=str(to or ""),
+        changed=changed,
+        checked_by=".".join(map(str, checker.version)) if checker else "",
+        files=files,
+        told=told,
+    )
+    found.show(output, lambda console: _print_files(console, output))
+
+
+@route_app.command("apply")
+def route_apply(
+    ctx: typer.Context,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="DIR|FILE|URL",
+            help="a folder that was carried here, or what the API answers for the node",
+        ),
+    ],
+    to: Annotated[
+        Path, typer.Option(metavar="DIR", help="where HAProxy reads them")
+    ] = Path(DIRECTORY),
+    token_file: Annotated[
+        Path | None, typer.Option(help="for a URL: the file with the node's token")
+    ] = None,
+    master: Annotated[
+        str, typer.Option(help="socket of HAProxy's master process")
+    ] = MASTER,
+    tell: Annotated[
+        bool,
+        typer.Option(
+            help="have HAProxy follow; without it, it is only checked and written"
+        ),
+    ] = True,
+    other_node: Annotated[
+        bool,
+        typer.Option(
+            "--other-node", help="take them even if those in force are another node's"
+        ),
+    ] = False,
+    other_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--other-cluster",
+            help="take them even if the doors here go by another cluster's",
+        ),
+    ] = False,
+) -> None:
+    """On a node: take its files from where they came to, check them, and have its HAProxy follow.
+    Needs no settings.
+
+    What HAProxy refuses is taken back. A server is asked by what is here: while nothing changes, it
+    answers nothing.
+    """
+    found, checker = context(ctx), program()
+    taken = fetch_files.pull(source, to, token_in(token_file) if token_file else "")
+    route_follow.refuse_elsewhere(taken.directory, to)
+    if not other_node:
+        route_follow.refuse_other(taken, fetch_files.in_force(to), to)
+    guard = partial(refuse_older, other_cluster=other_cluster)
+    told: apply_to_haproxy.Told | Literal[""] = ""
+    if tell:
+        told = apply_to_haproxy.enforce(
+            taken.files, to, checker, route_follow.sockets_of(taken, master), guard
+        )
+    changed = (
+        told != "nothing"
+        if told
+        else install_files.put(taken.files, to, checker, guard=guard)
+    )
+    fetch_files.note_in_force(taken, to)
+    output = RouteApplyOutput(
+        node=taken.node,
+        directory=str(to),
+        version=haproxy.version(taken.files),
+        changed=changed,
+        checked_by=".".join(map(str, checker.version)),
+        told=told,
+    )
+    found.show(output, lambda console: _print_written(console, output))
+
+
+route_app.command("follow")(route_follow.route_follow)
+
+
+@route_app.command("deliver")
+def route_deliver(
+    ctx: typer.Context,
+    plan: Annotated[
+        str,
+        typer.Option(
+            metavar="PLAN", help="as this plan will have it, before DNS says so"
+        ),
+    ] = "",
+) -> None:
+    """Write every node's files to its folder of routing.deliver, and run routing.deliver_command
+    for what changed.
+    """
+    found = context(ctx)
+    with open_world(found) as here, lease(here, "route deliver"):
+        _refuse_undelivered(here.settings.routing.deliver)
+        done = deliver_haproxy_files.deliver(here.settings, here.store, plan)
+    rows = [
+        DeliveredRow(
+            node=each.node,
+            directory=each.folder,
+            changed=each.changed,
+            error=each.error,
+        )
+        for each in done
+    ]
+    output = RouteDeliverOutput(items=rows)
+    found.show(output, lambda console: _print_delivered(console, output))
+    if any(each.error for each in done):
+        raise typer.Exit(NotWritten.exit_code)
+
+
+def _made(here: World, node: str, plan: str) -> dict[str, str]:
+    settings, store = here.settings, here.store
+    if plan:
+        return haproxy_pools_and_files.files_to_be(settings, store, node, plan)
+    return haproxy_pools_and_files.files(settings, store, node)
+
+
+def _refuse_without_folder(to: Path | None, *, tell: bool, back: bool) -> None:
+    if (tell or back) and not to:
+        raise BadInput(
+            f"--{'tell' if tell else 'back'} without --to",
+            "HAProxy reads files",
+            kept="nothing was changed",
+            advice="say where its files are",
+        )
+
+
+def _refuse_undelivered(folder: str) -> None:
+    if not folder:
+        raise BadInput(
+            "delivering configurations of HAProxy",
+            "routing.deliver is empty",
+            kept="nothing was written",
+            advice='set it to a folder for each node, such as "/srv/config/{node}/haproxy"',
+        )
+
+
+def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
+    """Raises Away where nobody of those that were asked answers."""
+    settings, store = here.settings, here.store
+    which = (
+        plan_to_route_by.at_present(settings, store, plan)
+        if plan
+        else plan_to_route_by.following(settings, store, store.door_order())
+    )
+    of_all = haproxy_pools_and_files.routing_of(settings, store, which)
+    pools = of_all.pools
+    wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
+    found = (
+        ask_every_haproxy.ask_distributors(
+            settings,
+            pools,
+            list(wanted),
+            ask_every_haproxy.known_paths(settings, store, pools),
+        )
+        if live
+        else []
+    )
+    if found and not any(each.said for each in found):
+        raise Away(
+            "asking HAProxy what it does",
+            "; ".join(sorted({each.error for each in found}))[:500],
+            kept="it goes on as it does",
+            advice="see that it runs, and that [routing] says where its socket is",
+        )
+    return RouteOutput(
+        on=settings.routing.on,
+        items=[pool_row(pool) for pool in pools],
+        left_out=left_out(of_all.left_out),
+        misnamed=misnamed_sites(settings, store),
+        order=ask_every_haproxy.as_order(settings, store),
+        nodes=ask_every_haproxy.as_versions(
+            wanted,
+            ask_every_haproxy.versions_delivered(settings, list(wanted)),
+            found,
+            door_states.door_states(settings, store),
+        ),
+        live=ask_every_haproxy.as_live(found),
+    )
+
+
+def _print(console: Console, output: RouteOutput) -> None:
+    if not output.on:
+        console.print(
+            "Requests are not routed: [routing] on = false. These sites would be:"
+        )
+    table = grid("site", "policy", "low>", "high>", "at a time>", "members")
+    for row in output.items:
+        limits = str(row.low), str(row.high), str(row.admitted or "any")
+        table.add_row(
+            row.site,
+            row.policy,
+            *limits,
+            ", ".join(member.node for member in row.members),
+        )
+    console.print(table if output.items else "No site is on several nodes.")
+    for left in output.left_out:
+        console.print(f"{left.site} is not routed: {left.reason}")
+    for line in output.misnamed:
+        console.print(f"{line}.")
+    if output.on:
+        _print_versions(console, output)
+    if output.live:
+        _print_live(console, output)
+
+
+def _print_versions(console: Console, output: RouteOutput) -> None:
+    table = grid("node", "version", "delivered", "in force", "")
+    for row in output.nodes:
+        table.add_row(row.node, row.wanted, row.delivered, row.in_force, row.error)
+    console.print(table)
+    if output.order:
+        _print_orders(console, output, output.order)
+
+
+def _print_orders(console: Console, output: RouteOutput, order: OrderTold) -> None:
+    console.print(
+        f"All doors are to go by order {order.number}, of {amounts.when(order.time)}: the "
+        f"plan {order.plan}."
+    )
+    table = grid("node", "order>", "since", "")
+    for row in output.nodes:
+        since = amounts.when(row.order_since) if row.order_since else ""
+        table.add_row(row.node, str(row.order or "none"), since, row.unheard)
+    console.print(table)
+
+
+def _print_live(console: Console, output: RouteOutput) -> None:
+    numbers = "under way>", "served>", "targets>", "shared>", "overloaded>", "waiting>"
+    table = grid("distributor", "site", "member", "state", *numbers)
+    targets = grid("distributor", "path", "members", "overloaded>")
+    for row in output.live:
+        for member in row.members:
+            counts = (
+                member.under_way,
+                member.served,
+                member.targets,
+                row.shared,
+                row.overloaded,
+                row.waiting,
+            )
+            table.add_row(
+                row.distributor,
+                row.site,
+                member.node,
+                member.status,
+                *(f"{count:,}" for count in counts),
+            )
+        for each in row.busiest:
+            name = f"{row.site}{each.target}"
+            targets.add_row(
+                row.distributor, name, ", ".join(each.nodes), f"{each.overloaded:,}"
+            )
+    console.print(table)
+    console.print(targets)
+
+
+def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
+    table = grid("node", "folder", "")
+    for row in output.items:
+        table.add_row(
+            row.node,
+            row.directory,
+            row.error or ("written" if row.changed else "as it was"),
+        )
+    console.print(table)
+
+
+def _print_files(console: Console, output: RouteConfigOutput) -> None:
+    if not output.directory:
+        for name, text in output.files.items():
+            console.print(f"# {name}")
+            console.print(text, soft_wrap=True, highlight=False)
+        return
+    _print_written(console, output)
+
+
+def _print_written(
+    console: Console, output: RouteConfigOutput | RouteApplyOutput
+) -> None:
+    if not output.changed:
+        console.print(f"{output.directory} has it already.")
+        return
+    checked = (
+        f"checked by HAProxy {output.checked_by}"
+        if output.checked_by
+        else "not checked: there is no HAProxy here"
+    )
+    console.print(
+        f"The configuration of {output.node} is written to {output.directory}, {checked}."
+    )
+    if output.told:
+        how = "by commands" if output.told == "commands" else "to read it anew"
+        console.print(f"Its HAProxy was told {how}, and follows it.")
+
+
+# At the end of the file, where every verb of the group is there.
+all_only_here(route_app, WHY_HERE, error=BadInput, advice=ADVICE)

@@ -1,0 +1,247 @@
+"""What earlier nights mean for tonight: how long the imbalance has lasted, and which sites have
+moved enough lately.
+
+Takes a world, the period that is planned from, and the rules that somebody overrides. Returns what
+a night may do. Does not decide anything: flex/planning/decide_moves_of_tonight.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from flex.model.period import Period
+from flex.model.plan import Plan
+from flex.model.plan_summary import Headline
+from flex.placing import failover
+from flex.planning.facts_and_rules import Rules
+from flex.planning.rules_of_movement import COOLDOWN, OFTEN, Guard, Reins, Resting
+from flex.zones.zone_changes import DRIFT
+from flex_api.in_words import amounts
+from flex_api.wiring import World
+
+# More names than any cluster has.
+EVERY = 2**60
+
+# How far back moves of a site are counted, and how many plans are looked at for that.
+MONTH = timedelta(days=30)
+PLANS = 100
+# A node whose deadline comes before the next night must be empty after this one.
+NIGHT = timedelta(days=1)
+
+
+def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
+    safety = world.settings.safety
+    known = _recent_plans(world)
+    every = Guard(
+        hold=safety.hold_runs,
+        over=1 + _nights_over(known, period, safety.trigger_imbalance),
+        resting=tuple(_resting(world, known)),
+        came=_came(known),
+        due=frozenset(_due(world)),
+        limits=safety.limits() if safety.spread else None,
+        urgent=frozenset(_urgent(world)),
+        adopted=not world.store.in_force(),
+    )
+    return (
+        Reins(safety.trigger_imbalance, safety.min_improvement, every)
+        .without(force)
+        .guard
+    )
+
+
+def without_forced(rules: Rules, force: Collection[str]) -> Rules:
+    """The rules without those that somebody goes over by name."""
+    reins = Reins(rules.trigger, rules.margin).without(force)
+    limits = (
+        replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
+    )
+    return replace(rules, trigger=reins.trigger, margin=reins.margin, limits=limits)
+
+
+def _recent_plans(world: World) -> list[Plan]:
+    """The plans of the last month, newest first, without old first placements: they are large, and
+    moved nothing.
+    """
+    now = world.clock()
+    since, first = now - MONTH, now - world.settings.safety.site_cooldown
+    lately = [
+        one
+        for one in world.store.headlines()
+        if one.created >= (since if _moves(one) else first)
+    ]
+    return [world.store.plan(one.id) for one in lately[:PLANS]]
+
+
+def _moves(one: Headline) -> bool:
+    return bool(one.base) or one.moves < one.sites
+
+
+def _nights_over(known: Sequence[Plan], period: Period, trigger: float) -> int:
+    """In how many periods before this one, running, the worst node was over the trigger."""
+    last: dict[datetime, Plan] = {}
+    for plan in known:
+        if plan.period.end < period.end:
+            last.setdefault(plan.period.end, plan)
+    nights = 0
+    for _, plan in sorted(last.items(), reverse=True):
+        if plan.before is None or plan.before.worst <= trigger:
+            break
+        nights += 1
+    return nights
+
+
+def _resting(world: World, known: Sequence[Plan]) -> Iterator[Resting]:
+    """The sites that stay where they are for now, by the rule that keeps them, and what they needed
+    meanwhile.
+    """
+    now, safety = world.clock(), world.settings.safety
+    month, lately = now - MONTH, now - safety.site_cooldown
+    chosen = _chosen_plans(known, now)
+    draining = {node.name for node in world.nodes if node.state == "draining"}
+    moves = [
+        (when, _moved_sites(plan, draining), _shrunk(plan)) for plan, when in chosen
+    ]
+    yield _often(
+        moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month)
+    )
+    told, until = dict[str, str](), dict[str, datetime]()
+    for when, moved, shrunk in moves:
+        if when > lately:
+            end = when + safety.site_cooldown
+            told |= dict.fromkeys(
+                shrunk,
+                f"gave a node up {amounts.ago(when, now)}, rests {amounts.until(end)}",
+            )
+            told |= dict.fromkeys(
+                moved, f"moved {amounts.ago(when, now)}, rests {amounts.until(end)}"
+            )
+            until |= dict.fromkeys(shrunk | moved, end)
+    yield Resting(
+        COOLDOWN,
+        amounts.span(safety.site_cooldown),
+        told,
+        _most_replicas_needed(known, lately),
+        until,
+    )
+
+
+def _often(
+    moves: Sequence[tuple[datetime, set[str], set[str]]],
+    most: int,
+    now: datetime,
+    needed: Mapping[str, int],
+) -> Resting:
+    """The sites that moved so often in a month, until the first of these moves is longer ago."""
+    times: dict[str, list[datetime]] = {}
+    for when, moved, _ in moves:
+        for site in moved if when > now - MONTH else ():
+            times.setdefault(site, []).append(when)
+    many = {site: found for site, found in times.items() if len(found) >= most}
+    until = {site: found[len(found) - most] + MONTH for site, found in many.items()}
+    told = {
+        site: f"moved {amounts.count(len(found), 'time')} in 30 days, rests "
+        f"{amounts.until(until[site])}"
+        for site, found in many.items()
+    }
+    limit = f"{most} in 30 days"
+    return Resting(
+        OFTEN,
+        limit,
+        told,
+        {site: count for site, count in needed.items() if site in many},
+        until,
+    )
+
+
+def _most_replicas_needed(known: Sequence[Plan], since: datetime) -> dict[str, int]:
+    """The most replicas that any plan after then found each site to need for its load."""
+    found: dict[str, int] = {}
+    for site, count in (
+        pair for plan in known if plan.created > since for pair in plan.needs.items()
+    ):
+        found[site] = max(count, found.get(site, 0))
+    return found
+
+
+def _chosen_plans(known: Sequence[Plan], now: datetime) -> list[tuple[Plan, datetime]]:
+    """What came into force, the earliest first, and when. What a cluster was adopted with, and the
+    way off a dead node, are nothing that anybody chose for the sake of balance: no site rests after
+    that.
+    """
+    applied = [
+        one
+        for one in reversed(known)
+        if one.state == "applied" and one.quality.solver != failover.SOLVER
+    ]
+    return [
+        (one, one.settled)
+        for one in applied
+        if one.base and one.settled and one.settled <= now
+    ]
+
+
+def _moved_sites(plan: Plan, draining: Collection[str]) -> set[str]:
+    """Sites that left a node for another one, or got one more. Off a node that took no sites they
+    had to go: they rest only while it is being drained, and may come back as soon as it is in
+    service again.
+    """
+    closed = _nodes_without_share(plan) - set(draining)
+    left = (
+        move
+        for move in plan.moves
+        if move.source and move.target and move.source not in closed
+    )
+    return {*plan.grown, *(move.site for move in left)}
+
+
+def _nodes_without_share(plan: Plan) -> set[str]:
+    """The nodes that took no sites: a fair share of nothing is theirs."""
+    return {load.node for load in plan.after.nodes if not load.fair}
+
+
+def _shrunk(plan: Plan) -> set[str]:
+    closed = _nodes_without_share(plan)
+    return {
+        move.site
+        for move in plan.moves
+        if move.target is None and move.source not in closed
+    }
+
+
+def _came(known: Sequence[Plan]) -> dict[str, dict[str, datetime]]:
+    """When sites came to nodes, of those that were on others before."""
+    found: dict[str, dict[str, datetime]] = {}
+    for plan in reversed(known):
+        if plan.base and plan.settled and plan.state == "applied":
+            for move in plan.moves:
+                if move.target:
+                    found.setdefault(move.site, {})[move.target] = plan.settled
+    return found
+
+
+def _due(world: World) -> list[str]:
+    """Nodes that are down, and those whose deadline comes before the next night."""
+    soon = world.clock() + NIGHT
+    return [
+        order.node
+        for order in world.store.node_orders()
+        if order.state == "down"
+        or (order.state == "draining" and order.deadline and order.deadline <= soon)
+    ]
+
+
+def _urgent(world: World) -> set[str]:
+    """Sites with a wish that ends or begins before the next night: for them tomorrow is too
+    late.
+    """
+    now = world.clock()
+    soon = now + NIGHT
+    ends = (
+        (pin.site, end)
+        for pin in world.store.pins()
+        for end in (pin.since, pin.until)
+        if end
+    )
+    return {site for site, end in ends if now - NIGHT < end <= soon}

@@ -1,0 +1,55 @@
+"""Dead nodes that are not out of DNS yet: which they are, and what keeps the next attempt back.
+
+Takes a world. Returns the orders that are not carried out. Does not carry them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from flex.model.limits_and_approvals import FREEZE
+from flex.model.operator_orders import NodeOrder
+from flex.placing import failover
+from flex_api.night import freeze_and_change_windows
+from flex_api.wiring import World
+
+
+def orders_to_retry(world: World) -> tuple[NodeOrder, ...]:
+    """The orders for nodes that are down while the placement in force has sites on them, or while a
+    plan that takes them out is half applied. Whoever gave the order, and whatever became of it,
+    somebody has to go on.
+    """
+    down = {node.name for node in world.nodes if node.state == "down"}
+    if not down:
+        return ()
+    still = down & (_in_force(world) | _half_out(world))
+    return tuple(order for order in world.store.node_orders() if order.node in still)
+
+
+def _in_force(world: World) -> set[str]:
+    return set(world.store.placement()[1]["node"].unique())
+
+
+def _half_out(world: World) -> set[str]:
+    begun = [
+        one
+        for one in world.store.plans(state="applying")
+        if one.quality.solver == failover.SOLVER
+    ]
+    return {move.source for one in begun for move in one.moves if move.source}
+
+
+def held_back(world: World, order: NodeOrder, force: Collection[str] = ()) -> str:
+    """Why the order is not carried out by itself; empty where it is. Who gave it while changes were
+    frozen meant it.
+    """
+    if world.settings.cluster.mode == "shadow":
+        return "the mode is shadow"
+    freeze = freeze_and_change_windows.frozen(world)
+    if (
+        freeze is None
+        or FREEZE in force
+        or (order.given and order.given >= freeze.since)
+    ):
+        return ""
+    return "changes are frozen"

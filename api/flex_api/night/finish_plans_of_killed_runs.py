@@ -1,0 +1,163 @@
+"""Brings a plan to its end that a killed run began: it is finished, taken back or given up.
+
+Takes the plans that are half applied, by a run that holds the lease. Returns nothing; it reports
+what became of each. Does not begin a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable, Unwell
+from flex.model.plan import Plan
+from flex.planning import carry_out_plan
+from flex.zones import zone_changes
+from flex.zones.records import addresses_of
+from flex_api.night import (
+    carrying_out,
+    freeze_and_change_windows,
+    gentle_moves,
+    give_up_half_applied_plan,
+    take_back_half_applied_plan,
+)
+from flex_api.wiring import World
+
+
+def finish(
+    world: World, enters: Callable[[str], None] = carry_out_plan.unheard
+) -> None:
+    """Finish every plan that a killed run began. A plan whose records somebody changed meanwhile
+    is given up.
+    """
+    for plan in world.store.plans(state="applying"):
+        if world.settings.cluster.mode == "shadow":
+            world.say(
+                f"Plan {plan.id} is half applied, and shadow mode never writes: "
+                "nothing of it was finished."
+            )
+            continue
+        way = "taken back" if plan.taking_back else "applied"
+        world.say(f"Plan {plan.id} was being {way}; finishing it first.")
+        _finish(world, plan, enters)
+        if world.store.plan(plan.id).state == "applied":
+            world.say(f"Plan {plan.id} is finished, and in force.")
+
+
+def finish_where_allowed(
+    world: World,
+    force: Collection[str] = (),
+    enters: Callable[[str], None] = carry_out_plan.unheard,
+) -> None:
+    """The same, but nothing is finished while changes are frozen or outside the windows. The rules
+    in `force` are gone over.
+    """
+    stopped = [
+        stop
+        for stop in freeze_and_change_windows.of_now(world)
+        if stop.rule not in force
+    ]
+    if not stopped:
+        finish(world, enters)
+        return
+    for plan in world.store.plans(state="applying"):
+        world.say(
+            f"Plan {plan.id} is half applied, and was not finished: "
+            f"{'; '.join(stop.sentence for stop in stopped)}."
+        )
+
+
+def _finish(world: World, plan: Plan, enters: Callable[[str], None]) -> None:
+    try:
+        _finish_or_end(world, plan, enters)
+    except Unreachable as error:
+        raise OnTheWay(
+            error.asked,
+            error.answer,
+            kept=f"some of plan {plan.id}, which an earlier run began, may be in DNS",
+            advice=f"{error.advice}; then `flex apply --resume` finishes it",
+        ) from error
+
+
+def _finish_or_end(world: World, plan: Plan, enters: Callable[[str], None]) -> None:
+    """A name server that is away comes back, so its plan stays. A name server that refuses today
+    refuses every night after, so its plan is ended.
+    """
+    try:
+        if plan.taking_back:
+            take_back_half_applied_plan.undo(world, plan)
+        else:
+            give_up_half_applied_plan.refuse_late(world, plan)
+            carrying_out.carry_out(world, plan, enters)
+    except (Unreachable, OnTheWay):
+        raise
+    except Unwell as error:
+        world.say(f"It was not finished ({error.answer}) and is taken back.")
+    except (DnsError, PartlyApplied) as error:
+        _end_unfinished(world, plan, error)
+
+
+def _end_unfinished(world: World, plan: Plan, error: DnsError | PartlyApplied) -> None:
+    """No site stays on its old and new nodes at once, or with the short TTL of a move."""
+    if _is_on_its_way(world, plan):
+        world.say(f"It cannot be finished ({error.answer}) and is taken back.")
+        take_back_half_applied_plan.undo(world, plan)
+        return
+    world.say(
+        f"It cannot be finished ({error.answer}); what DNS says now is the partition in force."
+    )
+    give_up_half_applied_plan.abandon(world, plan)
+
+
+def _is_on_its_way(world: World, plan: Plan) -> bool:
+    ttl = plan.moving_ttl
+    if ttl is None:
+        return False
+    return any(
+        zone_changes.on_its_way(
+            one, world.publisher.read(one.zone, zone_changes.changed_names(one)), ttl
+        )
+        for one in plan.zone_plans
+    )
+
+
+def make_way(world: World, dead: str) -> None:
+    """Call this before a dead node is taken out of DNS, which cannot wait. A plan that would have
+    to wait for resolvers is taken back, any other plan is finished.
+    """
+    for plan in world.store.plans(state="applying"):
+        if gentle_moves.is_gentle(world, plan):
+            _end_at_once(world, plan, dead)
+    finish(world)
+
+
+def _end_at_once(world: World, plan: Plan, dead: str) -> None:
+    """Take the plan back, but bring no site back to the dead node. An error here does not keep the
+    dead node in DNS.
+    """
+    world.say(
+        f"Plan {plan.id} was on its way, and would have to wait; taking it back first."
+    )
+    try:
+        take_back_half_applied_plan.undo(
+            world, plan, besides=_began_at(plan, addresses_of(world.nodes, dead))
+        )
+    except OnTheWay as error:
+        world.say(
+            f"That failed ({error.answer}); what DNS says now is the partition in force."
+        )
+        give_up_half_applied_plan.abandon(world, plan)
+
+
+def _began_at(plan: Plan, addresses: Collection[str]) -> set[str]:
+    """The names that had one of these addresses before."""
+    befores = (
+        change.before
+        for made in plan.zone_plans
+        for change in made.changes
+        if change.before
+    )
+    return {
+        before.name
+        for before in befores
+        if not set(addresses).isdisjoint(before.values)
+    }

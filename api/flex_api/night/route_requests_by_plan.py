@@ -1,0 +1,47 @@
+"""Routes requests by a plan that is about to be in DNS, or by the partition in force.
+
+Takes the id of the plan that is coming, if any. Returns the nodes that FLEX carried their files to,
+and reports which nodes were changed and which were not. Does not stop DNS: a node without a site's
+pool answers its visitors itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flex.errors import FlexError
+from flex_api.in_words import amounts
+from flex_api.night import deliver_haproxy_files, order_doors_to_plan
+from flex_api.wiring import World
+
+
+def reroute(
+    world: World, coming: str = "", say: Callable[[str], None] | None = None
+) -> frozenset[str]:
+    """Have requests routed by a plan that is about to be in DNS, or by the placement in force. The
+    nodes that have their files now.
+
+    What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
+    """
+    routing, say = world.settings.routing, say or world.say
+    if routing.leads_to_all and not routing.delivers:
+        # Nodes that follow or fetch hear of it by themselves.
+        order_doors_to_plan.order(world.settings, world.store, coming)
+    # Most clusters deliver nothing, and what delivers takes a while to load.
+    if not routing.delivers:
+        return frozenset()
+    try:
+        done = deliver_haproxy_files.deliver(world.settings, world.store, coming)
+    except FlexError as error:
+        say(f"Routing is as before: {error.asked}: {error.answer}.")
+        return frozenset()
+    for each in done:
+        if each.error:
+            say(f"The routing of {each.node} is as before: {each.error}.")
+    changed = sum(each.changed for each in done)
+    if changed or coming:
+        say(
+            f"Routing was changed{' ahead of DNS' if coming else ''} on "
+            f"{amounts.count(changed, 'node')}."
+        )
+    return frozenset(each.node for each in done if not each.error)

@@ -1,0 +1,107 @@
+"""Takes back a plan that is half applied: DNS says again what it said before.
+
+Takes a plan that was begun. Returns the ids of the plans that were taken back, and raises OnTheWay
+where that failed. Does not touch what others wrote meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from flex.errors import DnsError, OnTheWay, PartlyApplied
+from flex.model.plan import Plan
+from flex.model.zone_plan import ZonePlan
+from flex.zones import zone_changes
+from flex.zones.marker import site_name
+from flex.zones.records import ZoneState, by_name
+from flex_api.in_words import amounts
+from flex_api.night import (
+    give_up_half_applied_plan,
+    leases,
+    may_plan_be_applied,
+    route_requests_by_plan,
+)
+from flex_api.wiring import World
+
+# How many names of others a sentence lists; the rest is left out. A guess.
+NAMES_LISTED = 10
+
+
+def take_back(world: World) -> tuple[str, ...]:
+    """Undo every plan that is half applied, zone by zone. What others wrote meanwhile stays."""
+    begun = world.store.plans(state="applying")
+    for plan in begun:
+        if world.settings.cluster.mode == "shadow":
+            raise may_plan_be_applied.in_shadow(plan)
+        undo(world, plan)
+    return tuple(plan.id for plan in begun)
+
+
+def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
+    """Take one plan back. Where this run is killed, the next run goes on with it.
+
+    The names `besides` keep what the plan wrote. Then what DNS says becomes the partition in force.
+    """
+    world.store.update(replace(plan, state="applying", taking_back=not besides))
+    publisher = world.publisher
+    try:
+        publisher.refuse_late(*(one.zone for one in plan.zone_plans if one.changes))
+        undone = [
+            _way_back(world, _without(one, besides), plan.moving_ttl or 0)
+            for one in plan.zone_plans
+        ]
+        publisher.apply(*undone, journal=leases.Unwritten(world))
+    except (DnsError, PartlyApplied) as error:
+        raise OnTheWay(
+            error.asked,
+            f"it could not be taken back: {error.answer}",
+            kept=f"some of plan {plan.id} may be in DNS",
+            advice=f"{error.advice.partition('; then `flex apply')[0]}; then `flex "
+            "apply --undo` takes it back",
+        ) from error
+    if besides:
+        give_up_half_applied_plan.abandon(world, plan)
+        return
+    message = "taken back: DNS says what it said before, except for what others wrote"
+    world.store.update(
+        replace(plan, state="failed", message=message, taking_back=False)
+    )
+    world.store.new_journal(plan.id)
+    # What was begun first is taken back last.
+    route_requests_by_plan.reroute(world)
+
+
+def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
+    return replace(
+        made,
+        changes=tuple(
+            one for one in made.changes if site_name(made.zone, one.name) not in names
+        ),
+    )
+
+
+def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
+    state = world.publisher.read(made.zone, names := zone_changes.changed_names(made))
+    back = zone_changes.undoing(made, state, ttl)
+    put_back = {site_name(made.zone, change.name) for change in back.changes}
+    others = sorted(set(names) - put_back - _as_before(made, state))
+    named = ", ".join(name.rstrip(".") for name in others[:NAMES_LISTED])
+    left = f"; of others by now, and left alone: {named}" if others else ""
+    world.say(
+        f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}."
+    )
+    return back
+
+
+def _as_before(made: ZonePlan, state: ZoneState) -> set[str]:
+    """The names that the plan never changed, or only marked."""
+    have = by_name(state.records)
+    changes = [one for one in made.changes if one.type in zone_changes.ADDRESSES]
+    before = [
+        (one, one.before and (one.before.ttl, one.before.values)) for one in changes
+    ]
+    only_marked = set(zone_changes.changed_names(made)) - {one.name for one in changes}
+    return only_marked | {
+        one.name for one, said in before if have.get((one.name, one.type)) == said
+    }

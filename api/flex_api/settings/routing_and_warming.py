@@ -1,0 +1,343 @@
+"""Settings of the routing of replicated sites: whether, by which policy and limits, where HAProxy
+is. And settings of how nodes warm up for what comes to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from flex.errors import BadInput
+from flex.model.published_by_doors_or_dns import Publishing, Way
+from flex.routing.pool import Limits, is_host
+from flex.routing.ports_and_paths import DIRECTORY, Layout
+from flex.routing.rules import BY_CONTENT, RULES
+from flex_api.settings.explain_bad_settings import of_register
+from flex_api.settings.quantities import Section, Size, Span, Whole
+from flex_api.settings.zone_names import absolute_zone
+
+# Where Debian's HAProxy has it.
+MASTER = "/run/haproxy-master.sock"
+
+
+class Warming(Section):
+    bytes: Size = Field(
+        0,
+        description="how many bytes of the most wanted paths a node fetches before "
+        "DNS sends their visitors there; 0: none",
+    )
+    per_second: Size = Field(
+        10_000_000,
+        ge=1,
+        description="bytes in a second that each node is asked for, on average",
+    )
+    time: Span = Field(
+        timedelta(minutes=10),
+        description="how long the warm-up of all nodes together may take; then the "
+        "plan goes on",
+    )
+    port: Whole = Field(
+        0,
+        le=65_535,
+        description="port of the web servers; 0: routing.origin_port with routing on, else 80",
+    )
+
+
+class RoutedSite(Section):
+    """What is otherwise for one site; None is as for all."""
+
+    name: str = Field(min_length=1)
+    policy: str | None = None
+    low: Whole | None = None
+    high: Whole | None = None
+    hold: Span | None = None
+    popular: Whole | None = None
+    by_query: bool = Field(
+        False,
+        description="answers differ by the query, so each query is a path of its own",
+    )
+    dynamic: tuple[str, ...] = Field(
+        (),
+        description="the nodes that compute: requests that change something, or "
+        "whose path ends in one of routing.endings, go there",
+    )
+    publish: Way | None = Field(
+        None,
+        description="how it becomes known which node has the site, otherwise than for "
+        "its zone",
+    )
+
+    @field_validator("policy")
+    @classmethod
+    def _known_policy(cls, value: str | None) -> str | None:
+        return value and of_register(value, value, list(RULES))
+
+
+@dataclass(frozen=True, slots=True)
+class ByContent:
+    """The sites whose members share their working set: those with host names whose policy tells
+    targets apart, `others` being otherwise than most; and those that somebody named.
+    """
+
+    most: bool
+    others: frozenset[str]
+    named: frozenset[str]
+
+    def __contains__(self, site: object) -> bool:
+        routed = (
+            isinstance(site, str)
+            and is_host(site)
+            and (site in self.others) != self.most
+        )
+        return routed or site in self.named
+
+
+class PublishedZone(Section):
+    """What is otherwise for the names of one zone, whoever owns it."""
+
+    name: str = Field(
+        min_length=1, description="a zone, also one that FLEX may not change"
+    )
+    publish: Way = Field(
+        description="how it becomes known which node has a site of this zone"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        return absolute_zone(value)
+
+
+class Routing(Section):
+    on: bool = Field(
+        False,
+        description="replicated sites are routed by content, by HAProxy on their nodes",
+    )
+    doors: Literal["replicated", "all"] = Field(
+        "replicated",
+        description="which sites HAProxy knows: those on several nodes, or all, so "
+        "that any node leads a visitor to the site's own",
+    )
+    content: Literal["everywhere", "owner"] = Field(
+        "everywhere",
+        description="what each node can serve: all sites, or its own alone; with "
+        "`doors` for all, where a site's node does not answer",
+    )
+    publish: Way = Field(
+        "doors+dns",
+        description="with `doors` for all, how it becomes known which node has a site: "
+        "by the doors of all nodes and then by DNS, by the doors alone, or by DNS alone",
+    )
+    policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
+    low: Whole = Field(
+        25, description="a member with fewer requests under way has room"
+    )
+    high: Whole = Field(65, description="a member with more requests has too many")
+    delay: Span = Field(
+        timedelta(),
+        description="how much longer a request may wait at a busy member than at one "
+        "with room; sets high",
+    )
+    service_ms: Whole = Field(
+        10,
+        ge=1,
+        description="how long a mean request takes a member, where delay is set",
+    )
+    endings: tuple[str, ...] = Field(
+        (".php",),
+        description="how paths end that are computed, for sites with `dynamic` nodes",
+    )
+    hold: Span = Field(
+        timedelta(seconds=20),
+        description="paths whose members did not change for this long lose a member",
+    )
+    popular: Whole = Field(
+        0,
+        le=20_000,
+        description="this many paths of a site get more members the more they are "
+        "asked for (lardr)",
+    )
+    admission: bool = Field(
+        True, description="let in as many requests at a time as the members can take"
+    )
+    directory: str = Field(
+        DIRECTORY, description="where each node has the files of its configuration"
+    )
+    listen: tuple[str, ...] = Field(
+        (":80",), description="addresses for HTTP, as HAProxy's `bind` takes them"
+    )
+    listen_tls: tuple[str, ...] = Field(
+        (), description="addresses for HTTPS, as HAProxy's `bind` takes them"
+    )
+    certificates: str = Field(
+        "", description="folder of certificates, chosen by the name that is asked for"
+    )
+    origin: str = Field(
+        "127.0.0.1", description="where a node's HAProxy reaches its own web server"
+    )
+    origin_port: Whole = Field(8080, description="port of every node's web server")
+    proxy_protocol: bool = Field(
+        False,
+        description="tell web servers of visitors by the PROXY protocol, not in a header",
+    )
+    check_path: str = Field(
+        "",
+        description="path that is asked for to see whether a web server is well; "
+        "empty: whether it listens",
+    )
+    peers_port: Whole = Field(
+        10_000,
+        description="port on which distributors tell each other what they decided",
+    )
+    inner_port: Whole = Field(
+        10_001,
+        description="port on which nodes pass requests to each other, with `doors` for all",
+    )
+    inner_listen: tuple[str, ...] = Field(
+        (),
+        description="addresses on which they do, as HAProxy's `bind` takes them; empty: "
+        "inner_port of all addresses",
+    )
+    socket: str = Field(
+        "/run/haproxy/flex.sock",
+        description="socket by which a node's HAProxy is told of changes",
+    )
+    sockets: str = Field(
+        "",
+        description="where the sockets of all nodes are on this machine, with {node} "
+        "for each name; empty: only this machine's own",
+    )
+    master: str = Field(
+        MASTER,
+        description="socket of HAProxy's master process, by which it is told "
+        "to reload its configuration",
+    )
+    deliver: str = Field(
+        "",
+        description="folder for the files of each node, which {node} stands for; empty: none",
+    )
+    deliver_command: tuple[str, ...] = Field(
+        (),
+        description="a command that is run for each node whose files changed; {node} "
+        "and {directory} are filled in, no shell",
+    )
+    metrics: str = Field(
+        "127.0.0.1:8405",
+        description="address at which HAProxy answers Prometheus; empty: none",
+    )
+    threads: Whole = Field(0, description="0: one for each core")
+    connections: Whole = Field(
+        20_000, ge=1, description="connections at a time, at most"
+    )
+    bypass: bool = Field(
+        False,
+        description="visitors come to the web servers, which pass on what is for the "
+        "sites of routed.map",
+    )
+    hard_stop_after: Span = Field(
+        timedelta(minutes=5),
+        description="how long the process before a reload may finish what it has begun",
+    )
+    zone: tuple[PublishedZone, ...] = Field(
+        (), description="settings for the names of single zones"
+    )
+    site: tuple[RoutedSite, ...] = Field((), description="settings for single sites")
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Routing:
+        of_register(self.policy, self.policy, list(RULES))
+        try:
+            self.layout()
+            for one in (RoutedSite(name="every site"), *self.site):
+                self.limits(one)
+        except (BadInput, ValueError) as error:
+            raise ValueError(str(error)) from None
+        if self.bypass and self.doors == "all":
+            raise ValueError(
+                'doors = "all" needs visitors to come to HAProxy, which bypass keeps them from'
+            )
+        return self
+
+    @field_validator("deliver")
+    @classmethod
+    def _a_folder_each(cls, value: str) -> str:
+        if value and ("{node}" not in value or not value.startswith("/")):
+            raise ValueError(
+                "a whole path with {node} in it, so that each node has its own folder"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _doors_know_them(self) -> Routing:
+        """Doors that know replicated sites alone lead nobody to the others."""
+        said = [self.publish] if "publish" in self.model_fields_set else []
+        said += [one.publish for one in self.zone]
+        said += [one.publish for one in self.site if one.publish]
+        if not self.leads_to_all and any(way != "dns" for way in said):
+            raise ValueError(
+                'publish by doors needs on = true and doors = "all": other doors know '
+                "replicated sites alone"
+            )
+        return self
+
+    @property
+    def leads_to_all(self) -> bool:
+        """Whether every node leads a visitor of any site to the node that has it."""
+        return self.on and self.doors == "all"
+
+    def publishing(self) -> Publishing:
+        if not self.leads_to_all:
+            return Publishing()
+        return Publishing(
+            self.publish,
+            {one.name: one.publish for one in self.zone},
+            {one.name: one.publish for one in self.site if one.publish},
+        )
+
+    def layout(self) -> Layout:
+        names = Layout.__dataclass_fields__
+        return Layout(**{name: getattr(self, name) for name in names})
+
+    @property
+    def delivers(self) -> bool:
+        """Whether FLEX carries the nodes' files to them itself, whenever the placement changes."""
+        return self.on and bool(self.deliver)
+
+    def by_content(self, named: Iterable[str]) -> Container[str]:
+        """`named` are routed so by others than FLEX."""
+        if not self.on:
+            return frozenset(named)
+        most = self.policy in BY_CONTENT
+        others = (
+            one.name
+            for one in self.site
+            if ((one.policy or self.policy) in BY_CONTENT) != most
+        )
+        return ByContent(most, frozenset(others), frozenset(named))
+
+    def of(self, site: str) -> RoutedSite:
+        return next(
+            (one for one in self.site if one.name == site), RoutedSite(name=site)
+        )
+
+    def most_popular(self, site: str) -> int:
+        """How many targets of it are told their members; 0 where the policy has no sets."""
+        own = self.of(site)
+        given = self.popular if own.popular is None else own.popular
+        return given if (own.policy or self.policy) == "lardr" else 0
+
+    def limits(self, site: RoutedSite) -> Limits:
+        hold = self.hold if site.hold is None else site.hold
+        low, high = (
+            getattr(self if getattr(site, name) is None else site, name)
+            for name in ("low", "high")
+        )
+        if self.delay and site.high is None:
+            high = low + max(
+                1, round(self.delay / timedelta(milliseconds=self.service_ms))
+            )
+        return Limits(low, high, round(hold.total_seconds()), self.admission)

@@ -1,0 +1,186 @@
+"""Why a site is where it is, or will be, and where else it could be: by the last plan that waits,
+or by the partition in force.
+
+Takes the facts of the next plan, and what is planned already. Returns the reasons. Does not solve
+anything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from flex.model.limits_and_approvals import Stop
+from flex.model.plan import Move, Plan
+from flex.placing import explain
+from flex.placing.alternatives import Chosen, Other
+from flex.placing.problem import Ints, Problem, rows_of
+from flex.planning import propose_plan, which_rules_stop_moves
+from flex.planning.names_edited_by_others import remark
+from flex.planning.rules_of_movement import LIFTED, Guard
+from flex.wishes import suspended_wishes
+from flex.wishes.pins_for_solvers import unknown_site
+from flex.zones.records import name_of
+from flex_api.facts import core_to_output_models, what_earlier_nights_allow
+from flex_api.night import nightly
+from flex_api.schemas.verbs import ExplainOutput, OtherRow
+from flex_api.wiring import World
+
+# How many other places of a site are named.
+MOST = 5
+
+
+def explain_site(world: World, site: str) -> ExplainOutput:
+    """Raises Unknown for a site nobody knows."""
+    facts = nightly.facts(world, replayed=False)
+    kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
+    facts = replace(
+        facts,
+        pins=kept.pins,
+        guard=what_earlier_nights_allow.guard(world, facts.period),
+    )
+    problem = propose_plan.build(facts, world.rules)
+    if site not in problem.sites:
+        raise unknown_site(site, problem.sites)
+    waiting = [
+        one
+        for one in world.store.plans(1)
+        if one.state == "proposed" and one.base == facts.base
+    ]
+    plan = waiting[0].id if waiting else facts.base
+    rows = (
+        rows_of(problem, world.store.placement_of(waiting[0].id))
+        if waiting
+        else problem.old
+    )
+    position = problem.sites.index(site)
+    made = waiting[0] if waiting else _in_force(world, facts.base)
+    edit = (
+        next((one for one in made.said.edits if one.name == name_of(site)), None)
+        if made
+        else None
+    )
+    return ExplainOutput(
+        site=site,
+        plan=plan,
+        nodes=[
+            problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()
+        ],
+        replicas=int(problem.replicas[position]),
+        asks_units=dict(
+            zip(problem.dimensions, problem.load[position].tolist(), strict=True)
+        ),
+        reasons=[
+            *(
+                _put_off(move)
+                for move in (made.put_off if made else ())
+                if move.site == site
+            ),
+            *(_as_planned(waiting[0], site) if waiting else ()),
+            *(
+                [remark(edit)]
+                if edit
+                else _stays(
+                    problem, rows, position, _rules_in_the_way(made, facts.guard, site)
+                )
+            ),
+            *_rules_that_keep(
+                facts.guard,
+                which_rules_stop_moves.sites_with_spare_nodes(problem).get(site, 0),
+                site,
+            ),
+            *_given_way(kept.suspended, site),
+        ],
+        # Nowhere else while it is left alone.
+        others=[]
+        if edit
+        else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+        edited=core_to_output_models.edit_row(edit) if edit else None,
+    )
+
+
+def _as_planned(made: Plan, site: str) -> Iterator[str]:
+    """What the plan says of it, as it was found with what DNS said then."""
+    for move in made.moves:
+        if move.site == site:
+            yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
+
+
+def _stays(
+    problem: Problem, rows: Ints, site: int, stops: Iterator[str]
+) -> Iterator[str]:
+    stopped = "; ".join(stops)
+    before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
+    for node in rows[rows[:, 0] == site, 1].tolist():
+        if node in before:
+            yield (
+                f"stays on {problem.nodes[node]}: "
+                f"{explain.stays(problem, rows, site, node, stopped)}"
+            )
+
+
+def _in_force(world: World, base: str) -> Plan | None:
+    return world.store.plan(base) if base else None
+
+
+def _put_off(move: Move) -> str:
+    return (
+        f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
+    )
+
+
+def _rules_in_the_way(made: Plan | None, guard: Guard, site: str) -> Iterator[str]:
+    """The rules without which the site would move, as was found when the plan was made; limits of a
+    night have their own sentence.
+    """
+    why = {each.rule: each.sites[site] for each in guard.resting if site in each.sites}
+    put_off = made is not None and any(move.site == site for move in made.put_off)
+    for stop in made.stops if made else ():
+        if site in stop.sites and not (put_off and stop.rule in LIFTED):
+            yield _rule(stop, why.get(stop.rule, ""))
+
+
+def _rule(stop: Stop, rests: str) -> str:
+    if rests:
+        return f"{rests}: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
+    if stop.until:
+        return (
+            f"it rests, or makes room for one that does: {stop.rule} is "
+            f"{stop.limit} (past it: {stop.way_past})"
+        )
+    return stop.sentence
+
+
+def _rules_that_keep(guard: Guard, count: int, site: str) -> list[str]:
+    """By which rule it keeps more nodes than it needs; nothing where it does not."""
+    rules = [
+        f"{each.rule} is {each.limit}"
+        for each in guard.resting
+        if 0 < count <= each.needed.get(site, 0)
+    ]
+    return (
+        [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"]
+        if rules
+        else []
+    )
+
+
+def _given_way(suspended: Sequence[str], site: str) -> list[str]:
+    """What of the site's own wish cannot be kept now; each is told after the name of its site."""
+    return [
+        f"its wish gives way: {why}"
+        for why in suspended
+        if why.partition(" (")[0] == site
+    ]
+
+
+def _row(other: Other) -> OtherRow:
+    return OtherRow(
+        source=other.source,
+        target=other.target,
+        node=other.node,
+        dimension=other.dimension,
+        off_ratio=other.off,
+        outside=other.outside,
+        cold_bytes=other.cold_bytes,
+    )

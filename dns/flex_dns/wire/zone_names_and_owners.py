@@ -1,0 +1,125 @@
+"""What a zone holds at the names we care about, and whose they are.
+
+Takes record sets, however they were read. Returns Contents. Does not ask a name server, and does
+not make a table of what was read: make_zone_state.py does, and that takes as much memory again as a
+large zone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from flex.zones.marker import LABEL, marker_name, marker_owner
+
+# A host name without the underscore, as BIND checks it. BIND refuses addresses at any other name by
+# default, and the whole update with them.
+HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
+# Characters of a name as text, with a dot behind each label (RFC 1035: 255 bytes in a message).
+LONGEST = 254
+
+Question = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """The sets that are there at the names that were asked for: (name, type) to (ttl, sorted
+    values).
+
+    `closed` are names that can hold no addresses here, with the reason: an alias, or delegated
+    away. `aliases` are the targets of the aliases. `whole` says that the zone was transferred: what
+    is not there then does not exist.
+    """
+
+    serial: int
+    sets: Mapping[Question, tuple[int, tuple[str, ...]]]
+    closed: Mapping[str, str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that has to be known about names inside the zone, question by question: their addresses
+    and their markers.
+
+    They are made as they are asked for: a hundred thousand names take three hundred thousand of
+    them.
+    """
+
+    zone: str
+    names: Sequence[str]
+
+    def __iter__(self) -> Iterator[Question]:
+        for name in self.fit():
+            yield name, "A"
+            yield name, "AAAA"
+            yield marker_name(name, self.zone), "TXT"
+
+    def fit(self) -> list[str]:
+        return [name for name in self.names if not unfit(self.zone, name)]
+
+
+def unfit(zone: str, name: str) -> str:
+    """Why the zone cannot hold this name; empty when it can."""
+    if name != zone and not name.endswith(f".{zone}"):
+        return f"lies outside {zone}"
+    if name.endswith(f".{LABEL}.{zone}") or name == f"{LABEL}.{zone}":
+        return "lies among FLEX's own markers"
+    if not HOST_NAME.fullmatch(name):
+        return (
+            "is not a host name of letters, digits and hyphens in lower case (A-labels)"
+        )
+    if len(name) + len(LABEL) + 1 > LONGEST:
+        return "is too long for a marker beside it"
+    return ""
+
+
+def owners(questions: Iterable[Question]) -> list[str]:
+    """The names that are asked for, of which there can be two hundred thousand."""
+    if not isinstance(questions, Asked):
+        return [name for name, _ in questions]
+    fit = questions.fit()
+    return fit + [marker_name(name, questions.zone) for name in fit]
+
+
+def canonical(kind: str, value: str) -> str:
+    """One text for one address, so that equal sets compare equal."""
+    return str(ipaddress.IPv6Address(value)) if kind == "AAAA" else value
+
+
+def below(names: Iterable[str], ancestors: Set[str]) -> Iterator[tuple[str, str]]:
+    """Each name that lies below one of the ancestors, with its closest."""
+    for name in names if ancestors else ():
+        closest = next((up for up in _above(name) if up in ancestors), None)
+        if closest:
+            yield name, closest
+
+
+def at_or_below(names: Iterable[str], ancestors: Set[str]) -> Iterator[tuple[str, str]]:
+    known = set(names) if ancestors else set()
+    yield from below(known - ancestors, ancestors)
+    yield from ((name, name) for name in known & ancestors)
+
+
+def _above(name: str) -> Iterator[str]:
+    while name:
+        name = name.partition(".")[2]
+        yield name
+
+
+def why_not_ours(zone: str, name: str, owner: str, contents: Contents) -> str:
+    """By what its marker says that the name is not ours; "" where it says so, or there is none."""
+    marker = marker_name(name, zone)
+    if marker in contents.closed:
+        return f"its marker {marker} {contents.closed[marker]}"
+    _, texts = contents.sets.get((marker, "TXT"), (0, ()))
+    for text in texts:
+        other = marker_owner(text)
+        if other is None:
+            return f"holds a TXT record that is no marker at {marker}"
+        if other != owner:
+            return f'carries the marker of another owner "{other}"'
+    return ""

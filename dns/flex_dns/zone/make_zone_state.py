@@ -1,0 +1,47 @@
+"""What the core is told about a zone: its tables, made from what was read.
+
+Takes Contents, however they were read. Returns a ZoneState. Does not read anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from flex.table_schemas import RECORDS
+from flex.zones.marker import marker_name
+from flex.zones.records import Answer, ZoneState
+from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
+
+ADDRESSES = ("A", "AAAA")
+
+
+def state(
+    zone: str,
+    names: Sequence[str],
+    owner: str,
+    contents: Contents,
+    answers: Mapping[str, Answer] | None = None,
+) -> ZoneState:
+    """A name is ours when its marker says so and nothing else stands beside it."""
+    owned: set[str] = set()
+    blocked: dict[str, str] = {}
+    rows: list[tuple[str, str, int, str]] = []
+    for name in names:
+        reason = (
+            unfit(zone, name)
+            or contents.closed.get(name, "")
+            or why_not_ours(zone, name, owner, contents)
+        )
+        if reason:
+            blocked[name] = reason
+        elif (marker_name(name, zone), "TXT") in contents.sets:
+            owned.add(name)
+        for kind in ADDRESSES:
+            ttl, values = contents.sets.get((name, kind), (0, ()))
+            rows += [(name, kind, ttl, value) for value in values]
+    records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    return ZoneState(
+        zone, contents.serial, records, frozenset(owned), blocked, answers or {}
+    )

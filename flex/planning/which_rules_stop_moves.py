@@ -1,0 +1,326 @@
+"""Which rules of movement keep moves from being made: each rule is taken away in turn, and the
+decision is made again.
+
+Takes a Problem and the rules. Returns the decision under these rules, and Stops. A rule is named if
+something else would move without it. Where no single rule is enough, the rules are named that are
+enough together, and none that is not needed; `override` then names all of them. Where no rule is
+named, none stopped anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flex.model.limits_and_approvals import Stop
+from flex.model.plan import Move
+from flex.placing import score
+from flex.placing import tonights_part_of_plan as waves
+from flex.placing.problem import Budget, Ints, Lately, Problem, Solution
+from flex.planning.decide_moves_of_tonight import Decision, decide
+from flex.planning.rules_of_movement import (
+    HOLD,
+    LIFTED,
+    MARGIN,
+    RULES,
+    TRIGGER,
+    Guard,
+    Reins,
+    limits_without,
+)
+from flex.ports import Solver
+
+# So many sites that would move are named in a sentence.
+NAMED = 5
+# The rules that decide where to go in the end; those of LIFTED decide how much of the way is gone
+# tonight.
+AIMS = tuple(rule for rule in RULES if rule not in LIFTED)
+
+# The Problem as it is under a guard: who needed replicas lately keeps them.
+Build = Callable[[Guard], Problem]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Night:
+    """What is asked about: the rules in force, and how to decide under others."""
+
+    build: Build
+    solver: Solver
+    budget: Budget
+    reins: Reins
+
+    def without(self, rules: Collection[str]) -> tuple[Problem, Decision]:
+        reins = self.reins.without(rules)
+        asked, guard = self.build(reins.guard), reins.guard
+        return asked, decide(
+            asked,
+            self.solver,
+            self.budget,
+            trigger=reins.trigger,
+            margin=reins.margin,
+            guard=guard,
+        )
+
+
+def decide_with_stops(
+    build: Build, solver: Solver, budget: Budget, reins: Reins
+) -> tuple[Problem, Decision, tuple[Stop, ...]]:
+    """What was asked, what is to be done, and what keeps more from being done: rules on where to go
+    in the end first, then the limits of a night. Raises Infeasible.
+    """
+    night = _Night(_building_once(build), _remembering(solver), budget, reins)
+    asked, done = night.without(())
+    return (
+        asked,
+        done,
+        (*_of_aims(asked, done, night), *_of_limits(asked, done, reins.guard)),
+    )
+
+
+def _building_once(build: Build) -> Build:
+    """The same Problem, made once for what the nights before mean for replicas: of a guard nothing
+    else is in it.
+    """
+    known: list[tuple[Lately, Problem]] = []
+
+    def built_once(guard: Guard) -> Problem:
+        lately = guard.lately
+        for earlier, made in known:
+            if earlier == lately:
+                return made
+        made = build(guard)
+        known.append((lately, made))
+        return made
+
+    return built_once
+
+
+def _remembering(solver: Solver) -> Solver:
+    """The same solver, which is asked each question once: most rules, taken away, leave the
+    question as it is.
+    """
+    known: dict[object, Solution] = {}
+
+    def asked_once(problem: Problem, budget: Budget) -> Solution:
+        key = (_key(problem), budget)
+        if key not in known:
+            known[key] = solver(problem, budget)
+        return known[key]
+
+    return asked_once
+
+
+def _key(problem: Problem) -> object:
+    """All in which questions of one night differ."""
+    return (
+        problem.replicas.tobytes(),
+        problem.load.tobytes(),
+        frozenset(problem.pinned.items()),
+        problem.resting,
+        problem.tolerance,
+        problem.apart,
+        problem.together,
+    )
+
+
+def put_off(
+    whole: Iterable[Move],
+    tonight: Iterable[Move],
+    stops: Iterable[Stop],
+    wished: Collection[str],
+) -> tuple[Move, ...]:
+    """The moves that are left to the next nights, each with its reason and the limits that leave
+    it: of sites that somebody `wished` something for first. A site that moves tonight leaves
+    nothing, as sites switch whole.
+    """
+    made = {move.site for move in tonight}
+    limits = ", ".join(
+        f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED
+    )
+    left = sorted(
+        (move for move in whole if move.site not in made),
+        key=lambda move: move.site not in wished,
+    )
+    return tuple(
+        replace(move, reason=f"{move.reason}; put off to a later night: {limits}")
+        for move in left
+    )
+
+
+def _of_aims(asked: Problem, done: Decision, night: _Night) -> Iterator[Stop]:
+    there = _changes(asked, done.whole)
+    found: dict[frozenset[str], frozenset[str]] = {}
+
+    def lets_move(rules: Collection[str]) -> frozenset[str]:
+        """The sites with changes that are not planned with the rules."""
+        key = frozenset(rules)
+        if key not in found:
+            without, then = night.without(key)
+            found[key] = frozenset(
+                site for site, *_ in _changes(without, then.whole) - there
+            )
+        return found[key]
+
+    alone = [rule for rule in AIMS if lets_move([rule])]
+    for rule in alone:
+        yield _stop(rule, [rule], lets_move([rule]), asked, done, night)
+    if not alone and lets_move(AIMS):
+        needed = _least(AIMS, lambda rules: bool(lets_move(rules)))
+        for rule in needed:
+            yield _stop(rule, needed, lets_move(needed), asked, done, night)
+
+
+def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
+    limits = guard.limits
+    if not done.later or limits is None:
+        return
+    over = {
+        rule: (limit, actual)
+        for rule, limit, actual in waves.over(asked, done.whole, limits)
+    }
+    due, urgent = guard.due_nodes(asked), guard.urgent_sites(asked)
+
+    def lets_all(rules: Collection[str]) -> bool:
+        return not waves.first(
+            asked, done.whole, limits_without(limits, rules), due, urgent
+        )[1]
+
+    needed = _least(tuple(over), lets_all)
+    tonight = _changes(asked, done.rows)
+    sites = tuple(sorted({site for site, *_ in _changes(asked, done.whole) - tonight}))
+    more = f"{done.later:,} more move{'' if done.later == 1 else 's'}"
+    for rule in needed:
+        said = f"the limits of a night leave {more} to the next ones"
+        yield Stop(rule, *over[rule], said, override=_override(needed), sites=sites)
+
+
+def _least(
+    rules: Sequence[str], enough: Callable[[Collection[str]], bool]
+) -> list[str]:
+    """Rules that are enough together, none of which can be left out."""
+    needed = list(rules)
+    for rule in rules:
+        others = [one for one in needed if one != rule]
+        if enough(others):
+            needed = others
+    return needed
+
+
+def _stop(
+    rule: str,
+    together: Sequence[str],
+    sites: frozenset[str],
+    asked: Problem,
+    done: Decision,
+    night: _Night,
+) -> Stop:
+    guard, past, named = night.reins.guard, _override(together), tuple(sorted(sites))
+    match rule:
+        case rule if rule == TRIGGER:
+            said = "nothing moves while the worst node is within the trigger"
+            return Stop(
+                rule,
+                f"{night.reins.trigger:.1%}",
+                f"{done.worst:.1%}",
+                said,
+                past,
+                named,
+            )
+        case rule if rule == HOLD:
+            said = "the imbalance has not lasted for long enough"
+            return Stop(rule, f"{guard.hold} runs", f"{guard.over}", said, past, named)
+        case rule if rule == MARGIN:
+            _, then = night.without([one for one in together if one != rule])
+            gain = done.worst - (done.worst if then.reached is None else then.reached)
+            said = "the best plan found betters the worst node by less"
+            return Stop(
+                rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", said, past, named
+            )
+        case _:
+            return _of_rest(rule, sites, asked, guard, past)
+
+
+def _of_rest(
+    rule: str, sites: frozenset[str], asked: Problem, guard: Guard, past: str
+) -> Stop:
+    """The sites that it keeps from moving, or from giving nodes up. Where none of those that would
+    move rests itself, others make room for them: then all that rest are named.
+    """
+    each = next(one for one in guard.resting if one.rule == rule)
+    keeping = {
+        site: f"{count} nodes"
+        for site, count in sites_with_spare_nodes(asked).items()
+        if count <= each.needed.get(site, 0)
+    }
+    keep = _those(keeping, sites)
+    stay = {
+        site: why for site, why in _those(each.sites, sites).items() if site not in keep
+    }
+    if not stay and not keep:
+        stay, keep = dict(each.sites), keeping
+    ends = [each.until[site] for site in (*stay, *keep) if site in each.until]
+    told = {
+        "sites that moved lately stay": stay,
+        "sites keep as many nodes as they needed lately": keep,
+    }
+    said = "; ".join(
+        f"{what}: {_site_names(found)}" for what, found in told.items() if found
+    )
+    count = len(stay.keys() | keep.keys())
+    actual = f"{count:,} site{'' if count == 1 else 's'}"
+    return Stop(
+        rule,
+        each.limit,
+        actual,
+        said,
+        past,
+        tuple(sorted(sites)),
+        min(ends, default=None),
+    )
+
+
+def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
+    return {site: why for site, why in found.items() if site in sites}
+
+
+def _site_names(found: Mapping[str, str]) -> str:
+    more = f"; and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
+    return (
+        "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED])
+        + more
+    )
+
+
+def _override(rules: Sequence[str]) -> str:
+    """These are gone over when a plan is made."""
+    return "flex plan " + " ".join(f"--force {rule}" for rule in rules)
+
+
+def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
+    """What differs from what is in force: site, node, and whether the site comes to it."""
+    comes = [
+        (*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()
+    ]
+    goes = [
+        (*_names(asked, row), False)
+        for row in score.rows_given_up(asked, rows).tolist()
+    ]
+    return frozenset([*comes, *goes])
+
+
+def _names(asked: Problem, row: Sequence[int]) -> tuple[str, str]:
+    site, node = row
+    return asked.sites[site], asked.nodes[node]
+
+
+def sites_with_spare_nodes(asked: Problem) -> dict[str, int]:
+    """The sites that keep more nodes than they need tonight, and how many."""
+    count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
+    several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
+    return {
+        asked.sites[s]: int(asked.replicas[s])
+        for s in several
+        if asked.replicas[s] > asked.needs.get(s, 1)
+    }

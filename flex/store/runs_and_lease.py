@@ -1,0 +1,193 @@
+"""The lease and the record of runs in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    func,
+    insert,
+    select,
+    true,
+    update,
+)
+
+from flex.model.nightly_run import Run, Stage
+from flex.store import errors_of_stores, frames_to_tables, schema
+from flex.store.database import Part
+from flex.store.lease import Lease, interrupted_run
+from flex.store.schema import runs, stages
+
+
+class SqlRuns(Part):
+    def begin(
+        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
+    ) -> tuple[Run, ...]:
+        """Stages are recorded by stage() alone: those of the run given here are not looked at."""
+        with self._database.writing() as connection:
+            held = lease_of(connection)
+            if held is not None and not held.is_free(now, breaks_in=breaks_in):
+                raise errors_of_stores.held_error(run, held)
+            if _is_known(connection, run.id):
+                raise errors_of_stores.begun_before(run)
+            ended = tuple(
+                interrupted_run(each, now)
+                for each in _runs(connection, runs.c.ended.is_(None))
+            )
+            for each in ended:
+                _update(connection, each)
+            connection.execute(insert(runs), _row(run))
+            connection.execute(
+                update(schema.lease).values(
+                    run=run.id, since=now, expires=now + lease, waiting=False
+                )
+            )
+        return ended
+
+    def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
+        mine = update(schema.lease).where(schema.lease.c.run == run_id)
+        with self._database.writing() as connection:
+            if not connection.execute(mine.values(expires=now + lease)).rowcount:
+                raise errors_of_stores.lost_error(run_id, lease_of(connection))
+
+    def wait(self, run_id: str) -> None:
+        self._waits(run_id, waiting=True)
+
+    def holds(self, run_id: str) -> bool:
+        with self._database.reading() as connection:
+            return connection.scalar(select(schema.lease.c.run)) == run_id
+
+    @contextmanager
+    def holding(self, run_id: str) -> Iterator[None]:
+        def refuse_lost(connection: Connection) -> None:
+            if connection.scalar(select(schema.lease.c.run)) != run_id:
+                raise errors_of_stores.lost_error(run_id, lease_of(connection))
+
+        with self._database.under_guard(run_id, refuse_lost):
+            yield
+
+    def go_on(self, run_id: str) -> None:
+        self._waits(run_id, waiting=False)
+
+    def _waits(self, run_id: str, *, waiting: bool) -> None:
+        mine = update(schema.lease).where(schema.lease.c.run == run_id)
+        with self._database.writing() as connection:
+            if not connection.execute(mine.values(waiting=waiting)).rowcount:
+                raise errors_of_stores.lost_error(run_id, lease_of(connection))
+
+    def installation(self) -> str:
+        with self._database.reading() as connection:
+            return str(
+                connection.execute(select(schema.installation.c.name)).scalar_one()
+            )
+
+    def stage(self, run_id: str, stage: Stage) -> None:
+        of_run = stages.c.run == run_id
+        row = {
+            "name": stage.name,
+            "started": stage.started,
+            "ended": stage.ended,
+            "outcome": stage.outcome,
+        }
+        with self._database.writing() as connection:
+            if not _is_known(connection, run_id):
+                raise errors_of_stores.unknown_run(run_id)
+            if not connection.execute(
+                update(stages).where(of_run, stages.c.name == stage.name).values(row)
+            ).rowcount:
+                position = connection.scalar(
+                    select(func.count()).select_from(stages).where(of_run)
+                )
+                connection.execute(
+                    insert(stages), {"run": run_id, "position": position, **row}
+                )
+
+    def end(self, run: Run) -> None:
+        """Raises Unknown for a run that was never begun. A lease that another run has taken over
+        stays with it.
+        """
+        mine = update(schema.lease).where(schema.lease.c.run == run.id)
+        with self._database.writing() as connection:
+            if not _is_known(connection, run.id):
+                raise errors_of_stores.unknown_run(run.id)
+            _update(connection, run)
+            connection.execute(
+                mine.values(run=None, since=None, expires=None, waiting=False)
+            )
+
+    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+        with self._database.reading() as connection:
+            return _runs(connection, true(), limit)
+
+
+def lease_of(connection: Connection) -> Lease | None:
+    """None while nobody holds it."""
+    wanted = select(
+        runs.c.id,
+        runs.c.holder,
+        schema.lease.c.since,
+        schema.lease.c.expires,
+        schema.lease.c.waiting,
+    )
+    row = connection.execute(wanted.join_from(schema.lease, runs)).one_or_none()
+    return row and Lease(row.id, row.holder, row.since, row.expires, row.waiting)
+
+
+def _runs(
+    connection: Connection, which: ColumnElement[bool], limit: int | None = None
+) -> tuple[Run, ...]:
+    """Newest first, each with its stages in the order in which they began."""
+    wanted = (
+        select(runs)
+        .where(which)
+        .order_by(runs.c.started.desc(), runs.c.id.desc())
+        .limit(limit)
+    )
+    rows = connection.execute(wanted).mappings().all()
+    found = _stages(connection, [row["id"] for row in rows])
+    return tuple(_run_of(row, found.get(row["id"], ())) for row in rows)
+
+
+def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> Run:
+    """What a plan is called in the table is older than its name here."""
+    values = {name: value for name, value in row.items() if name != "cycle"}
+    return Run(**values, plan=row["cycle"], stages=tuple(its_stages))
+
+
+def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
+    """The stages of each of these runs."""
+    found: dict[str, list[Stage]] = {}
+    for few in frames_to_tables.parts(run_ids):
+        of_runs = (
+            select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
+        )
+        for row in connection.execute(of_runs):
+            found.setdefault(row.run, []).append(
+                Stage(row.name, row.started, row.ended, row.outcome)
+            )
+    return found
+
+
+def _is_known(connection: Connection, run_id: str) -> bool:
+    return connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is not None
+
+
+def _update(connection: Connection, run: Run) -> None:
+    connection.execute(update(runs).where(runs.c.id == run.id).values(_row(run)))
+
+
+def _row(run: Run) -> dict[str, object]:
+    return {
+        "id": run.id,
+        "holder": run.holder,
+        "started": run.started,
+        "ended": run.ended,
+        "exit_code": run.exit_code,
+        "cycle": run.plan,
+        "message": run.message,
+    }
