@@ -30,8 +30,8 @@ from bench.figures import Figures
 from bench.ingest import real, synthetic
 from flex import native_or_python
 from flex.errors import FlexError
-from flex.model.forecast import Forecast
 from flex.model.nodes import Node
+from flex.model.predicted_node_loads import Forecast
 from flex.placing.problem import Floats, Ints
 from flex.prediction.predict import forecast
 from flex.prediction.replay_accesses_through_caches import Sample, reference_replay

@@ -15,10 +15,10 @@ from typing import NamedTuple, cast
 from flex.model.audit_chain import BEGIN, Entry, as_text, plain
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
-from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token, digest_of
+from flex.model.wish import Pin
 
 # The parts of a thing, as JSON has them.
 Parts = dict[str, object]

@@ -23,10 +23,10 @@ from flex.model.nightly_run import Run, Stage
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
 from flex.model.roles_and_tokens import Token
+from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
 from flex.zones.last_dns_check import Check

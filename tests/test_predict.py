@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadTable
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.nodes import Node, NodeState
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.prediction.predict import (
     PAPER,
     busiest_utilisation,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.forecast import Forecast
 from flex.model.nodes import Node
+from flex.model.predicted_node_loads import Forecast
 from flex.planning import remarks_on_forecasts
 from flex.prediction.predict import forecast, round_robin
 from flex.prediction.replay_accesses_through_caches import Sample

@@ -30,12 +30,11 @@ from flex_api.routes import (
     freeze,
     health,
     jobs,
-    log_readings,
+    log_readings_and_runs,
     make_and_apply_plans,
     metrics,
     nodes,
     partitions,
-    pins,
     plans,
     problems,
     reports,
@@ -46,6 +45,7 @@ from flex_api.routes import (
     static,
     tokens,
     what_if_and_differences,
+    wishes_and_campaigns,
 )
 from flex_api.settings.file import Settings
 from flex_api.web import openapi_document
@@ -65,7 +65,7 @@ from flex_api.web.slow_reads import Turns
 from flex_api.wiring import Clock
 
 ROUTES = (
-    pins,
+    wishes_and_campaigns,
     sites,
     nodes,
     partitions,
@@ -73,7 +73,7 @@ ROUTES = (
     make_and_apply_plans,
     jobs,
     freeze,
-    log_readings,
+    log_readings_and_runs,
     dns_answers,
     audit,
     tokens,

@@ -18,7 +18,7 @@ from flex.errors import Busy, Cancelled, Interrupted, Unknown
 from flex.model.jobs import Job
 from flex.ports import Store
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, has_ended, holder
-from flex_api.heartbeats import beating
+from flex_api.beat_while_working import beating
 from flex_api.wiring import World
 from flex_logs_ingest.reading.read_logs import Step
 

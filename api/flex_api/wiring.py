@@ -15,7 +15,7 @@ from flex.identify_machine import machine
 from flex.model.audit_chain import Author
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing.problem import Budget
 from flex.planning.facts_and_rules import Rules
 from flex.ports import Publisher, Solver, Store

@@ -13,10 +13,10 @@ from flex.model.accuracy import Measured, Outlook
 from flex.model.balance import Balance
 from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.dns_edits_by_others import Said
-from flex.model.forecast import Forecast
 from flex.model.limits_and_approvals import Approval, Breach, Stop
 from flex.model.name_server_verdict import Verdict
 from flex.model.period import Period
+from flex.model.predicted_node_loads import Forecast
 from flex.model.zone_plan import ZonePlan
 
 PlanState = Literal["proposed", "applying", "applied", "discarded", "failed"]

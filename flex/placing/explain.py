@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flex.model.nodes import NodeState
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.bundles import members

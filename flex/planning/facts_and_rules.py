@@ -14,8 +14,8 @@ from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.published_by_doors_or_dns import Publishing
+from flex.model.wish import Pin
 from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard, Reins
 from flex.prediction.replay_accesses_through_caches import Sample

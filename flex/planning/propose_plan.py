@@ -16,10 +16,10 @@ import pandas as pd
 from flex.errors import (
     Infeasible,
 )
-from flex.model.forecast import Forecast
 from flex.model.nodes import Node
-from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, Proven
+from flex.model.predicted_node_loads import Forecast
+from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flex.model.forecast import Forecast
+from flex.model.predicted_node_loads import Forecast
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.site_names_in_words import first_few
 

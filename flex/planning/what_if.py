@@ -15,9 +15,9 @@ import pandas as pd
 
 from flex.errors import BadInput
 from flex.model.balance import Balance
-from flex.model.forecast import Forecast
 from flex.model.nodes import Node
 from flex.model.plan import Move, Proven
+from flex.model.predicted_node_loads import Forecast
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan

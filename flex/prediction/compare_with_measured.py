@@ -17,9 +17,9 @@ import pandas as pd
 
 from flex.model.accuracy import Measured, NodeOff, SiteOff
 from flex.model.balance import Balance
-from flex.model.forecast import Forecast
 from flex.model.log_reading import Segment
 from flex.model.plan import Plan
+from flex.model.predicted_node_loads import Forecast
 
 AFTER = "after"
 # So many sites are kept of a night, those whose bytes were farthest off.

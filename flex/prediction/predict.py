@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from flex.errors import BadInput
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.nodes import Node
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.prediction.replay_accesses_through_caches import Ints, Sample, replay
 from flex.prediction.scale_up_sample import Spread, scale_of, scale_up
 from flex.table_schemas import PLACEMENT

@@ -23,10 +23,10 @@ from flex.model.nightly_run import Run, Stage
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token
+from flex.model.wish import Pin
 from flex.store import errors_of_stores
 from flex.store.dns_journal_store import MemoryJournal
 from flex.store.door_orders import MemoryDoorOrders

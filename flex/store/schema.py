@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.store import audit_triggers
 
 # A migration can only change a constraint that has a name, and SQLite gives none by itself.

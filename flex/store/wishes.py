@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 
-from flex.model.pin import FIELDS, Pin
+from flex.model.wish import FIELDS, Pin
 from flex.store.database import Part
 from flex.store.schema import pins
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from flex.model.pin import DEFAULTS, Pin
+from flex.model.wish import DEFAULTS, Pin
 
 # Fields of which a campaign takes some from itself and some from the standing wish. `over` says
 # how; of every other field it takes the one or the other.

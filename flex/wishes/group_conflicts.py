@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.wishes import seat_rivals_apart
 from flex.wishes.seat_rivals_apart import Guest
 

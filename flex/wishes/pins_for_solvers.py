@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from flex.errors import Infeasible, Unknown
 from flex.model.nodes import NodeState
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.wishes import seat_rivals_apart
 
 Ints = npt.NDArray[np.int64]

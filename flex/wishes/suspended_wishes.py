@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.model.pin import DEFAULTS, Pin
+from flex.model.wish import DEFAULTS, Pin
 from flex.wishes import group_conflicts
 
 # What gives way first to last, as people call it.

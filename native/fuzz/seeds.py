@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.formats.format_directive import from_directive
 from flex_logs_ingest.lines.layout import Layout, Op
-from flex_logs_ingest.scan.binary_records import RecordScan
 from flex_logs_ingest.scan.counts_as_columns import Loop
 from flex_logs_ingest.scan.segment_scan import new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.scan.worldcup_binary_logs import RecordScan
 
 SAMPLES = Path(__file__).resolve().parents[2] / "tests/data/logs"
 # The shape is asked for by the search for a log's format, never by the scan.

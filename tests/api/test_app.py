@@ -13,15 +13,15 @@ from starlette.testclient import TestClient
 
 from flex.errors import FlexError, StoreError
 from flex.model.balance import Balance, NodeLoad
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import Verdict
 from flex.model.nightly_run import Run, Stage
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, PlanState, Proven
 from flex.model.plan_summary import Headline
+from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.wish import Pin
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.store.memory import MemoryStore

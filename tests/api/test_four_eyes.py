@@ -17,8 +17,8 @@ from flex.errors import Held
 from flex.model.audit_chain import Author
 from flex.model.limits_and_approvals import Approval
 from flex.model.operator_orders import NodeOrder
-from flex.model.pin import Pin
 from flex.model.plan import Plan
+from flex.model.wish import Pin
 from flex_api import wiring
 from flex_api.cli.common import author
 from flex_api.night import apply_or_accept_plan, approving, may_plan_be_applied, nightly

@@ -13,7 +13,7 @@ from flex.model.nightly_run import Run
 from flex.store import MemoryStore
 from flex.store.holder_process_has_ended import PATIENCE
 from flex_api import wiring
-from flex_api.heartbeats import beating
+from flex_api.beat_while_working import beating
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from flex.errors import Held
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.operator_orders import NodeOrder
-from flex.model.pin import Pin
+from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.wish import Pin
 from flex.planning import rules_of_movement
 from flex.planning.rules_of_movement import COOLDOWN
 from flex_api.facts import core_to_output_models

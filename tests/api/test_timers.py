@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from flex_api.cli import started_by_timer
+from flex_api.cli import is_started_by_timer
 from flex_api.cli.common import author
-from flex_api.cli.started_by_timer import NOBODY, is_started_by_cron
+from flex_api.cli.is_started_by_timer import NOBODY, is_started_by_cron
 
 FLEX, ROOT, ANNA = 990, 0, 1000
 JOB, SHELL, CHILD, DAEMON = 40, 30, 20, 10
@@ -77,7 +77,7 @@ def test_who_signed_in_is_the_author_whoever_the_command_runs_as(
     """sudo and runuser change the account, and not who signed in."""
     user = pwd.getpwnam(person).pw_uid
     process(tmp_path, os.getpid(), "flex", 1, signed_in=user)
-    monkeypatch.setattr(started_by_timer, "PROC", tmp_path)
+    monkeypatch.setattr(is_started_by_timer, "PROC", tmp_path)
     assert author() == person
 
 
@@ -85,7 +85,7 @@ def test_where_nobody_signed_in_the_account_is_the_author(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process(tmp_path, os.getpid(), "flex", 1)
-    monkeypatch.setattr(started_by_timer, "PROC", tmp_path)
+    monkeypatch.setattr(is_started_by_timer, "PROC", tmp_path)
     assert author() == pwd.getpwuid(os.getuid()).pw_name
 
 
@@ -121,7 +121,7 @@ def test_the_kernel_says_so_of_real_processes(tmp_path: Path) -> None:
     without a terminal.
     """
     question = (
-        "import os; from flex_api.cli.started_by_timer import PROC, is_started_by_cron;"
+        "import os; from flex_api.cli.is_started_by_timer import PROC, is_started_by_cron;"
         "print(is_started_by_cron(PROC, os.getpid()))"
     )
     said = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flex.model.operator_orders import NodeOrder
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.planning.rules_of_movement import COOLDOWN
 from flex_api.night import failover, nightly
 from flex_api.wishes import make_and_drop_wishes, why_site_is_there

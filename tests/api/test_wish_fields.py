@@ -1,4 +1,4 @@
-"""A field of a wish is described once, in flex/model/pin.py. Whatever shows, takes or keeps a wish
+"""A field of a wish is described once, in flex/model/wish.py. Whatever shows, takes or keeps a wish
 has all of its fields.
 """
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from flex.model.pin import ASKS, DEFAULTS, FIELDS, Pin, option
+from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin, option
 from flex.store import MemoryStore
 from flex.store.schema import pins
 from flex.wishes.campaigns_over_wishes import over

@@ -14,7 +14,7 @@ import pytest
 from flex import native_or_python
 from flex.errors import FlexError
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Problem, Solution

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Floats, Ints, Problem, in_order

@@ -10,7 +10,7 @@ import pytest
 
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing.problem import Problem, build
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.wishes.campaigns_over_wishes import in_force, over
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from flex.model.limits_and_approvals import Limits, Stop
-from flex.model.pin import Pin
 from flex.model.plan import Proven
+from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import which_rules_stop_moves

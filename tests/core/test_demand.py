@@ -9,7 +9,7 @@ import pytest
 
 from flex.errors import BadInput, Infeasible
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing.problem import Lately, MoveLimits, Problem, Terms, build
 from flex.table_schemas import SPREADS
 from flex.traffic.replicas_and_demand import RESOURCES

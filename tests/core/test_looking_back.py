@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from flex.model.balance import Balance
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.prediction import compare_with_measured
 from flex.prediction.compare_with_measured import FARTHEST
 

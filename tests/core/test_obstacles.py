@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flex.model.limits_and_approvals import Limits, Stop
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing.problem import Ints, Lately, Problem, build
 from flex.planning import which_rules_stop_moves

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Plan
+from flex.model.wish import Pin
 from flex.planning import propose_plan, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample

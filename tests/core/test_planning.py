@@ -23,8 +23,8 @@ from flex.model.dns_update_journal import Journal
 from flex.model.limits_and_approvals import Limits
 from flex.model.name_server_verdict import Verdict
 from flex.model.nodes import Node
-from flex.model.pin import Pin
 from flex.model.plan import Plan
+from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.planning import carry_out_plan, propose_plan
 from flex.ports import Publisher

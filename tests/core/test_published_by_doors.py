@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.model.nodes import Node
-from flex.model.pin import Pin
 from flex.model.published_by_doors_or_dns import Publishing, Way
+from flex.model.wish import Pin
 from flex.planning import carry_out_plan, propose_plan
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS

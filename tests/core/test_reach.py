@@ -13,8 +13,8 @@ from flex.errors import BadInput, Infeasible
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Plan
+from flex.model.wish import Pin
 from flex.planning import carry_out_plan, propose_plan, verify_dns
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.replay_accesses_through_caches import Sample

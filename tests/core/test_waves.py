@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing import tonights_part_of_plan as waves
 from flex.placing.problem import Ints, Problem, build, in_order

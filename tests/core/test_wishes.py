@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.model.nodes import Node, NodeState
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import bundles
 from flex.placing import problem as problems
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS

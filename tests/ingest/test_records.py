@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from flex.errors import BadInput, NoData
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.reading.read_logs import FileReport
-from flex_logs_ingest.scan.binary_records import SIZE
 from flex_logs_ingest.scan.segment_scan import Counts, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.scan.worldcup_binary_logs import SIZE
 
 MAY = 894_000_000  # 1998-05-01T05:20:00Z
 GET, HEAD = 0, 1

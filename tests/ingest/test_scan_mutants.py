@@ -20,9 +20,9 @@ import pytest
 from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.scan.binary_records import RecordScan
 from flex_logs_ingest.scan.counts_as_columns import Loop
 from flex_logs_ingest.scan.python_loop import ReferenceScan
+from flex_logs_ingest.scan.worldcup_binary_logs import RecordScan
 from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)

@@ -31,7 +31,6 @@ from flex_logs_ingest.reading.small_logs import (
     SmallLogs,
     reference_look_at_logs,
 )
-from flex_logs_ingest.scan.binary_records import is_records
 from flex_logs_ingest.scan.count_logs import (
     Task,
     Told,
@@ -40,6 +39,7 @@ from flex_logs_ingest.scan.count_logs import (
 )
 from flex_logs_ingest.scan.counts_as_columns import Found
 from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.scan.worldcup_binary_logs import is_records
 from tests.ingest.conftest import NOON, access
 from tests.ingest.given import RULES
 

@@ -23,9 +23,9 @@ from flex.model.limits_and_approvals import Breach
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import Run, Stage
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Move, Plan, Proven
 from flex.model.roles_and_tokens import ROLES, Role
+from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import MemoryStore, holder, open_store

@@ -17,8 +17,8 @@ import pytest
 
 from flex.model.audit_chain import fault_of_chain
 from flex.model.jobs import Once
-from flex.model.pin import Pin
 from flex.model.roles_and_tokens import digest_of
+from flex.model.wish import Pin
 from flex.store import holder, migrate, open_store
 from flex_api.night import apply_or_accept_plan, nightly, rules_that_stop_plans
 from flex_api.night.leases import lease

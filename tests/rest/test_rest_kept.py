@@ -12,8 +12,8 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from flex.model.pin import Pin
 from flex.model.roles_and_tokens import Role
+from flex.model.wish import Pin
 from flex.store import SqlStore, migrate, open_store
 from flex_api.manage_tokens import Caller
 from flex_api.web.etag_responses import text_response

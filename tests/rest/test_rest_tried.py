@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.planning.remarks_on_sites import OF_OTHER_NAMES
 from flex.store import MemoryStore
 from flex_api import manage_tokens

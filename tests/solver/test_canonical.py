@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, in_order

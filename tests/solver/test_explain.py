@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import explain, score
 from flex.placing.explain import Because
 from flex.placing.problem import Problem

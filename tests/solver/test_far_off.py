@@ -19,7 +19,7 @@ from flex.placing.problem import Budget, Floats, Problem, Solution, in_order
 from flex.placing.why_best_effort import BAND
 from flex_solver import SOLVERS
 from flex_solver.rows_to_solution import total_off, worst
-from flex_solver.search import bands, local_solver
+from flex_solver.search import bands_for_overfull_nodes, local_solver
 from flex_solver.search.bring_nodes_near_band import FAR, bring_nodes_near
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.fewer_cold_bytes import colder
@@ -157,7 +157,7 @@ def _pinned(problem: Problem) -> float:
 
 
 def test_where_pins_leave_room_every_band_is_the_tolerance() -> None:
-    low, high = bands.bands(with_large_sites_pinned(), 0.05)
+    low, high = bands_for_overfull_nodes.bands(with_large_sites_pinned(), 0.05)
     assert (low == 0.95).all()
     assert (high == 1.05).all()
 
@@ -166,8 +166,10 @@ def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_i
     None
 ):
     problem = with_too_much_pinned()
-    low, high = bands.bands(problem, 0.05)
-    assert high[0].max() == pytest.approx(1 + _pinned(problem) + bands.NEAR * 0.05)
+    low, high = bands_for_overfull_nodes.bands(problem, 0.05)
+    assert high[0].max() == pytest.approx(
+        1 + _pinned(problem) + bands_for_overfull_nodes.NEAR * 0.05
+    )
     assert (low[1:] <= 0.95).all()
     assert (high[1:] == 1.05).all()
 

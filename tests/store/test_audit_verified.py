@@ -21,9 +21,9 @@ from flex.model.limits_and_approvals import Approval
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder, OrderState
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.plan import Plan, PlanState, Proven
 from flex.model.roles_and_tokens import Token, digest_of
+from flex.model.wish import Pin
 from flex.ports import Store
 from flex.store import MemoryStore, open_store, schema
 from flex.store.database import Database

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from flex.errors import BadInput, FlexError, StoreError
 from flex.model.audit_chain import BEGIN, Head
 from flex.model.log_reading import BadLine, Stream
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.store import migrate, open_store, schema
 from flex.store.database import Database
 from flex_api.verify_audit_log import verify_record

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import insert, make_url, text
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.store import SqlStore, migrate, open_store, schema, sqlite
 from flex.store.database import Database
 

@@ -12,10 +12,10 @@ from flex.errors import StoreError
 from flex.model.accuracy import Measured
 from flex.model.balance import Balance, NodeLoad
 from flex.model.best_effort_shortfalls import Relaxation, Shortfall
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.limits_and_approvals import Breach
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 
 NUMBERS = st.floats(allow_nan=False)

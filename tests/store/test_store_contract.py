@@ -18,7 +18,7 @@ from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.ports import Store
 from flex.table_schemas import PROFILES, SPREADS
 from flex.zones.last_dns_check import Answered, Check

@@ -19,8 +19,8 @@ from flex.model.audit_chain import Author, Entry, Head, fault_of_chain
 from flex.model.jobs import Job, Once
 from flex.model.nightly_run import Run
 from flex.model.period import Period
-from flex.model.pin import Pin
 from flex.model.roles_and_tokens import Token, digest_of
+from flex.model.wish import Pin
 from flex.ports import Store
 from flex.store import SqlStore, open_store, schema
 from flex.store.database import Database

@@ -16,13 +16,13 @@ from flex.model.balance import Balance, NodeLoad
 from flex.model.dead_node_retries import Attempt
 from flex.model.dns_update_journal import JournalRow
 from flex.model.door_order import DoorOrder
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.limits_and_approvals import Breach
 from flex.model.name_server_verdict import Verdict
 from flex.model.nightly_run import Run, Stage
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.store import open_store
 from flex_api import manage_tokens
 from flex_api.app import create_app

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.log_reading import Segment, Stream
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex_api.pages.frame import PAGES
 from tests.rest.conftest import PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser

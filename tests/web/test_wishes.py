@@ -10,7 +10,7 @@ from datetime import timedelta
 from html import unescape
 from typing import TYPE_CHECKING
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from tests.rest.conftest import NOW
 from tests.web.scriptless import SITE, Browser
 

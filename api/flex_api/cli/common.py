@@ -21,7 +21,7 @@ import typer
 from typer._click.globals import get_current_context
 
 from flex.errors import BadInput, FlexError, Misused
-from flex_api.cli import started_by_timer
+from flex_api.cli import is_started_by_timer
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
 from flex_api.schemas.request_and_page_base import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
 from flex_api.settings import file as config
@@ -282,8 +282,8 @@ def author() -> str:
     runuser runs the command as FLEX's own user. Where the kernel does not say who signed in, it is
     the user as whom the command runs.
     """
-    user = started_by_timer.signed_in(started_by_timer.PROC, os.getpid())
-    if user == started_by_timer.NOBODY:
+    user = is_started_by_timer.signed_in(is_started_by_timer.PROC, os.getpid())
+    if user == is_started_by_timer.NOBODY:
         user = os.getuid()
     try:
         return pwd.getpwuid(user).pw_name

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from flex.model.pin import Pin
     from flex.model.roles_and_tokens import Role
+    from flex.model.wish import Pin
     from flex.planning.what_if import Supposition
     from flex_api.cli.common import Context
     from flex_api.cli.node_options import NodeSaid
@@ -145,10 +145,10 @@ class Desk(Protocol):
 
 def sites(found: Context) -> Sites:
     if found.remote:
-        from flex_api.cli.on_a_server.sites import SitesThere
+        from flex_api.cli.on_a_server.sites_and_wishes import SitesThere
 
         return SitesThere(found.remote)
-    from flex_api.cli.on_this_machine.sites import SitesHere
+    from flex_api.cli.on_this_machine.sites_and_wishes import SitesHere
 
     return SitesHere(found)
 

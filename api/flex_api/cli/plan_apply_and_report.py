@@ -25,9 +25,9 @@ from flex_api.cli.common import (
     only_here,
     write,
 )
+from flex_api.cli.is_started_by_timer import is_started_by_timer
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
-from flex_api.cli.started_by_timer import is_started_by_timer
 from flex_api.in_words import results_in_terminal
 from flex_api.report.page import put
 from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, VerifyOutput

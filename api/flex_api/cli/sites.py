@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flex.model.period import LAST_DAY, Period
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import (

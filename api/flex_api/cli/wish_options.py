@@ -1,4 +1,4 @@
-"""An option of the command line for each field of a wish, as flex/model/pin.py describes it.
+"""An option of the command line for each field of a wish, as flex/model/wish.py describes it.
 
 Takes a verb with a parameter `asked`. Returns the verb with the options in its place; what they say
 comes to it as `asked`, by the names of the fields.
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flex.model.pin import ASKS, DEFAULTS, option
+from flex.model.wish import ASKS, DEFAULTS, option
 from flex_api import which_names_are_sites
 from flex_api.cli.common import split_names
 

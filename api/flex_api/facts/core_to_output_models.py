@@ -18,9 +18,9 @@ from flex.model.name_server_verdict import Verdict
 from flex.model.nightly_run import Run
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
-from flex.model.pin import Pin
 from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
+from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing import problem
 from flex.planning import which_servers_agree

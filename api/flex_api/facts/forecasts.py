@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from statistics import median
 
 from flex.model.accuracy import Measured, NodeOff
-from flex.model.forecast import Forecast, NodeForecast
 from flex.model.period import Period
+from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.prediction import predict
 from flex_api.schemas.plan_parts import (
     ForecastNode,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from flex.model.period import Period
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.planning.remarks_on_sites import OF_OTHER_NAMES
 from flex.zones import names_not_following_sites, records
 from flex.zones.names_not_following_sites import Followed, OtherName, Share

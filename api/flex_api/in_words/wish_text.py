@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.model.pin import ASKS, DEFAULTS, Pin, Words
+from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.ports import Store
 from flex_api.in_words import amounts as words
 from flex_api.schemas.sites import PinOutput, PinShown

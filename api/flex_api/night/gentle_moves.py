@@ -1,7 +1,7 @@
 """Whether the moves of a plan give a site its new node before they take the old one.
 
 Takes a world whose lease is held, and a plan. Returns how the plan begins, and a publisher for
-`carry_out`. What is done before each wave of sites stands in before_each_wave.py.
+`carry_out`. What is done before each wave of sites stands in warm_and_check_before_wave.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from flex.model.plan import Plan
 from flex.placing import failover
 from flex.ports import Publisher
-from flex_api.night import before_each_wave, freeze_and_change_windows
+from flex_api.night import freeze_and_change_windows, warm_and_check_before_wave
 from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.wiring import World
 from flex_dns.make_before_break import GentlePublisher, Hooks
@@ -50,9 +50,9 @@ def publisher(world: World, plan: Plan) -> Publisher:
         else set[str]()
     )
     hooks = Hooks(
-        begins=partial(before_each_wave.tell_of_waits, world),
-        ahead=partial(before_each_wave.prepare_wave, world, forced),
-        well=partial(before_each_wave.refuse_unwell, world),
+        begins=partial(warm_and_check_before_wave.tell_of_waits, world),
+        ahead=partial(warm_and_check_before_wave.prepare_wave, world, forced),
+        well=partial(warm_and_check_before_wave.refuse_unwell, world),
         idle=partial(giving_way, world),
     )
     return GentlePublisher(

@@ -20,7 +20,7 @@ from flex.model.nightly_run import Run
 from flex.model.plan import Plan
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
 from flex_api import wiring
-from flex_api.heartbeats import beating
+from flex_api.beat_while_working import beating
 from flex_api.in_words import amounts
 from flex_api.wiring import World
 

@@ -14,9 +14,9 @@ import flex
 from flex.model.jobs import Job
 from flex.model.nightly_run import Run
 from flex.model.nodes import Node
-from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
+from flex.model.wish import Pin
 from flex.planning import which_servers_agree
 from flex.store import migrate
 from flex.zones.zone_changes import DRIFT

@@ -30,9 +30,9 @@ from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
 from flex.zones.records import name_of
 from flex_api.facts import hindsight, other_names, what_earlier_nights_allow
-from flex_api.facts.expected_loads import expect
 from flex_api.facts.logs_good_enough import refuse_bad
 from flex_api.facts.profiles_from_counts import learn_profiles
+from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
 from flex_api.night import (
     carrying_out,

@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
 from flex.errors import BadInput, FlexError
-from flex.model.pin import DEFAULTS
+from flex.model.wish import DEFAULTS
 from flex_api.problem_kinds import Problem
 from flex_api.routes import problems
 from flex_api.web.form_body import local

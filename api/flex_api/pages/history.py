@@ -17,8 +17,8 @@ from flex_api.pages.past_moves_and_predictions import Past, past
 from flex_api.pages.plans import following
 from flex_api.pictures.chart_geometry import Columns, counts
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
-from flex_api.routes import log_readings
-from flex_api.routes.log_readings import RunsQuery
+from flex_api.routes import log_readings_and_runs
+from flex_api.routes.log_readings_and_runs import RunsQuery
 from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.rest_bodies_and_answers import RunsPage
 from flex_api.schemas.what_if_output import DiffOutput
@@ -33,7 +33,7 @@ Id = Annotated[str, Query(max_length=100, pattern=CLEAN)]
 @router.get("/history", response_class=HTMLResponse)
 def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Response:
     query = from_query(RunsQuery, request, "one", "other")
-    found = as_model(RunsPage, log_readings.runs(desk, query))
+    found = as_model(RunsPage, log_readings_and_runs.runs(desk, query))
     nights = past(desk)
     compared = _compare(desk, one, other or "current") if one else None
     errors = sorted(night.error for night in nights if night.error is not None)

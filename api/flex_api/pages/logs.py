@@ -15,9 +15,9 @@ from flex_api.pages.forms import TheForm, from_form, from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import follow, following
 from flex_api.pages.warnings_on_every_page import LATEST, last_line, last_lines, quality
-from flex_api.routes import log_readings
-from flex_api.routes.log_readings import IngestsQuery
-from flex_api.schemas.logs import DataOutput
+from flex_api.routes import log_readings_and_runs
+from flex_api.routes.log_readings_and_runs import IngestsQuery
+from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.rest_bodies_and_answers import IngestGiven, IngestsPage, JobShown
 from flex_api.web.request_context import Desk, Operator, Viewer
 
@@ -32,7 +32,7 @@ SAMPLES = 12
 @router.get("/data", response_class=HTMLResponse)
 def page(desk: Viewer, request: Request) -> Response:
     query = from_query(IngestsQuery, request)
-    found = as_model(IngestsPage, log_readings.ingests(desk, query))
+    found = as_model(IngestsPage, log_readings_and_runs.ingests(desk, query))
     period, judged = quality(desk)
     output = logs_good_enough.data_output(
         judged,
@@ -82,5 +82,7 @@ def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
 @router.post("/data/read")
 def read(desk: Operator, form: TheForm) -> Response:
     return follow(
-        as_model(JobShown, log_readings.ingest(desk, from_form(IngestGiven, form)))
+        as_model(
+            JobShown, log_readings_and_runs.ingest(desk, from_form(IngestGiven, form))
+        )
     )

@@ -14,8 +14,8 @@ import numpy as np
 
 from flex.model.dns_edits_by_others import REASON
 from flex.model.limits_and_approvals import Stop
-from flex.model.pin import Pin
 from flex.model.plan import Plan
+from flex.model.wish import Pin
 from flex.zones.records import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
-from flex.model.pin import ASKS, DEFAULTS, Pin, Words
+from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex_api import requests_by_file, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import wish_text
@@ -45,7 +45,7 @@ from flex_api.pictures.time_and_forecast_charts import (
     week,
     weeks_of,
 )
-from flex_api.routes import pins, sites
+from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage
 from flex_api.schemas.sites import PinGiven, PinShown
@@ -88,7 +88,8 @@ def site(
         sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)),
     )
     wishes = [
-        pins.pin_model(desk, pin) for pin in desk.views.wishes().get(row.site, ())
+        wishes_and_campaigns.pin_model(desk, pin)
+        for pin in desk.views.wishes().get(row.site, ())
     ]
     chosen = _choose_wish(wishes, of)
     parts: dict[str, object] = {
@@ -117,10 +118,15 @@ def site(
         periods=profile.items[::-1],
         pictures=_pictures(profile) if len(profile.items) > 1 else (),
         moved=of_site(past(desk), row.site),
-        wishes=[(one, pins.etag_of(desk, row.site, one.campaign)) for one in wishes],
+        wishes=[
+            (one, wishes_and_campaigns.etag_of(desk, row.site, one.campaign))
+            for one in wishes
+        ],
         chosen=chosen,
         of=of if chosen is None and of else chosen.campaign if chosen else "",
-        etag=pins.etag_of(desk, row.site, chosen.campaign) if chosen else "",
+        etag=wishes_and_campaigns.etag_of(desk, row.site, chosen.campaign)
+        if chosen
+        else "",
         wish=_wish(request, chosen),
         inputs=INPUTS,
         phrases=wish_text.phrases,
@@ -291,9 +297,9 @@ def put(desk: Operator, form: TheForm) -> Response:
     # Under another name it is a wish of its own, which nobody may have made yet.
     condition = _condition(form.text("etag") if campaign == form.text("of") else "")
     if campaign:
-        pins.put_campaign(desk, name, campaign, wanted, condition)
+        wishes_and_campaigns.put_campaign(desk, name, campaign, wanted, condition)
     else:
-        pins.put_pin(desk, name, wanted, condition)
+        wishes_and_campaigns.put_pin(desk, name, wanted, condition)
     return redirect_after(
         "pinned", "/site", name=which_names_are_sites.site_name(name), of=campaign
     )
@@ -306,9 +312,9 @@ def drop(desk: Operator, form: TheForm) -> Response:
     condition = _condition(form.text("etag"))
     reason = from_form(PinGiven, form).reason
     if campaign:
-        pins.delete_campaign(desk, name, campaign, condition, reason)
+        wishes_and_campaigns.delete_campaign(desk, name, campaign, condition, reason)
     else:
-        pins.delete_pin(desk, name, condition, reason)
+        wishes_and_campaigns.delete_pin(desk, name, condition, reason)
     return redirect_after(
         "unpinned", "/site", name=which_names_are_sites.site_name(name)
     )
@@ -321,7 +327,7 @@ def _moments(form: Form) -> dict[str, datetime]:
 
 def _campaign(form: Form) -> str:
     name = form.text("campaign")
-    if name and not re.fullmatch(pins.CAMPAIGN, name):
+    if name and not re.fullmatch(wishes_and_campaigns.CAMPAIGN, name):
         raise BadInput(
             "the field campaign",
             f"{name[:40]!r} is no name of a campaign: letters, digits, dots, dashes "

@@ -3,7 +3,7 @@ answers them.
 
 The fields of a wish stand here once for each model, because order, names and defaults are part of
 what other programs read. What a field means, its bounds and its default come from
-flex/model/pin.py; a test compares the models with it.
+flex/model/wish.py; a test compares the models with it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from flex.model.pin import ASKS, DEFAULTS, FIELDS, Pin
+from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin
 from flex_api.schemas.output import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.what_if_output import PreviewRow

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from flex_api.schemas.logs import (
+from flex_api.schemas.log_verbs_output import (
     ArrivalRow,
     BadLineRow,
     DataOutput,

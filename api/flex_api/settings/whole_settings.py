@@ -19,7 +19,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 import flex_solver
 from flex.errors import BadInput
 from flex.model.nodes import Node
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing.problem import DIMENSIONS, MoveLimits, Terms
 from flex.traffic.replicas_and_demand import RESOURCES
 from flex_api.settings.api import Api, Auth

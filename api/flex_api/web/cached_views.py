@@ -20,9 +20,9 @@ import pandas as pd
 
 from flex.model.balance import NodeLoad
 from flex.model.nightly_run import Run
-from flex.model.pin import Pin
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
+from flex.model.wish import Pin
 from flex.ports import Store
 from flex.wishes import campaigns_over_wishes
 from flex_api.facts import core_to_output_models

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from flex.errors import Infeasible
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.planning import propose_plan
 from flex.planning.facts_and_rules import Facts
 from flex.wishes import campaigns_over_wishes, suspended_wishes

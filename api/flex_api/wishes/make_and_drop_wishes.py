@@ -11,7 +11,7 @@ from datetime import datetime
 from math import inf
 
 from flex.errors import BadInput
-from flex.model.pin import ASKS, Pin, option
+from flex.model.wish import ASKS, Pin, option
 from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
 from flex.site_names_in_words import first_few

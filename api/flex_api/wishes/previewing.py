@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from flex.errors import Infeasible, NoData
 from flex.model.balance import Balance
 from flex.model.nodes import Node
-from flex.model.pin import Pin
 from flex.model.plan import Move
+from flex.model.wish import Pin
 from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from flex.model.period import Period
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.placing import problem, score
 from flex.placing.frontier import Point, keeps_wishes
 from flex.planning import decide_moves_of_tonight, propose_plan
@@ -25,7 +25,7 @@ from flex_api.facts import (
     partition_differences,
     what_earlier_nights_allow,
 )
-from flex_api.facts.expected_loads import expect
+from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.night import nightly
 from flex_api.schemas.what_if_output import (
     DiffOutput,

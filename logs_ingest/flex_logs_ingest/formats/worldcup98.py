@@ -1,4 +1,4 @@
-"""The binary log of the 1998 World Cup's servers: scan/binary_records.py writes its records as
+"""The binary log of the 1998 World Cup's servers: scan/worldcup_binary_logs.py writes its records as
 lines of this layout.
 """
 

@@ -27,7 +27,6 @@ from flex.model.log_reading import BadLine
 from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.scan.binary_records import RecordScan
 from flex_logs_ingest.scan.counts_as_columns import (
     Found,
     Ints,
@@ -40,6 +39,7 @@ from flex_logs_ingest.scan.frequent_unknown_hosts import names_to_show
 from flex_logs_ingest.scan.malformed_counts_and_samples import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.scan.worldcup_binary_logs import RecordScan
 
 CLASSES = ("counted", "other_status", "no_request", "malformed")
 

@@ -15,7 +15,7 @@ import numpy as np
 from flex.placing.problem import Ints, Problem, in_order
 from flex.placing.score import ROUNDING
 from flex_solver import wishes_as_row_rules
-from flex_solver.search import bands
+from flex_solver.search import bands_for_overfull_nodes
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
 
 # What the cold bytes of the dearest site cost: 8192 such sites are one move. A guess.
@@ -105,7 +105,9 @@ def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Ite
     unit = SHARE / HUNDRED
     share = problem.share[open_nodes, None] * unit
     # Half of what the judge forgives, since the loads are rounded to whole units as well.
-    least, most = bands.bands(problem, problem.tolerance + ROUNDING / 2)
+    least, most = bands_for_overfull_nodes.bands(
+        problem, problem.tolerance + ROUNDING / 2
+    )
     carries = problem.load.sum(axis=0) > 0
     homes, at_home, price = _prices(problem)
     rivals = _pairs(problem.rivals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world

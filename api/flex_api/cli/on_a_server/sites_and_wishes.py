@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flex.errors import Unknown
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as
 from flex_api.client import Client
 from flex_api.schemas.sites import PinGiven, PinOutput, PinShown, SitesOutput

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 
 from flex.errors import Unknown
-from flex.model.pin import Pin
+from flex.model.wish import Pin
 from flex_api import which_names_are_sites
 from flex_api.schemas import sites
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
