@@ -13,7 +13,7 @@ from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import small, speed
-from bench.routing import doors
+from bench.routing import doors, flips_in_traffic
 from bench.routing import speed as routing
 from bench.solver import days, moves, reassignment
 
@@ -21,6 +21,7 @@ BENCHES: dict[str, Measure] = {
     "api": api.measure,
     "dns": dns.measure,
     "doors": doors.measure,
+    "doors-traffic": flips_in_traffic.measure,
     "ingest": speed.measure,
     "ingest-small": small.measure,
     "loops": loops.measure,

@@ -124,7 +124,7 @@ def _rig(owner_of: Mapping[str, str]) -> Iterator[Rig]:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
         )
         ports = {name: _free_port() for name in ("visit", "inner", "origin", "peers")}
-        stack.enter_context(_web_servers(ports["origin"]))
+        stack.enter_context(web_servers(ports["origin"], NODES))
         rig = Rig(folder, haproxy_program.program(), ports)
         for node, address in NODES.items():
             here = folder / node
@@ -138,13 +138,14 @@ def _rig(owner_of: Mapping[str, str]) -> Iterator[Rig]:
 
 
 @contextmanager
-def _web_servers(port: int) -> Iterator[None]:
+def web_servers(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
+    """One at each node's address, which says in `x-node` which it is."""
     process = multiprocessing.get_context("spawn").Process(
-        target=_serve, args=(port,), daemon=True
+        target=_serve, args=(port, dict(nodes)), daemon=True
     )
     process.start()
     try:
-        for address in NODES.values():
+        for address in nodes.values():
             while _is_silent(address, port):
                 time.sleep(0.02)
         yield
@@ -153,14 +154,14 @@ def _web_servers(port: int) -> Iterator[None]:
         process.join()
 
 
-def _serve(port: int) -> None:
-    asyncio.run(_serve_both(port))
+def _serve(port: int, nodes: Mapping[str, str]) -> None:
+    asyncio.run(_serve_all(port, nodes))
 
 
-async def _serve_both(port: int) -> None:
+async def _serve_all(port: int, nodes: Mapping[str, str]) -> None:
     servers = [
         await asyncio.start_server(_answerer(node), address, port)
-        for node, address in NODES.items()
+        for node, address in nodes.items()
     ]
     await asyncio.gather(*(server.serve_forever() for server in servers))
 

@@ -45,7 +45,7 @@ PATIENCE = 120.0
 
 
 def measure(names: int, flipped: int, rounds: int) -> Figures:
-    with _cluster(names) as cluster:
+    with following_cluster(names, FOLLOWERS) as cluster:
         one = [cluster.flip(1 + each % 2) for each in range(rounds)]
         many = [cluster.flip(flipped + each % 2) for each in range(rounds)]
     return {
@@ -59,7 +59,7 @@ def measure(names: int, flipped: int, rounds: int) -> Figures:
 
 
 @dataclass(eq=False)
-class _Cluster:
+class Cluster:
     folder: Path
     store: SqlStore
     owner_of: dict[str, str]
@@ -71,34 +71,49 @@ class _Cluster:
     def here(self, node: str) -> Path:
         return self.folder / node / "haproxy"
 
-    def owners(self, flipped: int, number: int) -> host_to_node_maps.Owners:
+    def owners(
+        self, flipped: int, number: int, owner: str = "n2"
+    ) -> host_to_node_maps.Owners:
+        """So many of the names are another node's."""
         names = list(self.owner_of)[:flipped]
-        owner_of = {**self.owner_of, **dict.fromkeys(names, "n2")}
+        owner_of = {**self.owner_of, **dict.fromkeys(names, owner)}
         large = host_to_node_maps.digest(self.large)
         heading = Heading(self.store.installation(), large, number)
         return with_heading(maps_of(owner_of, self.large), heading)
 
+    def order(self, count: int, owner: str) -> host_to_node_maps.Owners:
+        """What `put` puts into the database: so many names are this node's."""
+        return self.owners(count, self.number + 1, owner)
+
+    def put(self, made: host_to_node_maps.Owners) -> None:
+        number = self.number + 1
+        assert self.store.put_door_order(_order(number, made), made.moved, self.number)
+        self.number = number
+
     def flip(self, count: int) -> float:
         """Seconds until all go by an order by which so many names are elsewhere."""
-        number = self.number + 1
-        made = self.owners(count, number)
-        order = _order(number, made)
+        made = self.order(count, "n2")
         begun = time.perf_counter()
-        assert self.store.put_door_order(order, made.moved, self.number)
-        self.number = number
-        self._until_all_go_by(number)
+        self.put(made)
+        self.until_all_go_by(self.number)
         took = time.perf_counter() - begun
         # Until everybody waits again.
         time.sleep(1)
         return took
 
-    def _until_all_go_by(self, number: int) -> None:
+    def until_all_go_by(self, number: int) -> dict[str, float]:
+        """When each was seen to."""
+        seen: dict[str, float] = {}
         end = time.monotonic() + PATIENCE
-        for node in self.addresses:
-            stats = Socket(str(self.here(node) / "s"))
-            while flip_doors.order_in_force(stats, self.here(node))[0] != number:
-                assert time.monotonic() < end, f"{node} does not follow"
-                time.sleep(0.002)
+        waiting = {node: Socket(str(self.here(node) / "s")) for node in self.addresses}
+        while waiting:
+            assert time.monotonic() < end, f"{min(waiting)} does not follow"
+            for node, stats in [*waiting.items()]:
+                if flip_doors.order_in_force(stats, self.here(node))[0] == number:
+                    seen[node] = time.perf_counter()
+                    del waiting[node]
+            time.sleep(0.002)
+        return seen
 
     def until_all_say(self, number: int) -> None:
         end = time.monotonic() + PATIENCE
@@ -115,7 +130,7 @@ def _order(number: int, made: host_to_node_maps.Owners) -> DoorOrder:
 
 
 @contextmanager
-def _cluster(names: int) -> Iterator[_Cluster]:
+def following_cluster(names: int, followers: int) -> Iterator[Cluster]:
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
@@ -123,13 +138,13 @@ def _cluster(names: int) -> Iterator[_Cluster]:
         url = f"sqlite:///{folder}/flex.db"
         migrate.upgrade(url)
         owner_of = {f"site{number:07}.example": "n1" for number in range(names)}
-        cluster = _Cluster(
+        cluster = Cluster(
             folder,
             stack.enter_context(open_store(url)),
             owner_of,
             host_to_node_maps.map_of(owner_of),
             {name: _free_port() for name in ("visit", "inner", "origin", "peers")},
-            {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(FOLLOWERS)},
+            {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(followers)},
         )
         for node in cluster.addresses:
             _write_settings(cluster, node, url)
@@ -140,7 +155,7 @@ def _cluster(names: int) -> Iterator[_Cluster]:
         yield cluster
 
 
-def _write_settings(cluster: _Cluster, node: str, url: str) -> None:
+def _write_settings(cluster: Cluster, node: str, url: str) -> None:
     here, address, ports = cluster.here(node), cluster.addresses[node], cluster.ports
     here.mkdir(parents=True)
     every = "".join(
@@ -159,7 +174,7 @@ def _write_settings(cluster: _Cluster, node: str, url: str) -> None:
     )
 
 
-def _begin(cluster: _Cluster) -> None:
+def _begin(cluster: Cluster) -> None:
     """A plan is in force, and every node has the files of the first order."""
     store, now = cluster.store, datetime.now(UTC)
     placement = PLACEMENT.from_columns(
@@ -183,7 +198,7 @@ def _begin(cluster: _Cluster) -> None:
         haproxy_program.write(files, cluster.here(node))
 
 
-def _start(cluster: _Cluster, node: str, stack: ExitStack) -> None:
+def _start(cluster: Cluster, node: str, stack: ExitStack) -> None:
     here, port = cluster.here(node), _free_port()
     found, address = haproxy_program.program(), cluster.addresses[node]
     visit, master = cluster.ports["visit"], here / "m"

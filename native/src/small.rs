@@ -17,6 +17,7 @@ type Seen<'py> = (u64, u64, u64, i64, Bound<'py, PyBytes>);
 type Told<'py> = (Option<Bound<'py, PyDict>>, Bound<'py, PyDict>, usize);
 
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // As many as its reference has.
 pub fn look_at_logs<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
