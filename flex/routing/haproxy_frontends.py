@@ -23,6 +23,9 @@ from flex.routing.ports_and_paths import Layout, endpoint
 NEIGHBOURS = "nodes.lst"
 # In it a door tells the inner door who the visitor is. What a visitor says in it is overwritten.
 VISITOR = "x-flex-visitor"
+# What a node asks its neighbours for to see how they are, where nodes speak TLS. No visitor's request
+# for it comes to another node, as nobody owns it (RFC 2606).
+_CHECKED_HOST = "check.invalid"
 # What was asked for at a wrong door; so many names are remembered, for so long. An entry takes
 # about 200 bytes. Both are a guess of what an operator looks at.
 STRAYS = "strays"
@@ -94,8 +97,12 @@ def inner_door_lines(layout: Layout, hosts: str) -> list[str]:
     """Where requests from other nodes come in; whoever is none of them is not listened to."""
     return [
         "frontend inner",
-        *(f"bind {at}" for at in layout.inner_listen or (f":{layout.inner_port}",)),
+        *(
+            f"bind {at}{_tls_between_nodes(layout)}"
+            for at in layout.inner_listen or (f":{layout.inner_port}",)
+        ),
         f"tcp-request connection reject unless {{ src -f {layout.directory}/{NEIGHBOURS} }}",
+        *_answer_to_check(layout),
         f"http-request set-src req.hdr_ip({VISITOR})",
         f"http-request del-header {VISITOR}",
         (
@@ -133,9 +140,42 @@ def ways_to_nodes(
 
 
 def _way(address: str, layout: Layout, every: int) -> list[str]:
+    at = f"{endpoint(address, layout.inner_port)}{_tls_between_nodes(layout)}"
     return [
         "http-reuse aggressive",
         "option splice-response",
+        *_check(layout),
         f"http-request set-header {VISITOR} %[src]",
-        f"server inner {endpoint(address, layout.inner_port)} check inter {every}s fall 2 rise 2",
+        f"server inner {at} check inter {every}s fall 2 rise 2",
     ]
+
+
+def _tls_between_nodes(layout: Layout) -> str:
+    """Both sides show the certificate of their node, and refuse whoever has none of that CA."""
+    if not layout.inner_certificate:
+        return ""
+    both = f"crt {layout.inner_certificate} ca-file {layout.inner_ca}"
+    return f" ssl {both} verify required ssl-min-ver TLSv1.2"
+
+
+def _checks_by_answer(layout: Layout) -> bool:
+    """By TLS 1.3 a node that is refused hears of it only when it waits for an answer, so a check
+    that ends with the handshake would find its neighbour well. Where web servers are asked for a
+    path the check waits for an answer anyway.
+    """
+    return bool(layout.inner_certificate) and not layout.check_path
+
+
+def _check(layout: Layout) -> list[str]:
+    if not _checks_by_answer(layout):
+        return []
+    return [
+        "option httpchk",
+        f"http-check send meth GET uri / hdr host {_CHECKED_HOST}",
+    ]
+
+
+def _answer_to_check(layout: Layout) -> list[str]:
+    if not _checks_by_answer(layout):
+        return []
+    return [f"http-request return status 200 if {{ req.hdr(host) {_CHECKED_HOST} }}"]

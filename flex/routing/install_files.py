@@ -32,7 +32,7 @@ _FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS)))
 _BESIDE = re.compile(rf"(\(|-f )[^\s(]*/({_FILES})([,) ])")
 # A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
 _UNCHECKED = frozenset((OWNERS, MOVED))
-_CERTIFICATES = re.compile(r" ssl crt (\S+) ")
+_CERTIFICATES = re.compile(r" (?:crt|ca-file) (\S+)")
 
 
 # Takes the files that come, and those that are there. Raises where they may not.
@@ -182,8 +182,7 @@ def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
 
 
 def _elsewhere(line: str) -> bool:
-    there = _CERTIFICATES.search(line)
-    return there is not None and not Path(there[1]).exists()
+    return any(not Path(there).exists() for there in _CERTIFICATES.findall(line))
 
 
 def _exchange(

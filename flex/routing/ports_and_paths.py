@@ -27,8 +27,10 @@ class Layout:
     the distributors tell each other on `peers_port`. `directory` is where the files of the
     configuration are. With a `bypass` visitors come to the web servers, which pass on to HAProxy
     what is for a routed site. Nodes reach each other at `inner_port`, where HAProxy listens on
-    all addresses of its machine unless `inner_listen` says where; `content` says whether each
-    node has the content of all sites ("everywhere"), or of its own alone ("owner").
+    all addresses of its machine unless `inner_listen` says where. They do so by TLS with an
+    `inner_certificate`, which each node has with its key, and `inner_ca`, which signed those of all
+    nodes. `content` says whether each node has the content of all sites ("everywhere"), or of its
+    own alone ("owner").
     """
 
     directory: str = DIRECTORY
@@ -47,6 +49,8 @@ class Layout:
     bypass: bool = False
     inner_port: int = 10_001
     inner_listen: tuple[str, ...] = ()
+    inner_certificate: str = ""
+    inner_ca: str = ""
     content: str = "everywhere"
     hard_stop_after: timedelta = timedelta(minutes=5)
 
@@ -56,6 +60,8 @@ class Layout:
             *self.listen,
             *self.listen_tls,
             *self.inner_listen,
+            self.inner_certificate,
+            self.inner_ca,
             self.certificates,
             self.socket,
             self.metrics,
@@ -75,6 +81,11 @@ class Layout:
             raise unwritten(
                 "TLS in [routing]",
                 "addresses to listen on and a folder of certificates are needed together",
+            )
+        if bool(self.inner_certificate) != bool(self.inner_ca):
+            raise unwritten(
+                "TLS between nodes in [routing]",
+                "inner_certificate and inner_ca are needed together",
             )
         ports = {self.origin_port, self.peers_port, self.inner_port}
         if not ports <= set(_PORTS):

@@ -202,6 +202,16 @@ class Routing(Section):
         description="addresses on which they do, as HAProxy's `bind` takes them; empty: "
         "inner_port of all addresses",
     )
+    inner_certificate: str = Field(
+        "",
+        description="PEM file of each node's own certificate and key, by which nodes speak "
+        "TLS to each other; empty: they do not",
+    )
+    inner_ca: str = Field(
+        "",
+        description="PEM file of who signed those of all nodes, and of nobody else: "
+        "whoever has one counts as a node",
+    )
     socket: str = Field(
         "/run/haproxy/flex.sock",
         description="socket by which a node's HAProxy is told of changes",
@@ -259,6 +269,16 @@ class Routing(Section):
         if self.bypass and self.doors == "all":
             raise ValueError(
                 'doors = "all" needs visitors to come to HAProxy, which bypass keeps them from'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_inner_doors(self) -> Routing:
+        """Nobody shall take for encrypted what is not."""
+        if self.inner_certificate and self.doors != "all":
+            raise ValueError(
+                'inner_certificate needs doors = "all": without inner doors nodes reach '
+                "each other's web servers alone"
             )
         return self
 
