@@ -2,12 +2,14 @@
 
 Everything happens below one folder and on loopback. The nights run through the same code as real
 ones: the settings are a file, the logs are files, the name server is BIND, the database is SQLite.
+With an HAProxy the doors of all nodes are shown behind them (demo_doors.py).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -16,13 +18,16 @@ import numpy as np
 
 from flex import native_or_python
 from flex.errors import BadInput
+from flex.routing.haproxy_program import Program
 from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting
 from flex.sim.made_up_logs import LogSource
 from flex.store import migrate
+from flex_api import demo_doors
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
+from flex_api.private_nodes import Ports, free_ports
 from flex_api.report import write_reports
 from flex_api.schemas.verbs import DemoOutput, NightRow, PlanOutput
 from flex_api.settings import file as settings
@@ -33,6 +38,9 @@ from flex_dns.wire.key import Key, make_key
 
 ZONE = "hosting.example."
 NODES = ("n1", "n2", "n3", "n4")
+# The last part of the first node's addresses.
+FIRST = 11
+LOOPBACKS = tuple(f"127.0.0.{FIRST + number}" for number in range(len(NODES)))
 RAM = 48 * 2**20
 REQUESTS = 75_000
 # When its nights are.
@@ -58,13 +66,27 @@ class Stage:
     key: Key
     rng: np.random.Generator
     say: Say
+    ports: Ports | None = None
+
+    def addresses(self, number: int) -> tuple[str, ...]:
+        """Nodes whose doors are asked are on this machine."""
+        if self.ports:
+            return (LOOPBACKS[number],)
+        return f"192.0.2.{FIRST + number}", f"2001:db8::{FIRST + number}"
 
 
-def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
+def run(
+    folder: Path,
+    seed: int,
+    say: Say,
+    now: datetime,
+    haproxy: Program | None = None,
+) -> DemoOutput:
     """The second of its nights is the last one before `now`, so that its logs are not old for who
     looks on.
 
-    Raises BadInput when the folder holds something already; nothing outside it is touched.
+    Raises BadInput when the folder holds something already; nothing outside it is touched, but for
+    a temporary folder of the HAProxies.
     """
     started = time.monotonic()
     folder = folder.resolve()
@@ -75,21 +97,30 @@ def run(folder: Path, seed: int, say: Say, now: datetime) -> DemoOutput:
     rng = np.random.default_rng(seed)
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
-    with PrivateNamed(folder / "named", [ZONE], key) as server:
+    with ExitStack() as running:
+        ports = running.enter_context(free_ports(LOOPBACKS)) if haproxy else None
+        server = running.enter_context(PrivateNamed(folder / "named", [ZONE], key))
         say(
             f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a "
             "key made for it"
         )
-        stage = Stage(folder, server, key, rng, say)
+        stage = Stage(folder, server, key, rng, say, ports)
         hosting = made_up_cluster.hosting(rng, ZONE)
         last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
         first, here = _night(stage, hosting, last - timedelta(days=1), None)
         second, here = _night(stage, made_up_cluster.drift(hosting, rng), last, here)
         path = write_reports.write(here, here.store.plans(1)[0])
+        shown = (
+            demo_doors.show(here, haproxy, ports, say) if haproxy and ports else None
+        )
     seconds = time.monotonic() - started
     say(_ending(second, seconds))
     return DemoOutput(
-        directory=str(folder), report=str(path), nights=[first, second], seconds=seconds
+        directory=str(folder),
+        report=str(path),
+        nights=[first, second],
+        seconds=seconds,
+        doors=shown,
     )
 
 
@@ -172,9 +203,9 @@ def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) ->
         key_file.touch(mode=0o600)
         key_file.write_text(stage.key.clause(), encoding="utf-8")
     nodes = "".join(
-        f'[[node]]\nname = "{name}"\naddresses = ["192.0.2.{number}", '
-        f'"2001:db8::{number}"]\nram = {RAM}\n\n'
-        for number, name in enumerate(NODES, start=11)
+        f'[[node]]\nname = "{name}"\naddresses = {list(stage.addresses(number))}\n'
+        f"ram = {RAM}\n\n"
+        for number, name in enumerate(NODES)
     )
     globs = "".join(
         f'[[ingest.source]]\nglob = "{source.glob}"\nnode = "{source.node}"\n'
@@ -209,8 +240,23 @@ port = {stage.server.port}
 key_file = "flex.key"
 zones = ["{ZONE}"]
 
-[report]
+{_routing(stage.ports)}[report]
 dir = "reports"
+"""
+
+
+def _routing(ports: Ports | None) -> str:
+    if ports is None:
+        return ""
+    return f"""\
+[routing]
+on = true
+doors = "all"
+listen = [":{ports.visitors}"]
+origin_port = {ports.origin}
+inner_port = {ports.inner}
+peers_port = {ports.peers}
+
 """
 
 

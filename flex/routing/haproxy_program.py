@@ -124,7 +124,7 @@ def start_with_master(
 @contextmanager
 def _start(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
     with (folder / "haproxy.log").open("wb") as log:
-        whole = [*command, "-f", str(folder / CONFIGURATION)]
+        whole = [*_with_parent(), *command, "-f", str(folder / CONFIGURATION)]
         process = subprocess.Popen(  # noqa: S603 - ours
             whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL
         )
@@ -138,6 +138,12 @@ def _start(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[in
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _with_parent() -> list[str]:
+    """What makes HAProxy end with the thread that began it even when that is killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
 def _await(process: subprocess.Popen[bytes], folder: Path, at: tuple[str, int]) -> None:

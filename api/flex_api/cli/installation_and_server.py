@@ -16,6 +16,7 @@ import typer
 import flex
 from flex import native_or_python
 from flex.errors import BadInput, FlexError
+from flex.routing.haproxy_program import program
 from flex.store import migrate
 from flex_api import check_files_in_settings, first_files, systemd_units
 from flex_api import doctor as checking
@@ -71,13 +72,23 @@ def demo(
             help="the seed of the made-up cluster: the same seed makes the same cluster"
         ),
     ] = 14,
+    doors: Annotated[
+        bool,
+        typer.Option(
+            "--doors",
+            help="then lead visitors by the doors of real HAProxies, on loopback: a site "
+            "moves and a node dies, and every node is asked before DNS changes",
+        ),
+    ] = False,
 ) -> None:
     """Try FLEX on a made-up cluster. Two nights on a private BIND, in under a minute."""
     from flex_api import demo as story
 
     found = context(ctx)
+    # Where HAProxy is missing nothing is begun.
+    haproxy = program() if doors else None
     folder = directory or _fresh()
-    output = story.run(folder, seed, found.say, now())
+    output = story.run(folder, seed, found.say, now(), haproxy)
     found.show(output, lambda console: console.print(f"\nReport: {output.report}"))
 
 

@@ -407,11 +407,40 @@ class NightRow(Part):
     seconds: float
 
 
+class AskedRow(Part):
+    """A site that got another node. `answers` says for each node that was asked which node
+    answered, before DNS was changed; `dns_before` is what DNS said at that moment.
+    """
+
+    site: str
+    source: str
+    targets: list[str]
+    answers: dict[str, str]
+    dns_before: list[str]
+    dns_after: list[str]
+
+
+class DoorsShown(Part):
+    """By `order` all doors went after `milliseconds`."""
+
+    plan: str
+    order: int
+    milliseconds: float
+    asked: list[AskedRow]
+
+
+class DemoDoors(Part):
+    moved: DoorsShown
+    killed: str
+    inherited: DoorsShown
+
+
 class DemoOutput(Output):
     directory: str
     report: str
     nights: list[NightRow]
     seconds: float
+    doors: DemoDoors | None = None
 
 
 # `flex VERB` to what it prints with -o json.
