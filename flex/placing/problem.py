@@ -326,7 +326,7 @@ def _weights(nodes: Sequence[Node]) -> Floats:
     )
     if not capacity.sum() > 0:
         raise Infeasible(
-            "a placement",
+            "a partition",
             "no node is active" if nodes else "there are no nodes",
             kept="the partition in force stays",
             advice="add a [[node]] to the settings, or take one back: `flex nodes "

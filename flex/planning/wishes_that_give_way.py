@@ -118,7 +118,7 @@ def _with_what_gave_way(asked: Problem, answer: Solution) -> Solution:
         return answer
     more = f"; and {len(gone) - MOST} more" if len(gone) > MOST else ""
     said = (
-        "wishes that give way, as no placement was found that keeps all: "
+        "wishes that give way, as no partition was found that keeps all: "
         f"{'; '.join(gone[:MOST])}{more}"
     )
     note = "; ".join(filter(None, [said, answer.note]))
@@ -132,7 +132,7 @@ def _wrong(broken: Sequence[Violation]) -> Infeasible:
         f"{violation.kind}: {violation.subject}" for violation in broken[:MOST]
     )
     return Infeasible(
-        "a placement that keeps every wish",
+        "a partition that keeps every wish",
         f"{len(broken)} cannot be kept ({named})",
         kept="the partition in force stays",
         advice="take back a pin with `flex sites unpin`, or take a node back (`flex "

@@ -228,7 +228,7 @@ def no_place(_: Trace, __: Cluster) -> list[list[int]]:
         "a policy that serves by site",
         "nobody says which nodes serve which site",
         kept="nothing was simulated",
-        advice="give the simulation a placement",
+        advice="give the simulation a partition",
     )
 
 

@@ -172,7 +172,7 @@ def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -
         answers, advice = (
             list(dict.fromkeys(said)) for said in zip(*blocked, strict=True)
         )
-        kept = "the placement in force stays"
+        kept = "the partition in force stays"
         raise Infeasible(
             f"the pin on {pin.site}",
             "; ".join(answers),
@@ -228,9 +228,10 @@ def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
 def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> Unknown:
     """`known` may be only those that are called nearly so; then `count` says how many there are."""
     there = len(known) if count is None else count
+    others = "1 site is" if there == 1 else f"{there} sites are"
     return Unknown(
         f"the site {site!r}",
-        f"it is neither in the placement nor in the logs of the period ({there} sites are)",
+        f"it is neither in the partition nor in the logs of the period ({others})",
         kept="nothing was changed",
         advice="`flex sites list` shows every site by the name FLEX knows it by",
     )

@@ -142,7 +142,7 @@ def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_g
     ]
     assert broken == ["b and c on n1"] or broken == ["b and c on n2"]
     assert found.quality.note.startswith(
-        f"wishes that give way, as no placement was found that keeps all: {broken[0]}, to be apart"
+        f"wishes that give way, as no partition was found that keeps all: {broken[0]}, to be apart"
     )
     assert not found.quality.proven
 

@@ -80,7 +80,7 @@ def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(
     assert not solution.proven
     assert solution.note == (
         "best effort: n0 stays over its access rate by 30.0%, because of a, 130% of a node; "
-        "a tolerance of 0.300 would do, and none smaller; no placement is balanced"
+        "a tolerance of 0.300 would do, and none smaller; no partition is balanced"
     )
 
 
@@ -189,7 +189,7 @@ def test_nothing_is_said_of_pins_that_several_sites_kept_together_share(
     assert found.note == (
         "best effort: n0 stays over its access rate by 50.0%, because of the pin of a to n0; "
         f"c not on n1; a tolerance of 0.500 would do, and none smaller; {would_do}"
-        "no placement is balanced"
+        "no partition is balanced"
     )
     rules = [one.rule for one in found.shortfalls[0].instead]
     assert rules == ["tolerance", *[PINS] * bool(would_do)]

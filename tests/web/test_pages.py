@@ -392,7 +392,7 @@ def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(
 
 
 def test_a_first_placement_is_no_move(admin: Browser) -> None:
-    assert "first placement" in admin.get("/")
+    assert "first partition" in admin.get("/")
 
 
 def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:

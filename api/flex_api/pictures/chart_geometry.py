@@ -479,7 +479,7 @@ def strip(
 
 def _moves_text(night: Night) -> str:
     return (
-        "first placement" if night.moves is None else amounts.count(night.moves, "move")
+        "first partition" if night.moves is None else amounts.count(night.moves, "move")
     )
 
 

@@ -323,7 +323,7 @@ def _best_effort(search: _Search) -> _Answer:
     found = _next(
         program, program.outside(price=band), search.left(), nearest, within=band
     )
-    note = "no placement is balanced" + (
+    note = "no partition is balanced" + (
         "" if nearest.best else ", and time ran out before the nearest was found"
     )
     forced = (
@@ -358,7 +358,7 @@ def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
             program.worst(), search.left() / 2, within=band / 20
         )
     except run_pulp_with_highs.Impossible as error:
-        raise run_pulp_with_highs.NoAnswer("no placement keeps every wish") from error
+        raise run_pulp_with_highs.NoAnswer("no partition keeps every wish") from error
 
 
 def _with_more(search: _Search) -> tuple[Relaxation, ...]:
