@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
-from flex.routing import haproxy_frontends, host_to_node_maps
+from flex.routing import haproxy_doors_by_sni, haproxy_frontends, host_to_node_maps
 from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.pool import Pool, unwritten
@@ -211,6 +211,9 @@ def _doors_of(
     yield from haproxy_frontends.ways_to_nodes(
         node, addresses, _answering(layout, everywhere), layout
     )
+    if layout.listen_sni:
+        every = haproxy_frontends.seconds_between_checks(len(addresses))
+        yield from haproxy_doors_by_sni.by_sni(node, addresses, layout, HOSTS, every)
 
 
 def _visitor_header(layout: Layout) -> list[str]:

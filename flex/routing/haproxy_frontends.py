@@ -131,12 +131,16 @@ def ways_to_nodes(
     """A backend for each node, of the same name on all of them, so that all have the same maps. On
     its own node it is what answers `here`.
     """
-    every = max(1, len(addresses) // _ASKED_A_SECOND)
+    every = seconds_between_checks(len(addresses))
     for name in sorted(addresses):
         yield [
             f"backend {of(name)}",
             *(here if name == node else _way(addresses[name], layout, every)),
         ]
+
+
+def seconds_between_checks(nodes: int) -> int:
+    return max(1, nodes // _ASKED_A_SECOND)
 
 
 def _way(address: str, layout: Layout, every: int) -> list[str]:

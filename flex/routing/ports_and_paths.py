@@ -17,6 +17,7 @@ DIRECTORY = "/etc/haproxy/flex"
 
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
 _PORTS = range(1, 65_536)
+_LISTENED = re.compile(r":([0-9]{1,5})(?:-([0-9]{1,5}))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Layout:
     what is for a routed site. Nodes reach each other at `inner_port`, where HAProxy listens on
     all addresses of its machine unless `inner_listen` says where. They do so by TLS with an
     `inner_certificate`, which each node has with its key, and `inner_ca`, which signed those of all
-    nodes. `content` says whether each node has the content of all sites ("everywhere"), or of its
+    nodes. With `listen_sni` doors lead to web servers that end TLS themselves, on `origin_tls_port`
+    of the same addresses. `content` says whether each node has the content of all sites ("everywhere"), or of its
     own alone ("owner").
     """
 
@@ -49,6 +51,8 @@ class Layout:
     bypass: bool = False
     inner_port: int = 10_001
     inner_listen: tuple[str, ...] = ()
+    listen_sni: tuple[str, ...] = ()
+    origin_tls_port: int = 8443
     inner_certificate: str = ""
     inner_ca: str = ""
     content: str = "everywhere"
@@ -60,6 +64,7 @@ class Layout:
             *self.listen,
             *self.listen_tls,
             *self.inner_listen,
+            *self.listen_sni,
             self.inner_certificate,
             self.inner_ca,
             self.certificates,
@@ -87,7 +92,13 @@ class Layout:
                 "TLS between nodes in [routing]",
                 "inner_certificate and inner_ca are needed together",
             )
-        ports = {self.origin_port, self.peers_port, self.inner_port}
+        self._refuse_circles()
+        ports = {
+            self.origin_port,
+            self.origin_tls_port,
+            self.peers_port,
+            self.inner_port,
+        }
         if not ports <= set(_PORTS):
             raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
         if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
@@ -96,6 +107,33 @@ class Layout:
                 "it is a second at least, and a week at most",
             )
         ipaddress.ip_address(self.origin)
+
+    def _refuse_circles(self) -> None:
+        """A door that leads to a door by SNI could lead back."""
+        if not self.listen_sni:
+            return
+        others = (*self.listen, *self.listen_tls, *self.inner_listen)
+        if twice := set(self.listen_sni) & set(others):
+            raise unwritten(
+                f"listen_sni = {min(twice)!r:.100} in [routing]",
+                "HAProxy listens there already, for other visitors",
+            )
+        for where in (*self.listen_sni, *others, f":{self.inner_port}"):
+            if self.origin_tls_port in _ports(where):
+                raise unwritten(
+                    f"origin_tls_port = {self.origin_tls_port} in [routing]",
+                    f"HAProxy itself listens at {where:.100}, and would lead visitors in "
+                    "circles; the web servers need a port of their own",
+                )
+
+
+def _ports(where: str) -> range:
+    """The ports at which HAProxy listens, as in ":443" or ":8000-8010"."""
+    found = _LISTENED.search(where)
+    if not found:
+        return range(0)
+    first = int(found[1])
+    return range(first, int(found[2] or first) + 1)
 
 
 def endpoint(address: str, port: int) -> str:

@@ -110,12 +110,12 @@ def asking_with(certificate: Path | None) -> ssl.SSLContext:
     return context
 
 
-def figures_of(stats: str, backend: str) -> dict[str, str]:
-    """What HAProxy says of the way to a node."""
+def figures_of(stats: str, backend: str, server: str = "inner") -> dict[str, str]:
+    """What HAProxy says of a server, as of the way to a node."""
     head, *rows = stats.lstrip("# ").splitlines()
     for row in rows:
         said = dict(zip(head.split(","), row.split(","), strict=False))
-        if (said["pxname"], said["svname"]) == (backend, "inner"):
+        if (said["pxname"], said["svname"]) == (backend, server):
             return said
     raise AssertionError(backend)
 

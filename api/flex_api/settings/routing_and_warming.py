@@ -173,6 +173,11 @@ class Routing(Section):
     listen_tls: tuple[str, ...] = Field(
         (), description="addresses for HTTPS, as HAProxy's `bind` takes them"
     )
+    listen_sni: tuple[str, ...] = Field(
+        (),
+        description="addresses for HTTPS that web servers end themselves, with `doors` for "
+        "all: the site's node is found by the name in the visitor's first message",
+    )
     certificates: str = Field(
         "", description="folder of certificates, chosen by the name that is asked for"
     )
@@ -180,6 +185,10 @@ class Routing(Section):
         "127.0.0.1", description="where a node's HAProxy reaches its own web server"
     )
     origin_port: Whole = Field(8080, description="port of every node's web server")
+    origin_tls_port: Whole = Field(
+        8443,
+        description="port on which every node's web server ends TLS, with `listen_sni`",
+    )
     proxy_protocol: bool = Field(
         False,
         description="tell web servers of visitors by the PROXY protocol, not in a header",
@@ -275,6 +284,10 @@ class Routing(Section):
     @model_validator(mode="after")
     def _has_inner_doors(self) -> Routing:
         """Nobody shall take for encrypted what is not."""
+        if self.listen_sni and self.doors != "all":
+            raise ValueError(
+                'listen_sni needs doors = "all": other doors see paths, which TLS hides'
+            )
         if self.inner_certificate and self.doors != "all":
             raise ValueError(
                 'inner_certificate needs doors = "all": without inner doors nodes reach '

@@ -1,0 +1,73 @@
+"""What a node's HAProxy does with connections whose TLS ends at web servers: it finds the owner by
+the name in the visitor's first message (SNI), and passes on what it cannot read.
+
+Takes the nodes and the Layout of their machines. Returns lines of HAProxy's configuration. Does not
+know which site is on which node: the same maps say that as for requests, see host_to_node_maps.py.
+
+Why no connection goes around in circles: it is passed to the web server of the owner itself, which
+passes nothing on. Layout refuses a port of web servers at which doors listen. So a connection
+passes one door, even where the maps of two nodes contradict each other.
+
+A connection has one name and goes to one node for as long as it lasts. A change of maps cuts none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from flex.routing.host_to_node_maps import MOVED, OWNERS, of
+from flex.routing.ports_and_paths import Layout, endpoint
+
+# For so long a visitor may take to say a name, as for the head of a request.
+_PATIENCE = "10s"
+_HERE = "tls_here"
+
+
+def by_sni(
+    node: str, addresses: Mapping[str, str], layout: Layout, hosts: str, every: int
+) -> Iterator[list[str]]:
+    """The door, a backend for each node, and one for this node's own web server. `every` is how
+    many seconds pass until a neighbour is asked again how it is.
+    """
+    yield _door(layout, hosts)
+    yield [f"backend {_HERE}", "mode tcp", _server(layout.origin, layout, "")]
+    check = f" check inter {every}s fall 2 rise 2"
+    for name in sorted(addresses):
+        own = name == node
+        yield [
+            f"backend tls_{of(name)}",
+            "mode tcp",
+            *(["option tcp-check"] if layout.check_path and not own else []),
+            _server(layout.origin, layout, "")
+            if own
+            else _server(addresses[name], layout, check),
+        ]
+
+
+def _door(layout: Layout, hosts: str) -> list[str]:
+    """A member of a replicated site answers what comes to it: nobody sees which path is asked
+    for.
+    """
+    member, owners = f"{layout.directory}/{hosts}", "var(txn.owner) -m found"
+    looked_up = f"set-var(txn.owner) var(txn.name),map_str({layout.directory}"
+    alive = " !{ var(txn.way),nbsrv eq 0 }" if layout.content == "everywhere" else ""
+    return [
+        "frontend visitors_by_sni",
+        "mode tcp",
+        "no option http-ignore-probes",
+        *(f"bind {where}" for where in layout.listen_sni),
+        f"tcp-request inspect-delay {_PATIENCE}",
+        "tcp-request content reject unless { req.ssl_hello_type 1 }",
+        "tcp-request content set-var(txn.name) req.ssl_sni,rtrim(.),lower",
+        f"tcp-request content {looked_up}/{MOVED})",
+        f"tcp-request content {looked_up}/{OWNERS}) unless {{ {owners} }}",
+        "tcp-request content set-var(txn.way) str(tls_),concat(,txn.owner)",
+        f"use_backend {_HERE} if {{ var(txn.name),map_str({member}) -m found }}",
+        f"use_backend %[var(txn.way)] if {{ {owners} }}{alive}",
+        f"default_backend {_HERE}",
+    ]
+
+
+def _server(address: str, layout: Layout, check: str) -> str:
+    told = " send-proxy-v2 check-send-proxy" if layout.proxy_protocol else ""
+    return f"server tls {endpoint(address, layout.origin_tls_port)}{told}{check}"
