@@ -34,7 +34,7 @@ from flex.zones.records import ZoneState
 
 
 class Solver(Protocol):
-    """Returns the best placement that it finds within the budget, also where none is balanced.
+    """Returns the best partition that it finds within the budget, also where none is balanced.
 
     Does not raise an error.
     """
@@ -286,7 +286,7 @@ class Profiles(Protocol):
 
 
 class Plans(Protocol):
-    """Proposals and their placements. The placement in force is that of the plan that was settled
+    """Proposals and their partitions. The partition in force is that of the plan that was settled
     last.
     """
 
@@ -299,7 +299,7 @@ class Plans(Protocol):
         ...
 
     def placement_of(self, plan_id: str) -> pd.DataFrame:
-        """The placement that the plan proposes. Raises Unknown."""
+        """The partition that the plan proposes. Raises Unknown."""
         ...
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None: ...
@@ -308,7 +308,7 @@ class Plans(Protocol):
         ...
 
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
-        """Stores the plan's new state and makes its placement the one in force, in one transaction.
+        """Stores the plan's new state and makes its partition the one in force, in one transaction.
 
         Raises Outdated where neither the plan nor its base is in force, and LostLease where
         another run has the lease or nobody has it any more. Nothing is stored then.

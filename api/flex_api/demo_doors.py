@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Of each site who answered at which node, and which addresses DNS said."""
+    """Who answered for each site at which node, and which addresses DNS said."""
 
     order: int
     milliseconds: float

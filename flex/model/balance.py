@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """What a placement asks of one node, in units where the fair share of a mean node is 100.
+    """What a partition asks of one node, in units where the fair share of a mean node is 100.
 
     `fair` is this node's own share, nothing for one that takes no sites; `others` what is balanced
     besides, by name.
@@ -23,7 +23,7 @@ class NodeLoad:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly a placement loads the nodes. `worst` is the largest distance from a fair share, as
+    """How evenly a partition loads the nodes. `worst` is the largest distance from a fair share, as
     a ratio.
     """
 

@@ -44,8 +44,8 @@ class DoorReport:
 
 
 class DoorOrders(Protocol):
-    """The store of the large map, of orders and reports. Plans and people decide; these only follow, so they are not
-    in the audit log.
+    """The store of the large map, of orders and reports. Plans and people decide; these only
+    follow, so they are not in the audit log.
     """
 
     def large_map(self) -> str:
@@ -53,7 +53,7 @@ class DoorOrders(Protocol):
         ...
 
     def large_map_digest(self) -> str:
-        """Of the one that is kept, without reading it; "" before the first."""
+        """The digest of the large map that is kept, without reading it; "" before the first."""
         ...
 
     def put_large_map(self, text: str, digest: str, before: str) -> bool:

@@ -24,7 +24,7 @@ PlanState = Literal["proposed", "applying", "applied", "discarded", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One (site, node) row that is in the new placement and not in the old, or the other way round.
+    """One (site, node) row that is in the new partition and not in the old, or the other way round.
 
     `source` is the node the row came from; None when the site had no node to give up. `target` is
     None where a site gives a node up and takes no other. `cold_bytes` are to be read from disk
@@ -40,7 +40,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """How good the solver's answer is: no balanced placement moves fewer than `bound` rows, as long
+    """How good the solver's answer is: no balanced partition moves fewer than `bound` rows, as long
     as it keeps every wish and leaves sites that rest where they are.
     """
 
@@ -56,8 +56,8 @@ class Plan:
     """One proposal, from the profiles of a period to the records of each zone, and what became of
     it.
 
-    The id ends in the digest of plans and placement, so a yes to it is a yes to just those changes.
-    `base` is the plan whose placement was in force when this one was made, and must be still.
+    The id ends in the digest of plans and partition, so a yes to it is a yes to just those changes.
+    `base` is the plan whose partition was in force when this one was made, and must be still.
     `scratch_moves` is what one from nothing would move; `put_off` names the `later` moves, left to
     the next nights, `stops` kept more from being made. `needs` are replicas that loads ask for;
     `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0: as its

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeForecast:
-    """What a miniature replay says about one node under a placement.
+    """What a miniature replay says about one node under a partition.
 
     `seconds` is how long it works on all of that, `busiest` the share of it in its busiest hour.
     """
@@ -27,7 +27,7 @@ class NodeForecast:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Predicted load of one placement; `sampling` is the share of targets that was replayed.
+    """Predicted load of one partition; `sampling` is the share of targets that was replayed.
 
     `throughput` is how many requests a second the cluster can serve in these proportions,
     `left_out` counts the accesses to sites that had no node.

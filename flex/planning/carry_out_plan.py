@@ -44,11 +44,11 @@ def carry_out(
     doors: Doors | None = None,
 ) -> Plan:
     """Have the doors lead visitors by the proposal, make it true in DNS, check what nodes and name
-    servers go by, and put the placement in force.
+    servers go by, and put the partition in force.
 
     Servers that follow the primary, and nodes, have `patience` seconds to agree; `enters` hears of
     each stage as it begins. Safe to repeat: a run that was killed in the middle is finished by
-    calling this again. Raises Outdated when another placement came into force since the proposal
+    calling this again. Raises Outdated when another partition came into force since the proposal
     was made, Ended when somebody put it aside, a DnsError when nothing was changed, PartlyApplied
     when some of it was, Unverified when servers or nodes do not agree with what was applied.
     """
@@ -144,7 +144,7 @@ def accept(
 ) -> Plan:
     """Put a proposal in force that somebody else made true in DNS; nothing is sent.
 
-    Raises Outdated when another placement came into force since it was made, a DnsError unless
+    Raises Outdated when another partition came into force since it was made, a DnsError unless
     every name server says it all, markers too.
     """
     refuse_ended_or_outdated.refuse_outdated(plan, store, "applying")
@@ -177,10 +177,10 @@ def abandon(
     store: Plans,
     publishing: Publishing | None = None,
 ) -> Plan:
-    """Give up a half-applied proposal: what DNS says now becomes the placement in force, site by
+    """Give up a half-applied proposal: what DNS says now becomes the partition in force, site by
     site.
 
-    Where DNS says nothing of ours, the placement that was in force stays. So it does for sites that
+    Where DNS says nothing of ours, the partition that was in force stays. So it does for sites that
     doors alone lead to, as DNS never followed them.
     """
     _, in_force = store.placement()

@@ -78,7 +78,7 @@ def decide(
             )
     found = solve_with_wishes_that_give_way(held, solver, budget)
     reached = score.balance(asked, found.rows).worst
-    # The bound is one on balanced placements: of a best effort it says nothing.
+    # The bound is one on balanced partitions: of a best effort it says nothing.
     within = reached <= asked.tolerance + score.ROUNDING
     quality = _quality(found if within else replace(found, bound=0))
     if not broken and worst - reached < margin:

@@ -1,7 +1,7 @@
 """Where the sites of dead nodes go as long as no plan says it: each to the node that a failover
 would choose.
 
-Takes the facts and rules of a failover. Returns the placement in force without the nodes that are
+Takes the facts and rules of a failover. Returns the partition in force without the nodes that are
 down. Does not ask DNS, so it has an answer also where the name servers died with the node.
 """
 

@@ -56,7 +56,7 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
 def look_and_start(
     facts: Facts, rules: Rules, publisher: Publisher
 ) -> tuple[Reach, Facts]:
-    """The same, and the facts to start from: where no placement is in force, DNS says where the
+    """The same, and the facts to start from: where no partition is in force, DNS says where the
     sites are.
     """
     found = look_at_zones(facts, rules, publisher)

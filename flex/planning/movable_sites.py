@@ -158,7 +158,7 @@ def _reach(
 def start(
     reach: Reach, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
 ) -> pd.DataFrame:
-    """Where a cluster begins that knows of no placement: where DNS has the names that carry our
+    """Where a cluster begins that knows of no partition: where DNS has the names that carry our
     marker already.
 
     With `adopt`, where it has any others that are ours to take over, too; and those that doors

@@ -93,7 +93,7 @@ def of_zones(
 
 
 def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
-    """Zone by zone, the records of the placement in force, with the addresses that its nodes had
+    """Zone by zone, the records of the partition in force, with the addresses that its nodes had
     then.
     """
     nodes = _as_said(facts)
@@ -247,7 +247,7 @@ def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
 
 
 def _as_said(facts: Facts) -> list[Node]:
-    """The nodes with the addresses that they had when the placement in force was said."""
+    """The nodes with the addresses that they had when the partition in force was said."""
     known = facts.said.addresses
     return [
         replace(node, addresses=known.get(node.name, node.addresses))

@@ -41,7 +41,7 @@ from flex.table_schemas import PLACEMENT
 from flex.wishes import pins_for_solvers, suspended_wishes
 from flex.zones import records, zone_changes
 
-# What made a plan that is the way back to an earlier placement.
+# What made a plan that is the way back to an earlier partition.
 ROLLBACK = "rollback"
 
 
@@ -63,7 +63,7 @@ def propose(
     publisher: Publisher,
     now: datetime,
 ) -> Proposal:
-    """The best next placement, its moves and why, and the records that would say it. Raises
+    """The best next partition, its moves and why, and the records that would say it. Raises
     Infeasible, naming them, when wishes cannot all be met.
     """
     found, facts = look_and_start(facts, rules, publisher)
@@ -131,7 +131,7 @@ def go_back(
     publisher: Publisher,
     now: datetime,
 ) -> Proposal:
-    """An ordinary proposal whose placement is an earlier one. Sites that are newer than it stay
+    """An ordinary proposal whose partition is an earlier one. Sites that are newer than it stay
     where they are.
     """
     apart = names_edited_by_others.apart(
@@ -286,7 +286,7 @@ def draft(
 def _on_active_nodes(
     partition: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
 ) -> Ints:
-    """The rows of a placement that somebody wants as it is. Raises Infeasible where a node of it
+    """The rows of a partition that somebody wants as it is. Raises Infeasible where a node of it
     takes no sites.
     """
     active = {
@@ -349,10 +349,10 @@ def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
 def _forecasts(
     asked: Problem, partition: pd.DataFrame, fresh: Ints, facts: Facts
 ) -> tuple[Forecast, ...]:
-    """What a miniature replay says of the placement, and of the three it should be compared with.
+    """What a miniature replay says of the partition, and of the three it should be compared with.
 
     All replay the same accesses: a site that is new is taken to have been before where the
-    placement puts it. What was on a node that is in the settings no more cannot be replayed.
+    partition puts it. What was on a node that is in the settings no more cannot be replayed.
     Without accesses nothing can be said.
     """
     sample, nodes = facts.sample, facts.nodes

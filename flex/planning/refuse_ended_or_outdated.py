@@ -1,4 +1,4 @@
-"""Whether a plan that waits may be carried out: only once, and only from the placement that it was
+"""Whether a plan that waits may be carried out: only once, and only from the partition that it was
 made from.
 
 Takes a plan and the store. Returns the plan in state applying, or refuses it. Does not ask whether
@@ -46,7 +46,7 @@ def refuse_ended(
 
 
 def refuse_outdated(plan: Plan, store: Plans, doing: str) -> None:
-    """Raises Outdated for a plan from another placement than the one in force."""
+    """Raises Outdated for a plan from another partition than the one in force."""
     in_force = store.in_force()
     if in_force != plan.base:
         raise Outdated(

@@ -1,6 +1,6 @@
-"""What the name servers say of a placement, compared with what they should say.
+"""What the name servers say of a partition, compared with what they should say.
 
-Takes a proposal and its placement. Returns the wanted RECORDS of each zone, and a Verdict of each
+Takes a proposal and its partition. Returns the wanted RECORDS of each zone, and a Verdict of each
 server. Does not change anything.
 """
 
@@ -33,7 +33,7 @@ def check(
     patience: float = 0.0,
     owner: str = "",
 ) -> tuple[Verdict, ...]:
-    """What every name server says of the placement, zone by zone; and of the markers of an `owner`,
+    """What every name server says of the partition, zone by zone; and of the markers of an `owner`,
     where one is named.
 
     What a site on a node that is in the settings no more should have for addresses is not known,
@@ -62,7 +62,7 @@ def check(
 def wanted_records(
     plan: Plan, partition: pd.DataFrame, nodes: Sequence[Node], ttl: int
 ) -> dict[str, pd.DataFrame]:
-    """The RECORDS that the placement asks for, zone by zone."""
+    """The RECORDS that the partition asks for, zone by zone."""
     every = records.records(records.on_known_nodes(partition, nodes), nodes, ttl)
     in_zones = records.in_zones(every, [one.zone for one in plan.zone_plans])
     return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}

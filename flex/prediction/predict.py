@@ -1,6 +1,6 @@
-"""What each node will have to do under a placement, before it happens: a miniature replay.
+"""What each node will have to do under a partition, before it happens: a miniature replay.
 
-Takes a sample of accesses, a placement (or none, for round robin) and the nodes. Returns a
+Takes a sample of accesses, a partition (or none, for round robin) and the nodes. Returns a
 Forecast. Does not read logs or choose the sample: logs_ingest does.
 
 A sample that holds a share of the targets is replayed through caches of the same share of each
@@ -93,7 +93,7 @@ def round_robin(
     """The load of each node when every access goes to the next active one: the paper's ideal round
     robin.
 
-    To be compared with a placement's, it must leave out what that leaves out: only accesses to
+    To be compared with a partition's, it must leave out what that leaves out: only accesses to
     `sites` are served.
     """
     active = np.flatnonzero([node.state == "active" for node in nodes])

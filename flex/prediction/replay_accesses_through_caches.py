@@ -1,4 +1,4 @@
-"""Accesses through the nodes' caches under a placement: the loop that prediction and simulation
+"""Accesses through the nodes' caches under a partition: the loop that prediction and simulation
 share.
 
 Takes accesses in time order, each with its target, the size of the target and the node it goes to.

@@ -1,6 +1,6 @@
 """Access logs of a made-up night, as real servers leave them on disk.
 
-Takes the accesses of a night, and the placement by which they were served. Writes files: one
+Takes the accesses of a night, and the partition by which they were served. Writes files: one
 directory for each node, in several formats, rotated and compressed as logrotate does it, with the
 broken lines that every public server collects. Returns which logs there are. Does not make up what
 is asked for (made_up_cluster.py does) and does not read logs.
@@ -77,7 +77,7 @@ def write(
     """Add a night to the logs below the directory, and say which logs there are.
 
     Each access is in a log of the node the PLACEMENT sends it to. A site without a node is served
-    by all in turn, and so is every site when there is no placement.
+    by all in turn, and so is every site when there is no partition.
     """
     table = rows(hosting, accesses, rng)
     position = table["access"].to_numpy()

@@ -1,4 +1,4 @@
-"""Plans and their placements in the database."""
+"""Plans and their partitions in the database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SqlPlans(Part):
             return connection.scalar(select(in_force.c.cycle)) or ""
 
     def placement_of(self, plan_id: str) -> pd.DataFrame:
-        """Once a plan is settled, the placement it was settled with."""
+        """Once a plan is settled, the partition it was settled with."""
         with self._database.reading() as connection:
             if _state(connection, plan_id) is None:
                 raise errors_of_stores.unknown_plan(plan_id)
@@ -69,7 +69,7 @@ class SqlPlans(Part):
         PLACEMENT.check(placement)
         with self._database.writing() as connection:
             _update(connection, plan)
-            # Nearly always the placement is the one that was proposed, and reading is cheaper than
+            # Nearly always the partition is the one that was proposed, and reading is cheaper than
             # writing.
             if not frames_to_tables.load(
                 connection, placements, plan.id, PLACEMENT

@@ -31,7 +31,7 @@ WORKING_SET = list(RESOURCES).index("working set")
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Shares of a node: a site is split when it is larger than `above`, joined again when it is
-    smaller than `below`. One that rests is split when it is larger than `alone`: no placement is
+    smaller than `below`. One that rests is split when it is larger than `alone`: no partition is
     balanced with it then.
     """
 

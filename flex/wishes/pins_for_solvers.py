@@ -46,7 +46,7 @@ def read_wishes(
     pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools
 ) -> Wished:
     """Raises Unknown for a node or site that does not exist, and Infeasible for a wish that no
-    placement can keep.
+    partition can keep.
     """
     node_at = {name: at for name, (at, _) in nodes.items()}
     site_at = {site: position for position, site in enumerate(sites)}

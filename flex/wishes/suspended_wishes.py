@@ -94,7 +94,7 @@ def places(pins: Sequence[Pin], placement: pd.DataFrame) -> Places:
 
 
 def against(pin: Pin, before: Places, after: Places) -> bool:
-    """Whether a step from one placement to another goes against a wish: what it leaves as it was
+    """Whether a step from one partition to another goes against a wish: what it leaves as it was
     does not.
     """
     had, has = (places.get(pin.site, frozenset()) for places in (before, after))

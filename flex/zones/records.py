@@ -1,6 +1,6 @@
-"""From a placement to the address records that say it, and back.
+"""From a partition to the address records that say it, and back.
 
-Takes a PLACEMENT, the nodes and the zones. Returns RECORDS for each zone, or a placement that was
+Takes a PLACEMENT, the nodes and the zones. Returns RECORDS for each zone, or a partition that was
 read from RECORDS. Does not ask whether a zone already says so, or whether it may be changed:
 zone_changes.py and the name servers do.
 """

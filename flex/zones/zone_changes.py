@@ -400,7 +400,7 @@ def lines(change: Change) -> Iterator[str]:
 
 
 def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
-    """Equal for equal changes and placements, in whatever way they were found."""
+    """Equal for equal changes and partitions, in whatever way they were found."""
     hashed = hashlib.sha256()
     for zone_plan in sorted(zone_plans, key=lambda zone_plan: zone_plan.zone):
         hashed.update(f"zone {zone_plan.zone}\n{text(zone_plan)}".encode())
@@ -446,7 +446,7 @@ def breaches(
     """The limits a plan is over. Putting a site where it had no node before is no move away from
     anything; taking a replica away is one.
 
-    `new` sites are those never placed before, once a placement is in force; `drifted` names are
+    `new` sites are those never placed before, once a partition is in force; `drifted` names are
     those that the plan would change back though somebody else may have changed them; `rewritten`
     ones those whose records change though they do not move.
     """

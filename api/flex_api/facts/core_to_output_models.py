@@ -294,7 +294,7 @@ def sites_output(
     pins: Sequence[Pin],
     period: tuple[datetime, datetime] | None,
 ) -> SitesOutput:
-    """Every site in the profiles or the placement, busiest first."""
+    """Every site in the profiles or the partition, busiest first."""
     silent = partition[~partition["site"].isin(list(profiles["site"]))][
         "site"
     ].drop_duplicates()

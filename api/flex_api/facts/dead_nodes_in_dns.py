@@ -29,7 +29,7 @@ Counts = Mapping[str, int] | Mapping[Hashable, int]
 def dead(
     nodes: Sequence[Node], sites: Counts, attempts: Sequence[Attempt]
 ) -> tuple[Dead, ...]:
-    """Those of the nodes that are down while the placement in force has sites on them."""
+    """Those of the nodes that are down while the partition in force has sites on them."""
     tried = {one.node: one for one in attempts}
     on = {
         node.name: int(sites.get(node.name, 0))

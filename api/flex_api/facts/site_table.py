@@ -1,7 +1,7 @@
 """Every site with its traffic and its nodes, as columns that are sorted, filtered and shown a page
 at a time.
 
-Takes profiles and a placement of a hundred thousand rows or more. Returns the rows of a page. The
+Takes profiles and a partition of a hundred thousand rows or more. Returns the rows of a page. The
 columns are made once for each profile and each partition in force, so a page costs no more than its
 own rows.
 """
@@ -143,7 +143,7 @@ class Catalogue:
 def catalogue(
     kept: tuple[Period, pd.DataFrame, pd.DataFrame] | None, partition: pd.DataFrame
 ) -> Catalogue:
-    """Sites of the profiles and of the placement; who is only in one of them asks nothing, or is
+    """Sites of the profiles and of the partition; who is only in one of them asks nothing, or is
     nowhere.
     """
     profiles = kept[1] if kept else PROFILES.empty()
@@ -161,7 +161,7 @@ def catalogue(
         else np.zeros(len(sites))
     )
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    # A placement is sorted by site and node, as `sites` is by site: its rows stand where `first`
+    # A partition is sorted by site and node, as `sites` is by site: its rows stand where `first`
     # says.
     return Catalogue(
         kept[0] if kept else None,

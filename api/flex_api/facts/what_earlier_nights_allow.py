@@ -61,7 +61,7 @@ def without_forced(rules: Rules, force: Collection[str]) -> Rules:
 
 
 def _recent_plans(world: World) -> list[Plan]:
-    """The plans of the last month, newest first, without old first placements: they are large, and
+    """The plans of the last month, newest first, without old first partitions: they are large, and
     moved nothing.
     """
     now = world.clock()

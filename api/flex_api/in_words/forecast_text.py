@@ -26,7 +26,7 @@ SITES = 5
 
 
 def show(console: Console, output: PlanOutput) -> None:
-    """What is predicted, of the cluster and of each node of the new placement; and how good the
+    """What is predicted, of the cluster and of each node of the new partition; and how good the
     last one was.
     """
     show_comparison(console, output.forecasts)

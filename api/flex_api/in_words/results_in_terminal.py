@@ -162,7 +162,7 @@ def move(output: PlanOutput) -> str:
 
 
 def least(output: PlanOutput) -> str:
-    """Nothing where no balanced placement was found: then no number of moves is known to be
+    """Nothing where no balanced partition was found: then no number of moves is known to be
     needed.
     """
     if output.proven_least:

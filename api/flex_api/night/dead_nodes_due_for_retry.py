@@ -15,7 +15,7 @@ from flex_api.wiring import World
 
 
 def orders_to_retry(world: World) -> tuple[NodeOrder, ...]:
-    """The orders for nodes that are down while the placement in force has sites on them, or while a
+    """The orders for nodes that are down while the partition in force has sites on them, or while a
     plan that takes them out is half applied. Whoever gave the order, and whatever became of it,
     somebody has to go on.
     """

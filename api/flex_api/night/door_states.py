@@ -32,8 +32,8 @@ class DoorState:
 
 
 def door_states(settings: Settings, store: Store) -> tuple[DoorState, ...]:
-    """Of every node that serves, by what it said itself, measured by the newest order; none where
-    nothing was ordered.
+    """The state of each node that serves: what it said itself, measured by the newest order. There
+    are none where nothing was ordered.
     """
     last = store.door_order()
     if last is None or not settings.routing.leads_to_all:

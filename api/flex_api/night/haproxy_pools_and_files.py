@@ -1,4 +1,4 @@
-"""The replicated sites of the placement in force as pools of HAProxy, and the files of each node.
+"""The replicated sites of the partition in force as pools of HAProxy, and the files of each node.
 
 Takes the settings and the store. Returns values of flex.routing. A site that cannot be routed is
 named with the reason, and the others are routed. Writes nothing but the slots of members.

@@ -30,7 +30,7 @@ from flex_api.settings.file import Settings
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The sites of this plan's placement are to be on its nodes, as far as these are `serving`.
+    """The sites of this plan's partition are to be on its nodes, as far as these are `serving`.
 
     While the plan is `coming` no large map is written in place of an old one: that takes seconds.
     Whoever `decides` also orders anew what nodes say they know better than the store.

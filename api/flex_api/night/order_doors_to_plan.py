@@ -53,7 +53,7 @@ def doors_to_be(settings: Settings, store: Store, which: Between) -> Doors | Non
 
 
 def has_doors(settings: Settings, which: Between) -> bool:
-    """Not where HAProxy is to know replicated sites alone, and where no placement is in force."""
+    """Not where HAProxy is to know replicated sites alone, and where no partition is in force."""
     return settings.routing.doors == "all" and bool(which.doors)
 
 

@@ -18,7 +18,7 @@ from flex_api.settings.file import Settings
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whose placements say who serves what: the plan's by which it shall be, and by which it was;
+    """Whose partitions say who serves what: the plan's by which it shall be, and by which it was;
     empty for none. Doors go by the plan `ordered` where one is, else by the one that is wanted:
     whoever only follows keeps what was decided.
     """
@@ -39,7 +39,7 @@ def between(
     now: datetime,
     coming: str = "",
 ) -> Between:
-    """The placement in force, or the plan that comes, or is half applied: steering changes before
+    """The partition in force, or the plan that comes, or is half applied: steering changes before
     DNS does.
 
     `known` are all plans. What was in force before `base` counts until the old TTL has passed.

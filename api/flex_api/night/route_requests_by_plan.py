@@ -18,7 +18,7 @@ from flex_api.wiring import World
 def reroute(
     world: World, coming: str = "", say: Callable[[str], None] | None = None
 ) -> frozenset[str]:
-    """Have requests routed by a plan that is about to be in DNS, or by the placement in force. The
+    """Have requests routed by a plan that is about to be in DNS, or by the partition in force. The
     nodes that have their files now.
 
     What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.

@@ -108,7 +108,7 @@ def _balance(nights: Sequence[Past], aim: float, trigger: float) -> Lines | None
 
 
 def _moves(nights: Sequence[Past]) -> Columns | None:
-    """First placements are no moves."""
+    """First partitions are no moves."""
     if len(nights) < 2:
         return None
     return counts(

@@ -383,7 +383,7 @@ def _figures(
 
 
 def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
-    """What was, what comes, and what the plan is compared with; a placement of another name comes
+    """What was, what comes, and what the plan is compared with; a partition of another name comes
     last.
     """
     place = {policy: number for number, policy in enumerate(PLACEMENTS)}

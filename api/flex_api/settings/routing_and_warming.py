@@ -337,7 +337,7 @@ class Routing(Section):
 
     @property
     def delivers(self) -> bool:
-        """Whether FLEX carries the nodes' files to them itself, whenever the placement changes."""
+        """Whether FLEX carries the nodes' files to them itself, whenever the partition changes."""
         return self.on and bool(self.deliver)
 
     def by_content(self, named: Iterable[str]) -> Container[str]:

@@ -1,4 +1,4 @@
-"""What the simulator gets from outside the core: traces of real logs, and placements by the real
+"""What the simulator gets from outside the core: traces of real logs, and partitions by the real
 solver.
 """
 

@@ -100,7 +100,7 @@ def frontier_of(world: World) -> FrontierOutput:
     """What more moves would buy tonight, from none to a partition from scratch, asked as the next
     plan will ask.
 
-    The plan that waits is one of the placements compared; no name server is asked for names that
+    The plan that waits is one of the partitions compared; no name server is asked for names that
     are not ours.
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))

@@ -141,7 +141,7 @@ class Lab:
         picture: str,
         x: float,
     ) -> Result:
-        """`before` is the trace whose traffic a placement is made for; else it is the trace
+        """`before` is the trace whose traffic a partition is made for; else it is the trace
         itself.
         """
         result = self.aside(trace, cluster, policy, before=before)
