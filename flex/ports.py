@@ -26,6 +26,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
 from flex.model.roles_and_tokens import Token
+from flex.model.strays import Strays
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
@@ -486,6 +487,7 @@ class Store(
     Orders,
     Attempts,
     DoorOrders,
+    Strays,
     Moves,
     Readings,
     Profiles,

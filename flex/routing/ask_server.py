@@ -77,9 +77,13 @@ def answered(url: str, told: Future[Answer], patience: float) -> Answer:
         raise silent(url, shown(str(getattr(error, "reason", error)))) from error
 
 
-def request(url: str, token: str, tag: str = "") -> urllib.request.Request:
-    """With the tag of what is known already. Raises BadInput for an address that is none, and for a
-    token that no request can carry, which is not repeated.
+def request(
+    url: str, token: str, tag: str = "", body: bytes | None = None
+) -> urllib.request.Request:
+    """With the tag of what is known already, or with JSON that is told.
+
+    Raises BadInput for an address that is none, and for a token that no request can carry, which is
+    not repeated.
     """
     try:
         parts = urlsplit(url)
@@ -99,7 +103,9 @@ def request(url: str, token: str, tag: str = "") -> urllib.request.Request:
     headers = {"Authorization": f"Bearer {token}"} | (
         {"If-None-Match": tag} if tag else {}
     )
-    return urllib.request.Request(url, headers=headers)  # noqa: S310  the scheme was looked at
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    return urllib.request.Request(url, body, headers)  # noqa: S310  the scheme was looked at
 
 
 def _ask(

@@ -32,8 +32,10 @@ from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.ask_server import Answer, Asker
 from flex.routing.fetch_files import Pulled
 from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.routing.install_files import Guard
+from flex.routing.report_strays import Reporter
 
 # Seconds for which a server has no answer while nothing changes. Less than what proxies wait for.
 WAIT = 25
@@ -85,6 +87,7 @@ class Follower:
 
     def run(self) -> None:
         """Until it is ended."""
+        threading.Thread(target=self._reporter().run, daemon=True).start()
         while not self.over.is_set():
             try:
                 self.round(WAIT)
@@ -92,6 +95,16 @@ class Follower:
                 self._note_trouble(error)
                 self._rest(self.pause)
                 self.pause = min(2 * self.pause, LONGEST_PAUSE)
+
+    def _reporter(self) -> Reporter:
+        node = self.node
+        return Reporter(
+            node.url, node.token, self._stats, node.say, self.over, self.asker
+        )
+
+    def _stats(self) -> Socket | None:
+        sockets = self._sockets()
+        return sockets.stats if sockets else None
 
     def once(self) -> None:
         """Takes what there is. Raises FlexError, with everything as it was."""

@@ -30,7 +30,7 @@ _CHECKED_HOST = "check.invalid"
 # about 200 bytes. Both are a guess of what an operator looks at.
 STRAYS = "strays"
 _MOST_STRAYS = "100k"
-_STRAYS_ARE_KEPT = "7d"
+STRAY_DAYS = 7
 # Names of hosts have 253 letters at most; longer ones are told apart by that many.
 _LONGEST_STRAY = 253
 # In a cluster of so many nodes each node is asked how it is once a second by every other one; in
@@ -115,7 +115,7 @@ def inner_door_lines(layout: Layout, hosts: str) -> list[str]:
 
 
 def stray_table_lines() -> list[str]:
-    size = f"size {_MOST_STRAYS} expire {_STRAYS_ARE_KEPT}"
+    size = f"size {_MOST_STRAYS} expire {STRAY_DAYS}d"
     return [
         f"backend {STRAYS}",
         (

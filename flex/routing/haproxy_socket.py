@@ -12,6 +12,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from flex.errors import Away, BadInput
@@ -28,6 +29,8 @@ _MASTER = re.compile(r"^(\d+)\s+master\s+(\d+)\s+\[failed: (\d+)\]", re.MULTILIN
 _WORKER = re.compile(r"^\d+\s+worker\s+\d+\s+(\d+)d(\d+)h(\d+)m(\d+)s", re.MULTILINE)
 # A table of every target of a large site; more than this is no answer to anything asked here.
 _LONGEST = 256 * 2**20
+# Bytes. A line of a table is HAProxy's buffer of 16 KiB at most.
+_LONGEST_LINE = 2**14
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,15 @@ class Socket:
         """
         return self._answer(command_bytes(words), " ".join(words))
 
+    def lines(self, *words: str) -> Iterator[str]:
+        """One command's answer, line by line as it comes, however long it is. A line that is longer
+        than any of HAProxy's own is left out. Raises as `ask` does.
+        """
+        command = command_bytes(words)
+        with self._answering(" ".join(words)), self._asked(command) as connection:
+            for line in _received_lines(connection, self.patience):
+                yield line.decode("utf-8", "replace")
+
     def replace_map(self, path: str, text: str) -> str:
         """Every entry of a map for others, all in the same moment. What HAProxy has against it; ""
         where it was done.
@@ -59,17 +71,23 @@ class Socket:
         return self.ask("commit", "map", f"@{version[1]}", path)
 
     def _answer(self, command: bytes, told: str) -> str:
+        with self._answering(told), self._asked(command) as connection:
+            said = _receive(connection, self.patience)
+            return said.decode("utf-8", "replace").strip()
+
+    @contextmanager
+    def _asked(self, command: bytes) -> Iterator[socket.socket]:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(self.patience)
+            connection.connect(self.path)
+            connection.sendall(command)
+            connection.shutdown(socket.SHUT_WR)
+            yield connection
+
+    @contextmanager
+    def _answering(self, told: str) -> Iterator[None]:
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(self.patience)
-                connection.connect(self.path)
-                connection.sendall(command)
-                connection.shutdown(socket.SHUT_WR)
-                return (
-                    _receive(connection, self.patience)
-                    .decode("utf-8", "replace")
-                    .strip()
-                )
+            yield
         except OSError as error:
             raise Away(
                 f"telling HAProxy {told[:100]}",
@@ -82,15 +100,33 @@ class Socket:
 
 def _receive(connection: socket.socket, patience: float) -> bytes:
     """All of it, however little comes at a time."""
-    parts, size, end = [], 0, time.monotonic() + patience
+    return b"".join(_received(connection, patience))
+
+
+def _received(connection: socket.socket, patience: float) -> Iterator[bytes]:
+    size, end = 0, time.monotonic() + patience
     while part := connection.recv(2**20):
-        parts.append(part)
+        yield part
         size += len(part)
         left = end - time.monotonic()
         if size > _LONGEST or left <= 0:
             raise OSError("its answer does not end")
         connection.settimeout(left)
-    return b"".join(parts)
+
+
+def _received_lines(connection: socket.socket, patience: float) -> Iterator[bytes]:
+    """No more than one line, and one part of the answer, is in memory."""
+    rest, is_too_long = b"", False
+    for part in _received(connection, patience):
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            if not is_too_long and len(line) <= _LONGEST_LINE:
+                yield line
+            is_too_long = False
+        if len(rest) > _LONGEST_LINE:
+            rest, is_too_long = b"", True
+    if rest and not is_too_long:
+        yield rest
 
 
 def _payloads(text: str) -> Iterator[bytes]:
@@ -199,6 +235,14 @@ def parse_node_name(answer: str) -> str:
     """
     found = re.search(r"^node: (\S+)", answer, re.MULTILINE)
     return found[1] if found else ""
+
+
+def parse_uptime(answer: str) -> int | None:
+    """Takes the answer to `show info`. Returns for how many seconds the process has run; None where
+    it does not say.
+    """
+    found = re.search(r"^Uptime_sec: (\d{1,18})$", answer, re.MULTILINE)
+    return int(found[1]) if found else None
 
 
 def parse_map_value(answer: str) -> str:

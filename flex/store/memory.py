@@ -32,6 +32,7 @@ from flex.store.dns_journal_store import MemoryJournal
 from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
 from flex.store.profiles import column, earlier, side_by_side
+from flex.store.stray_counts import MemoryStrays
 from flex.store.which_changes_are_audited import noting
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.traffic import chain_readings_of_log
@@ -39,7 +40,7 @@ from flex.zones.last_dns_check import Check
 
 
 @noting
-class MemoryStore(MemoryDoorOrders):
+class MemoryStore(MemoryDoorOrders, MemoryStrays):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:

@@ -188,6 +188,30 @@ door_reports = Table(
     Column("error", TEXT, nullable=False),
 )
 
+# Host names have 253 letters at most, so that a key can hold them.
+strays = Table(
+    "strays",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("name", TEXT, primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    Column("first", Utc, nullable=False),
+    Column("last", Utc, nullable=False),
+    Column("counted", BigInteger, nullable=False),
+    Column("read", Utc, nullable=False),
+    Index(None, "name"),
+)
+
+doors_read = Table(
+    "doors_read",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("read", Utc, nullable=False),
+    Column("names", BigInteger, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    Column("kept", BigInteger, nullable=False),
+)
+
 # One pin a site and campaign, however long the name: see above. The store sees to it.
 pins = Table(
     "pins",

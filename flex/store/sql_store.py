@@ -21,6 +21,7 @@ from flex.store.node_orders_and_freeze import SqlOrders
 from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
 from flex.store.runs_and_lease import SqlRuns
+from flex.store.stray_counts import SqlStrays
 from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.which_changes_are_audited import noting
 from flex.store.wishes import SqlWishes
@@ -32,6 +33,7 @@ class SqlStore(
     SqlOrders,
     SqlRoutingState,
     SqlDoorOrders,
+    SqlStrays,
     SqlAttempts,
     SqlSegments,
     SqlProfiles,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.model.strays import Counted, Reading
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.host_to_node_maps import MOVED, OWNERS
@@ -63,6 +65,30 @@ def test_every_node_is_told_the_owner_of_every_site(
         assert said[0][site] in of_site
     allowed = (with_doors / nodes(installation)[0] / "haproxy" / NEIGHBOURS).read_text()
     assert len(allowed.split()) >= len(said)
+
+
+def test_an_explanation_says_who_still_comes_to_other_nodes(
+    installation: Installation, with_doors: Path
+) -> None:
+    assert with_doors.exists()
+    site, here = next(
+        (site, of_site)
+        for site, of_site in placed(installation).items()
+        if len(of_site) == 1
+    )
+    there = next(node for node in nodes(installation) if node not in here)
+    reading = Reading(3_600, 1, 312, (Counted(site, 312, 300.0),))
+    with open_store(load(installation.settings).database.url) as store:
+        for node in nodes(installation):
+            nothing = Reading(3_600, 0, 0, ())
+            told = reading if node == there else nothing
+            store.note_strays(node, told, datetime.now(UTC))
+    said = " ".join(installation.flex("explain", site).out.split())
+    assert f"visitors still come to {there}, which does not have the site" in said
+    assert "312 requests since" in said
+    assert "is not known" not in said
+    (row,) = installation.flex("-o", "json", "explain", site).json["visitors"]
+    assert (row["node"], row["requests"]) == (there, 312)
 
 
 def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_empties_it(

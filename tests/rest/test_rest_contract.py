@@ -93,6 +93,11 @@ def needed(route: APIRoute) -> Role:
     )
 
 
+def for_node_alone(route: APIRoute) -> bool:
+    calls = [one.call for one in route.dependant.dependencies]
+    return any(getattr(call, "node_alone", False) for call in calls)
+
+
 def lists() -> list[APIRoute]:
     return [
         route
@@ -149,9 +154,20 @@ def test_a_parameter_that_nobody_knows_is_refused_and_changes_nothing(
     assert door.store.last_number() == noted
 
 
-@pytest.mark.parametrize("route", writing(), ids=named)
+@pytest.mark.parametrize(
+    "route", [one for one in writing() if not for_node_alone(one)], ids=named
+)
 def test_what_changes_something_takes_more_than_a_viewer(route: APIRoute) -> None:
     assert needed(route) != "viewer"
+
+
+@pytest.mark.parametrize(
+    "route", [one for one in routes() if for_node_alone(one)], ids=named
+)
+def test_what_is_for_a_node_alone_no_person_may_do(door: Door, route: APIRoute) -> None:
+    for role in ROLES:
+        answer = door.open(role).request(method(route), path(door, route), json={})
+        assert answer.status_code == 403, answer.text
 
 
 def orders(route: APIRoute) -> list[str]:
@@ -541,7 +557,9 @@ def test_what_was_read_before_is_not_sent_again(door: Door, route: APIRoute) -> 
 
 
 @pytest.mark.parametrize(
-    "route", [one for one in writing() if "{" in one.path], ids=named
+    "route",
+    [one for one in writing() if "{" in one.path and not for_node_alone(one)],
+    ids=named,
 )
 def test_what_is_not_there_cannot_be_changed(door: Door, route: APIRoute) -> None:
     gone = {

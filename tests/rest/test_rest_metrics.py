@@ -31,7 +31,14 @@ OF_LOGS = {
     "flex_data_coverage_ratio",
     "flex_data_last_line_timestamp_seconds",
 }
-OF_ROUTING = {series.name for series in ask_every_haproxy.series([])}
+OF_ROUTING = {
+    series.name
+    for series in (
+        *ask_every_haproxy.series([]),
+        *ask_every_haproxy.series_of_doors(None, []),
+        *ask_every_haproxy.series_of_strays([]),
+    )
+}
 OF_DEAD_NODES = {
     "flex_node_dead_sites",
     "flex_node_down_attempts",

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -18,8 +19,10 @@ from pathlib import Path
 import pytest
 
 from flex.routing import host_to_node_maps
+from flex.routing.ask_server import Asker
 from flex.routing.haproxy_program import Program
 from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, with_heading
+from flex.routing.report_strays import Reporter
 from flex_api import wiring
 from flex_api.night.doors_behind_order import who_has_not_heard
 from tests.migrated import new_database
@@ -59,6 +62,33 @@ def test_a_flip_is_at_all_nodes_and_known_to_be_there(following: Following) -> N
     following.until_all_say(again.number)
     # Nothing was reloaded for it, and no large map was fetched.
     assert "reload" not in following.log()
+
+
+def test_a_node_that_follows_reports_what_came_to_its_door(
+    following: Following,
+) -> None:
+    store = following.store()
+    until(
+        "both followers have reported by themselves",
+        lambda: [door.node for door in store.doors_read()] == ["n0", "n1"],
+        following.log,
+    )
+    for _ in range(2):
+        assert following.answers("n1", SITE) == "n0"
+    said: list[str] = []
+    reporter = Reporter(
+        f"http://127.0.0.1:{following.ports['n1']}/api/v1/routing/nodes/n1",
+        (following.folder / "n1" / "token").read_text(),
+        lambda: following.sockets("n1").stats,
+        said.append,
+        threading.Event(),
+        Asker(),
+    )
+    assert reporter.report()
+    assert [(one.node, one.name, one.requests) for one in store.strays()] == [
+        ("n1", SITE, 2)
+    ]
+    assert (said, "was not reported" in following.log()) == ([], False)
 
 
 def test_a_follower_that_was_killed_takes_up_what_it_missed(

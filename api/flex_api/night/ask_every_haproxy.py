@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from flex.errors import FlexError
+from flex.model.strays import DoorRead
 from flex.ports import Store
 from flex.routing import haproxy, install_files
 from flex.routing.haproxy_socket import Socket
@@ -64,18 +65,21 @@ def ask_distributors(
     """All distributors by `routing.sockets`, or this machine's own. What `paths` do not name is a
     number.
     """
-    sockets = _sockets(settings, nodes)
+    sockets = sockets_of(settings, nodes, PATIENCE)
     ask = partial(_ask_distributor, pools, settings.routing.directory, paths)
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
         return list(side_by_side.map(ask, sockets, sockets.values()))
 
 
-def _sockets(settings: Settings, nodes: Sequence[str]) -> dict[str, Socket]:
+def sockets_of(
+    settings: Settings, nodes: Sequence[str], patience: float
+) -> dict[str, Socket]:
+    """By node; "" is this machine's own HAProxy, where those of nodes are not here."""
     routing = settings.routing
     if not routing.sockets:
-        return {"": Socket(routing.socket, PATIENCE)}
+        return {"": Socket(routing.socket, patience)}
     return {
-        node: Socket(routing.sockets.replace("{node}", node), PATIENCE)
+        node: Socket(routing.sockets.replace("{node}", node), patience)
         for node in nodes
     }
 
@@ -267,3 +271,28 @@ def series_of_doors(
         "Whether a node's doors do not go by the newest order.",
         [({"node": each.node}, float(bool(each.unheard))) for each in states],
     )
+
+
+def series_of_strays(doors: Sequence[DoorRead]) -> Iterator[Series]:
+    """For Prometheus. There may be many sites, so each node has its sums alone."""
+    for name, about, value in (
+        (
+            "stray_names",
+            "Names that visitors asked a node's door for and other nodes answer for, of 7 days.",
+            [float(door.names) for door in doors],
+        ),
+        (
+            "stray_requests",
+            "Requests for these names that the door has counted, as it was read last.",
+            [float(door.requests) for door in doors],
+        ),
+        (
+            "strays_read_timestamp_seconds",
+            "When that was read from the door last.",
+            [door.read.timestamp() for door in doors],
+        ),
+    ):
+        labels = [{"node": door.node} for door in doors]
+        yield Series(
+            f"flex_route_{name}", "gauge", about, list(zip(labels, value, strict=True))
+        )

@@ -14,6 +14,7 @@ from flex_api.facts.site_table import Catalogue
 from flex_api.night import ask_every_haproxy, door_states
 from flex_api.pages.frame import show
 from flex_api.schemas.request_and_page_base import CLEAN
+from flex_api.web import visitors_view
 from flex_api.web.cached_haproxy_state import GOOD, distributors
 from flex_api.web.request_context import Viewer
 from flex_api.web.routing_view import routing_of, wrong_names
@@ -72,6 +73,9 @@ def page(
         order=ask_every_haproxy.as_order(desk.settings, desk.store),
         states=door_states.door_states(desk.settings, desk.store),
         name=name,
+        at=visitors_view.at_doors(desk),
+        outside=visitors_view.outside_dns(desk),
+        most=MOST,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex_api import requests_by_file, which_names_are_sites
 from flex_api.in_words import amounts as in_words
-from flex_api.in_words import wish_text
+from flex_api.in_words import visitors_text, wish_text
 from flex_api.pages.forms import (
     SEVERAL,
     Form,
@@ -134,6 +134,7 @@ def site(
         part=part,
         pending=part and parts[part] is None and not refusal,
         weeks=latest_weeks(desk, WEEKS),
+        said_of_visitors=_said_of_visitors(parts["why"]),
         **parts,
     )
 
@@ -189,6 +190,12 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
 
 def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
     return why_site_is_there.explain_site(desk.world(), name)
+
+
+def _said_of_visitors(why: object) -> list[str]:
+    if not isinstance(why, ExplainOutput):
+        return []
+    return list(visitors_text.of_explanation(why, datetime.now(UTC)))
 
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:

@@ -10,6 +10,7 @@ from flex_api.night import ask_every_haproxy, door_states, freeze_and_change_win
 from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.night.metrics_from_store import JOBS, of_logs
 from flex_api.routes.nodes import in_dns_still
+from flex_api.web import visitors_view
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.request_context import Viewer
 
@@ -48,6 +49,7 @@ def metrics(desk: Viewer) -> Response:
             ask_every_haproxy.as_order(desk.settings, desk.store),
             door_states.door_states(desk.settings, desk.store),
         ),
+        *ask_every_haproxy.series_of_strays(visitors_view.at_doors(desk).doors),
         *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]
     return Response(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.routing.pool import Pool
-from flex_api.night import ask_every_haproxy, door_states
+from flex_api.night import ask_every_haproxy, door_states, haproxy_pools_and_files
 from flex_api.schemas.dns_difference_routing_pages import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import (
@@ -19,9 +19,11 @@ from flex_api.schemas.routing import (
     left_out,
     pool_row,
 )
+from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
+from flex_api.web import visitors_view
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.door_answers import wait_for_doors
-from flex_api.web.etag_responses import page_response, reply
+from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.request_context import NodeItself, NodeOrViewer, Viewer
 from flex_api.web.routing_view import files, routing_of, wrong_names
@@ -69,6 +71,7 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         cursor=query.cursor,
         wanted=lambda pool: _asked_for(pool, query),
     )
+    at, outside = visitors_view.at_doors(desk), visitors_view.outside_dns(desk)
     shown = {pool.site for pool in found.items}
     output = RoutingPage(
         on=settings.routing.on,
@@ -83,6 +86,12 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         ),
         order=ask_every_haproxy.as_order(settings, desk.store),
         live=[row for row in ask_every_haproxy.as_live(heard) if row.site in shown],
+        strays=[stray_row(one) for one in at.visitors[:MOST]],
+        strays_count=len(at.visitors),
+        strays_not_known=list(at.not_known),
+        doors=[door_row(one) for one in at.doors],
+        outside_dns=outside[:MOST],
+        outside_dns_count=len(outside),
         next=found.next,
     )
     return page_response(desk.request, output, found.next)
@@ -116,3 +125,21 @@ async def doors(
     kept.
     """
     return await wait_for_doors(desk, node, query)
+
+
+@router.post(
+    "/nodes/{node}/strays",
+    status_code=204,
+    response_class=Response,
+    responses={204: {"description": "It is kept."}},
+)
+def strays(desk: NodeItself, node: str, given: StraysGiven) -> Response:
+    """What came to the node's door and belongs to other nodes: counts since its HAProxy started.
+
+    Reports may come as often as they like: what a report before has told is not counted again.
+    """
+    settings, store = desk.settings, desk.house.store
+    haproxy_pools_and_files.refuse_away(settings, store, node)
+    if settings.routing.leads_to_all:
+        store.note_strays(node, reading_of(given), desk.now)
+    return nothing()

@@ -15,6 +15,7 @@ from flex_api.schemas.routing import (
     OrderTold,
     RoutedRow,
 )
+from flex_api.schemas.strays import DoorReadRow, StrayRow
 from flex_api.schemas.what_if_output import DiffRow
 
 
@@ -64,3 +65,23 @@ class RoutingPage(PageOf):
     live: list[LiveRow] = Field(
         description="when asked for: what the nodes' HAProxies say of the sites of this page"
     )
+    strays: list[StrayRow] = Field(
+        [],
+        description="visitors who come to nodes without the site, by site and node; the 100 with "
+        "most requests",
+    )
+    strays_count: int = Field(0, description="how many of these there are")
+    strays_not_known: list[str] = Field(
+        [],
+        description="nodes whose doors were not read for a day, counted more names than are "
+        "kept, or do not count all that they pass on",
+    )
+    doors: list[DoorReadRow] = Field(
+        [], description="what each node's door had counted when it was read last"
+    )
+    outside_dns: list[str] = Field(
+        [],
+        description="sites that doors lead to and that are in no zone of the settings; the first "
+        "100",
+    )
+    outside_dns_count: int = Field(0, description="how many of these there are")

@@ -58,6 +58,7 @@ from flex_api.schemas.routing import (
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.schemas.sites import PinOutput, SiteRow, SitesOutput
+from flex_api.schemas.strays import StrayRow
 from flex_api.schemas.tokens_and_audit import (
     AuditOutput,
     AuditVerifyOutput,
@@ -142,6 +143,14 @@ class ExplainOutput(Output):
         None,
         description="what somebody else changed at the site's name in DNS; FLEX "
         "leaves it alone",
+    )
+    visitors: list[StrayRow] = Field(
+        [], description="who comes to nodes that do not have the site"
+    )
+    visitors_not_known: list[str] = Field(
+        [],
+        description="nodes whose doors were not read for a day, counted more names than are "
+        "kept, or do not count all that they pass on",
     )
 
 

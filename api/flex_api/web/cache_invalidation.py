@@ -52,6 +52,8 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     # The overview.
     "overview": (*PLANS, *WISHES),
     "large-sites": (*SITES, *NODES),
+    "visitors": SITES,
+    "outside-dns": SITES,
     # What was read of the logs.
     "quality": LOGS_READ,
     "last-lines": LOGS_READ,

@@ -1,10 +1,14 @@
 """What the HAProxy of each node says, for pages, the API and metrics alike. It is asked again after
-some seconds, no matter how many look.
+some seconds, no matter how many look. What their doors counted is kept in the store.
 """
 
 from __future__ import annotations
 
-from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
+from flex_api.night import (
+    ask_every_haproxy,
+    haproxy_pools_and_files,
+    note_strays_of_doors,
+)
 from flex_api.night.ask_every_haproxy import Heard
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import routing_of
@@ -25,6 +29,7 @@ def distributors(desk: Desk) -> list[Heard]:
 
 def _ask(desk: Desk) -> list[Heard]:
     settings, store = desk.settings, desk.house.store
+    note_strays_of_doors.note_strays(settings, store, desk.now)
     pools = routing_of(desk).routed.pools
     paths = desk.views.of(
         "routed-paths", lambda: ask_every_haproxy.known_paths(settings, store, pools)

@@ -183,6 +183,7 @@ async def _node_itself(request: Request, node: str) -> Desk:
 
 
 _node_itself.role = "viewer"  # type: ignore[attr-defined]  # as above
+_node_itself.node_alone = True  # type: ignore[attr-defined]  # as above
 NodeItself = Annotated[Desk, Depends(_node_itself)]
 
 

@@ -25,6 +25,7 @@ from flex_api.facts import core_to_output_models, what_earlier_nights_allow
 from flex_api.night import nightly
 from flex_api.schemas.verbs import ExplainOutput, OtherRow
 from flex_api.wiring import World
+from flex_api.wishes import visitors_of_site
 
 # How many other places of a site are named.
 MOST = 5
@@ -96,7 +97,16 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         if edit
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         edited=core_to_output_models.edit_row(edit) if edit else None,
+        **visitors_of_site.told(
+            world, site, [problem.nodes[node] for node in _nodes_now(problem, position)]
+        ),
     )
+
+
+def _nodes_now(problem: Problem, site: int) -> list[int]:
+    """In the partition in force, by which doors lead until a plan is applied."""
+    found: list[int] = problem.old[problem.old[:, 0] == site, 1].tolist()
+    return found
 
 
 def _as_planned(made: Plan, site: str) -> Iterator[str]:

@@ -1,0 +1,76 @@
+"""Which sites have visitors that come to nodes without the site, since when, and what is not known
+of that.
+
+Takes what doors counted by host name, and where sites are. Returns it by site and node. Asks
+nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from flex.model.strays import DoorRead, Stray, Visitors
+from flex.zones import records
+from flex_api.settings.file import Settings
+
+# What was read longer ago says little of today. Doors are read every few minutes.
+LATELY = timedelta(days=1)
+
+
+def visitors(
+    strays: Iterable[Stray],
+    site_of: Callable[[str], str],
+    nodes_of: Callable[[str], Collection[str]],
+) -> list[Visitors]:
+    """Most requests first. Without nodes that have the site by now, and without sites that are
+    nowhere.
+    """
+    found: dict[tuple[str, str], Visitors] = {}
+    for one in strays:
+        site = site_of(one.name)
+        here = nodes_of(site) if site else ()
+        if not here or one.node in here:
+            continue
+        key = site, one.node
+        new = Visitors(site, one.node, one.requests, one.first, one.last)
+        found[key] = _both(found[key], new) if key in found else new
+    return sorted(found.values(), key=lambda one: (-one.requests, one.site, one.node))
+
+
+def _both(one: Visitors, other: Visitors) -> Visitors:
+    return replace(
+        one,
+        requests=one.requests + other.requests,
+        since=min(one.since, other.since),
+        last=max(one.last, other.last),
+    )
+
+
+def not_known(
+    settings: Settings,
+    doors: Iterable[DoorRead],
+    serving: Collection[str],
+    now: datetime,
+) -> list[str]:
+    """The nodes whose doors were not read lately, counted more names than are kept, or pass on
+    what they do not count: a site may have visitors there that nobody knows of.
+    """
+    if settings.routing.listen_sni:
+        return list(serving)
+    told = {
+        door.node
+        for door in doors
+        if door.kept >= door.names and now - door.read <= LATELY
+    }
+    return [node for node in serving if node not in told]
+
+
+def outside_dns(settings: Settings, sites: Collection[str]) -> list[str]:
+    """The sites that doors lead to and that are in no zone of the settings."""
+    led = settings.routing.publishing().by_doors(sites)
+    zones = frozenset(settings.dns.every_zone)
+    return sorted(
+        site for site in led if records.zone_of(records.name_of(site), zones) is None
+    )

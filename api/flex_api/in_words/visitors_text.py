@@ -1,0 +1,33 @@
+"""Visitors who come to nodes that do not have the site, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from flex_api.in_words import amounts
+from flex_api.schemas.strays import StrayRow
+from flex_api.schemas.verbs import ExplainOutput
+
+# As many nodes are named.
+_MOST = 5
+
+
+def of_explanation(output: ExplainOutput, now: datetime) -> Iterator[str]:
+    for one in output.visitors:
+        yield sentence(one, now)
+    if missing := output.visitors_not_known:
+        named = ", ".join(missing[:_MOST])
+        more = f" and {len(missing) - _MOST:,} more" if len(missing) > _MOST else ""
+        yield (
+            f"whether visitors still come to {named}{more} is not known: a door there was "
+            "not read for a day, has counted more names than are kept, or does not count all"
+        )
+
+
+def sentence(one: StrayRow, now: datetime) -> str:
+    return (
+        f"visitors still come to {one.node}, which does not have the site: "
+        f"{amounts.count(one.requests, 'request')} since {one.since:%Y-%m-%d}, "
+        f"last {amounts.ago(one.last, now)}"
+    )

@@ -1,0 +1,62 @@
+"""What a node's HAProxy has counted of requests for sites of other nodes.
+
+Takes the socket of a running HAProxy. Returns a Reading: how many names and requests, and the names
+that were asked for most. A table may have 100,000 names: it is read line by line, and only these
+names are kept. A name that no host can have is counted, and not told.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from flex.model.strays import MOST_READ, Counted, Reading
+from flex.routing import haproxy_socket
+from flex.routing.haproxy_frontends import STRAY_DAYS, STRAYS
+from flex.routing.haproxy_socket import Socket
+from flex.routing.pool import is_host
+
+# HAProxy writes a space, `=` and whatever else could end a key with a backslash before it. Numbers
+# of more digits are no numbers of its own.
+_LINE = re.compile(
+    r"0x[0-9a-f]+: key=(?P<key>(?:[^\s\\=]|\\.)*) use=\d+ exp=(?P<expires>\d{1,12})"
+    r"(?: [a-z]+=\d+)*? http_req_cnt=(?P<requests>\d{1,18})(?: .*)?"
+)
+_KEPT = timedelta(days=STRAY_DAYS).total_seconds()
+
+
+def strays(socket: Socket, most: int = MOST_READ) -> Reading | None:
+    """None where this HAProxy counts nothing of the kind. Raises Away when it does not answer."""
+    uptime = haproxy_socket.parse_uptime(socket.ask("show", "info"))
+    lines = socket.lines("show", "table", STRAYS)
+    first = next(lines, "")
+    if uptime is None or not first.startswith(f"# table: {STRAYS},"):
+        return None
+    return reading(lines, uptime, most)
+
+
+def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> Reading:
+    """Takes the lines of a table."""
+    names = requests = 0
+    # The least frequent is the first, and goes as soon as there is a more frequent one.
+    found: list[tuple[int, str, float]] = []
+    for one in _counted(lines):
+        names += 1
+        requests += one.requests
+        if not is_host(one.name):
+            continue
+        push = heapq.heappush if len(found) < most else heapq.heappushpop
+        push(found, (one.requests, one.name, one.quiet))
+    found.sort(key=lambda one: (-one[0], one[1]))
+    counted = tuple(Counted(name, count, quiet) for count, name, quiet in found)
+    return Reading(uptime, names, requests, counted)
+
+
+def _counted(lines: Iterable[str]) -> Iterator[Counted]:
+    for line in lines:
+        if entry := _LINE.fullmatch(line):
+            left = int(entry["expires"]) / 1000
+            requests = int(entry["requests"])
+            yield Counted(entry["key"], requests, max(_KEPT - left, 0.0))
