@@ -72,6 +72,7 @@ from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOu
 if TYPE_CHECKING:
     from flex_api.routes.simulations import Simulation
 
+# Seconds between two questions whether a job has ended. A guess.
 LOOK = 0.3
 ANY = "*"
 

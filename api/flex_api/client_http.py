@@ -30,6 +30,7 @@ Ticks = Callable[[float], None]
 # What a list is narrowed down by.
 Filter = str | int | bool
 
+# Seconds that the service may take to answer. A guess.
 TIMEOUT = 60.0
 UNSURE = "what was asked may or may not have been done"
 

@@ -41,7 +41,9 @@ NODES = ("n1", "n2", "n3", "n4")
 # The last part of the first node's addresses.
 FIRST = 11
 LOOPBACKS = tuple(f"127.0.0.{FIRST + number}" for number in range(len(NODES)))
+# Bytes of memory of each node: 48 MiB. A guess.
 RAM = 48 * 2**20
+# Requests of one night. A guess.
 REQUESTS = 75_000
 # When its nights are.
 NIGHT = timedelta(hours=2, minutes=17)

@@ -21,8 +21,9 @@ from flex.model.roles_and_tokens import (
 )
 from flex.ports import Store
 
-# A browser's session, and a token that nobody said an end for.
+# How long a browser's session lasts. A guess.
 SESSION = timedelta(hours=12)
+# How long a token is valid for which nobody said an end. A guess.
 USUAL = timedelta(days=365)
 
 # What the names of tokens of nodes begin with.

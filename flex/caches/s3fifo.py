@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+# The small queue is one part in so many of the memory: a tenth, as in the paper.
 _SMALL = 10
+# Further requests that count for a target at most, as in the paper: the main queue puts it back
+# once for each.
 _MOST = 3
 
 

@@ -8,6 +8,7 @@ goes back to the oldest.
 
 from __future__ import annotations
 
+# Stands in the ring where no target is; targets are numbered from 0.
 _END = -1
 
 

@@ -25,6 +25,7 @@ from flex.prediction.scale_up_sample import Spread, scale_of, scale_up
 from flex.table_schemas import PLACEMENT
 
 ROUND_ROBIN = "round robin"
+# The node of an access that no node serves: no position in `nodes`.
 NOWHERE = -1
 NOBODY: Ints = np.empty(0, dtype=np.int64)
 # More memory than this holds whatever there is, and still leaves room to count in.

@@ -33,6 +33,7 @@ Flags = npt.NDArray[np.bool_]
 # Halvings of the time that memory keeps a target, from 2^-40 to 2^40 of the whole: then it keeps
 # all that fits.
 _STEPS = 30
+# From so many times of the whole on, all was kept: half of 2^40, since halving only comes near it.
 _EVER = 2.0**39
 # No sample is believed that accesses in bursts make more than 2^6 times of the time that a target
 # is kept, or less.

@@ -22,6 +22,7 @@ from flex.model.accuracy import Outlook
 from flex.placing.problem import Bools, Floats, Ints
 
 YESTERDAY = "yesterday"
+# Nights.
 WEEK = 7
 # In fewer nights no pattern of the week can be told from chance.
 LEAST = 2 * WEEK

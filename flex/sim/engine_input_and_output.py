@@ -21,6 +21,7 @@ SHARED = 2
 
 # Who pays for looking into requests; the numbers are those of the native crate.
 NOBODY = 0
+# The front end, every time.
 FRONT_END = 1
 # The nodes, in turn.
 DISTRIBUTORS = 2

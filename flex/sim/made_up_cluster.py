@@ -32,8 +32,11 @@ from flex.sim.made_up_names import (
 )
 
 STATUS = np.array([200, 304, 404, 206, 301], dtype=np.int64)
+# The share of the requests that gets each STATUS. Guesses.
 STATUS_SHARE = (0.85, 0.08, 0.035, 0.015, 0.02)
+# HTTP statuses (RFC 9110) of the answers that are made from a file.
 IN_MEMORY = (200, 206, 304)
+# Seconds.
 DAY = 86400
 
 

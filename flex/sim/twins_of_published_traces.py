@@ -19,14 +19,18 @@ from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.published_trace_figures import Published
 from flex.sim.traces import Trace, check
 
+# Bytes.
 MB = 2**20
+# Shares of the requests; the LARD paper says how much memory covers each of them.
 SHARES = (0.97, 0.98, 0.99)
 # Units of the whole in the papers' tables: a hundred for each of four nodes.
 UNITS = 400.0
-# Where one-timers are not published they are so large a share of the files, and where the share of
-# the most frequent file is not, it is the LARD paper's of Rice.
+# Figures for traces of which they are not published.
+# The share of the files that are asked for once.
 _ONE_TIMERS = 0.3
+# The share of the requests for the most frequent file: the LARD paper's of Rice.
 _TOP = 0.02
+# How wide the natural logarithms of sizes spread (a standard deviation). Not published: a guess.
 _SPREAD = 1.3
 Random = np.random.Generator
 

@@ -38,8 +38,11 @@ MONTHS = (
     "Nov",
     "Dec",
 )
+# The share of the requests that ask for a site by another of its names. A guess.
 ALIAS_SHARE = 0.2
+# The share of the requests that one line of no request comes after. A guess.
 NO_REQUEST_SHARE = 0.002
+# The share of the lines that are damaged. A guess.
 GARBAGE_SHARE = 0.001
 # What reaches a port without being a request: the start of a TLS handshake, and a connection that
 # said nothing.

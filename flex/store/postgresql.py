@@ -15,6 +15,7 @@ from flex.errors import BadInput, StoreError
 # statement needs to be clever.
 WRITERS = 0x466C6578
 
+# Seconds that a connection may take to come about. A guess.
 CONNECT_SECONDS = 10
 
 

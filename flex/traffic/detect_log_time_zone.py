@@ -14,11 +14,13 @@ import numpy as np
 
 # Zones lie between twelve hours behind and fourteen before UTC.
 FARTHEST = 14
-# A day says something when it has so many answers an hour; fewer days than two may be anything.
+# Answers an hour, from which on counts say something. A guess.
 BUSY = 100
+# Hours that must be counted: two days. A guess.
 SHORTEST = 48
-# How alike days must be when shifted, and how much more than when not.
+# How alike days must be when shifted (a correlation). A guess.
 ALIKE = 0.8
+# The correlation when shifted is larger than without a shift by at least this. A guess.
 BETTER = 0.4
 
 

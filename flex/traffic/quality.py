@@ -33,6 +33,7 @@ RULES = (MAX_AGE, MAX_MALFORMED, MIN_COVERAGE, MAX_SKEW)
 
 # What an hour usually brings is asked of the same hour in this many weeks before.
 WEEKS = 4
+# Hours.
 WEEK = 7 * 24
 # An hour is silent when so many answers were to be expected: chance leaves it empty once in 150
 # times.
@@ -42,6 +43,7 @@ ENOUGH_LINES = 100
 # A larger share of answers from days to come is a clock that is wrong; fewer are somebody's fault,
 # once.
 AHEAD = 0.01
+# Holes, and malformed lines of each reason, that are told one by one. A guess.
 SAMPLES = 3
 
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from flex.model.name_server_verdict import Verdict
 from flex.zones import zone_changes
 
+# Lines that differ of which the text is kept, of each server. A guess: about a screen.
 LINES = 30
 
 

@@ -29,7 +29,9 @@ from flex_api.schemas.what_if_output import (
     WhatIfOutput,
 )
 
+# Characters of the longest bar. Chosen by eye, for a terminal of 80 columns.
 BAR = 40
+# Points of the frontier that are printed; of more, every so many-th. A guess: about a screen.
 MOST = 20
 
 

@@ -24,8 +24,9 @@ from flex_api.wiring import World
 # More names than any cluster has.
 EVERY = 2**60
 
-# How far back moves of a site are counted, and how many plans are looked at for that.
+# How far back moves of a site are counted.
 MONTH = timedelta(days=30)
+# Plans that are looked at for that, at most. A guess.
 PLANS = 100
 # A node whose deadline comes before the next night must be empty after this one.
 NIGHT = timedelta(days=1)

@@ -40,7 +40,9 @@ from flex_api.schemas.verbs import (
     VerifyOutput,
 )
 
+# Characters of a full bar: one and a half times the fair share of a mean node. Chosen by eye.
 BAR = 24
+# Malformed lines that are shown for each reason. A guess.
 SAMPLES = 3
 # Other names of sites, a line each.
 MOST_NAMES = 20

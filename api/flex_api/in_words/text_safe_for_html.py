@@ -13,10 +13,15 @@ from markupsafe import Markup
 
 from flex_api.in_words import amounts
 
+# Characters of a name that are shown; more are cut in the middle. A guess: less than a line.
 NAME = 60
+# Characters of a sentence that are shown. A guess: two or three lines.
 SENTENCE = 240
+# Characters in the title that shows what was cut off. A guess.
 TITLE = 300
+# Characters of a text that somebody came to read, and of any text that reaches a page. A guess.
 ANYTHING = 2_000
+# A moment nearer than this is shown as a span ("3 hours ago"), others as a date. A guess.
 LATELY = timedelta(days=21)
 
 

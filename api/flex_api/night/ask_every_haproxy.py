@@ -40,6 +40,7 @@ from flex_logs_ingest.counts.file_table import file_table
 
 # So many bytes of a site's hottest targets are known by name.
 _NAMED = 256 * 2**20
+# Sockets of HAProxy that are asked side by side. A guess.
 _SIDE_BY_SIDE = 32
 # A distributor that is well answers in milliseconds.
 PATIENCE = 2.0

@@ -34,6 +34,7 @@ from flex_api.report import write_reports
 from flex_api.settings.safety_and_notices import Webhook
 from flex_api.wiring import World
 
+# Seconds that a mail server or a webhook's receiver may take to answer. A guess.
 TIMEOUT = 10.0
 # Seconds before each further attempt, when a receiver does not take it or is away.
 PAUSES = (1.0, 4.0)

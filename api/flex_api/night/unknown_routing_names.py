@@ -15,6 +15,7 @@ from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite
 from flex_api.wiring import nodes
 
+# Names that a message lists; the others are only counted. A guess.
 _MOST = 20
 
 

@@ -24,6 +24,7 @@ from flex_logs_ingest.counts.file_table import FileTable, file_table
 
 # Nodes that are asked side by side.
 _SIDE_BY_SIDE = 32
+# The port of HTTP where no setting names one (RFC 9110, section 4.2.1).
 _WEB = 80
 
 

@@ -37,6 +37,7 @@ POLICY = (
 )
 THEME = "flex_theme"
 THEMES = ("auto", "light", "dark")
+# Applied plans that the frame of a page shows: two weeks of nights. A guess.
 NIGHTS = 14
 
 # Path and name of every page that can be gone to from everywhere, with what it answers.

@@ -14,6 +14,7 @@ import pandas as pd
 from flex.model.plan import Plan
 from flex_api.web.request_context import Desk
 
+# Applied plans that are read, the newest: about two months of nights. A guess.
 MOST = 60
 # How many periods small curves show, and growth is told from.
 PERIODS = 14

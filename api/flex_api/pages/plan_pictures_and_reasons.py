@@ -21,6 +21,7 @@ from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs import PlanOutput
 from flex_api.web.request_context import Desk
 
+# Sites that are drawn beside those that move. A guess.
 BUSIEST = 50
 EDITED = f"{REASON}, so left alone"
 

@@ -38,6 +38,7 @@ from flex_api.wishes import what_if_frontier_compare
 router = APIRouter(include_in_schema=False)
 
 Tab = Literal["moves", "dns", "kept", "frontier"]
+# DNS changes of a plan that its page shows. A guess.
 CHANGES = 300
 # So many moves that are left to later nights are shown.
 PUT_OFF = 300

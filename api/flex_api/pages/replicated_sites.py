@@ -21,6 +21,7 @@ from flex_api.web.routing_view import routing_of, wrong_names
 
 router = APIRouter(include_in_schema=False)
 
+# Replicated sites that the page shows. A guess.
 MOST = 100
 
 

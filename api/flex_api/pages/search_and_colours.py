@@ -15,6 +15,7 @@ from flex_api.web.request_context import Viewer
 
 router = APIRouter(include_in_schema=False)
 
+# Seconds; a browser remembers the colours chosen for so long.
 YEAR = 365 * 86400
 
 

@@ -31,9 +31,9 @@ router = APIRouter(include_in_schema=False)
 USUAL = ("flex", "round_robin", "lard", "optimal")
 # One of them asks who sent each request, which pages do not tell.
 EVERY = [name for name in POLICIES if name != "round_robin_clients"]
-# Accesses of a trace, and policies, that a simulation from the page takes. Guesses; the command
-# line takes more.
+# Accesses of a trace that a simulation from the page takes. A guess; the command line takes more.
 MOST_ACCESSES = 200_000
+# Policies of one simulation from the page. A guess.
 MOST_POLICIES = 8
 ABOUT = {
     "flex": "each site has its node, as FLEX does it",

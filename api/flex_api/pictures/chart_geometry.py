@@ -16,11 +16,17 @@ from dataclasses import dataclass
 from flex_api.in_words import amounts, text_safe_for_html
 from flex_api.pictures import margins
 
+# Nodes that are drawn as bars; of more, only the worst are. A guess: a screen or two.
 MOST_BARS = 40
+# Nodes farthest from their fair share that are drawn then. A guess.
 WORST_BARS = 10
+# Sites that are drawn as points of their own; more are grouped. A guess.
 MOST_POINTS = 2_000
+# Characters of a label. Chosen by eye.
 LABEL = 14
+# Pixels of height of a bar and the room around it. Chosen by eye.
 ROW = 30
+# Pixels of the highest column. Chosen by eye.
 COLUMN_HEIGHT = 96
 
 # Loads are sums of floats: a node exactly on the edge of the band is inside it.
@@ -343,6 +349,7 @@ def _point(spot: Spot, across: _Log, up: _Log) -> Point:
     )
 
 
+# Cells of the picture, across as well as up; sites within one share a circle. A guess.
 CELLS = 24
 
 
@@ -434,6 +441,7 @@ class Night:
     applied: bool
 
 
+# Nights that there is room for, also where there are fewer. Chosen by eye.
 SLOTS = 10
 
 

@@ -13,6 +13,7 @@ from math import ceil
 PIXELS_A_LETTER = 7.7
 # Pixels from one class of the stylesheet to the next, and how many classes it has.
 STEP = 8
+# Classes of the stylesheet, a STEP apart.
 STEPS = 48
 
 

@@ -18,8 +18,9 @@ from flex_api.pictures.chart_geometry import Extent, Point, Scatter, Tick
 
 # Points that are drawn one by one; more are counted in cells. A guess.
 FEW = 600
-# Cells of the picture, across and up. A guess: about square ones on a screen.
+# Cells of the picture from left to right. A guess: with UP, about square ones on a screen.
 ACROSS = 56
+# Cells of the picture from bottom to top. A guess.
 UP = 28
 
 

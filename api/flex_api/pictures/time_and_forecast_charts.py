@@ -20,9 +20,11 @@ from flex_api.pictures.chart_geometry import Extent, Tick
 
 Hours = TypeVar("Hours", int, np.ndarray)
 
+# Pixels of height of the plot. Chosen by eye.
 PLOT = 200
-# Pixels of a small line in a table's row. Chosen by eye.
+# Pixels of width of a small line in a table's row. Chosen by eye.
 SPARK_WIDTH = 90
+# Pixels of its height. Chosen by eye.
 SPARK_HEIGHT = 18
 
 
@@ -199,7 +201,9 @@ class Heat:
     left_out: int = 0
 
 
+# Shades of a cell that is not empty, from few to most. Chosen by eye.
 SHADES = 8
+# Rows that are drawn, those with most. A guess: about a screen.
 MOST_ROWS = 32
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 HOURS = tuple(f"{hour:02}" for hour in range(24))

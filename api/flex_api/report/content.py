@@ -43,9 +43,13 @@ from flex_api.schemas.verbs import (
     VerdictRow,
 )
 
+# Earlier nights that are compared with this one: two weeks. A guess.
 NIGHTS = 14
+# Sites that a list of the report shows, the busiest. A guess: about a printed page.
 MOST_SITES = 50
+# DNS changes that the report shows, of all zones together. A guess.
 MOST_CHANGES = 200
+# Zones whose changes the report shows. A guess.
 MOST_ZONES = 20
 
 PLACEMENTS = ("before", "after", "from scratch", "round robin")

@@ -15,6 +15,7 @@ from pathlib import Path
 from flex.errors import NotPrinted
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# Seconds that the browser may take to print. A guess.
 PATIENCE = 60.0
 
 

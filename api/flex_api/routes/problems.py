@@ -26,6 +26,7 @@ SLUG_OF_STATUS = {
 OVERRIDE = 'repeat it with {{"force": ["{rule}"], "reason": "…"}}'
 DESCRIBED = "see /api/openapi.json for what can be asked"
 REPORT = "look for the request id in the log of `flex serve` and report it"
+# Faults of a request that are told at once. A guess.
 MOST_FAULTS = 20
 # What comes without the frame of a page: for that the store is asked, which is broken or not to be
 # asked so often.

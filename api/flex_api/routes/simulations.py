@@ -24,6 +24,7 @@ from flex_api.web.request_context import Desk, Operator
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["what-if"])
 
+# Accesses of a trace that are simulated where a request does not say how many. A guess.
 MOST = 200_000
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# Raised when a field of a published output is changed or removed, not when one is added.
 SCHEMA_VERSION = 1
 
 

@@ -17,7 +17,9 @@ UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
+# The largest number that a setting takes; of bytes, 1 EiB. A guess, well below 2^63.
 LARGEST = 2**60
+# The longest span that a setting takes: about ten years. A guess.
 LONGEST = timedelta(days=3660)
 
 

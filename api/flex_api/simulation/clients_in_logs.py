@@ -26,6 +26,7 @@ from flex_logs_ingest.lines.field_values import (
 )
 from flex_logs_ingest.lines.layout import Layout
 
+# Bytes at a log's beginning that tell its format. A guess.
 _LOOK = 2**16
 
 

@@ -31,15 +31,18 @@ from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-# The values that a new installation has: how far a node's load may be from its fair share, and the
-# part of a node's load above which a site gets replicas.
+# How far a node's load may be from its fair share: a new installation's value.
 TOLERANCE = 0.05
+# The part of a node's load above which a site gets replicas: a new installation's value.
 REPLICATE_ABOVE = 0.6
+# Steps of the solver's budget. A guess.
 _STEPS = 50_000
 # Bytes of a tar archive's first header, and what stands where in it (POSIX.1-1988, ustar).
 _HEADER = 512
+# Bytes before the magic in it.
 _MAGIC_AT = 257
 _MAGIC = b"ustar"
+# Accesses that are kept of the logs. A guess.
 _MOST = 20_000_000
 _EVER = Period(datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 

@@ -28,6 +28,7 @@ from flex_api.web.form_body import again
 from flex_api.web.gate import present
 
 HEADER = "idempotency-key"
+# How long an answer is kept for a request that is repeated with the same key. A guess.
 KEPT_FOR = timedelta(days=1)
 # Said of what is shown once only, such as a token's secret: it is never kept.
 SHOWN_ONCE = "x-flex-shown-once"

@@ -25,9 +25,9 @@ STORED = re.compile(
 # A wish begins, a freeze ends and a job's process dies without a word to the store: seen so late at
 # most.
 TRUST = 1.0
-# Answers that are remembered, and the bytes of the largest one. Guesses: together they stay under
-# 32 MiB.
+# Answers that are remembered. A guess: with LARGEST, they stay under 32 MiB.
 MOST = 1000
+# Bytes of the largest answer that is remembered: 32 KiB. A guess.
 LARGEST = 2**15
 
 # The role, the path, the query, and the kind of text that is asked for.

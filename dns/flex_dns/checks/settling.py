@@ -22,9 +22,9 @@ from flex_dns.checks.send_notify import nudged
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address
 
-# Seconds between one look at a server's serial and the next: at least and at most. Both are
-# guesses.
+# Seconds between one look at a server's serial and the next, at least. A guess.
 SHORTEST = 0.01
+# Seconds at most. A guess.
 LONGEST = 0.5
 # Seconds after which a server that is behind counts as not notified. It is sent a NOTIFY then, and
 # another one after twice as long. A guess.

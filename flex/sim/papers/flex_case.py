@@ -30,7 +30,9 @@ _ORDER = (
     "and those with small files serve many a second. Until the last node ends, FLEX "
     "is never ahead of Optimal"
 )
+# MB of memory of each node, in the runs.
 RAM = (16, 32, 64, 128)
+# Those of them that a claim about larger memories is about.
 LARGER = (64, 128)
 MONTHS = ("hp-april", "hp-may", "hp-june", "hp-july")
 _COMPARED = ("flex", "round_robin", "optimal")

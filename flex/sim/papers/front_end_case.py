@@ -21,12 +21,15 @@ from flex.sim.papers.experiment_lab import Lab
 from flex.sim.traces import Trace
 
 PAPER = "front ends"
+# How many nodes one front end feeds, in the runs.
 NODES = (1, 2, 3, 4, 5, 6, 8)
 # An order of magnitude over the four nodes that one front end feeds.
 MANY = (*NODES, 16, 24, 32, 40)
+# Small cached files that a node completes a second, as Apache does in the LARD paper.
 _APACHE = 800
 # Nine microseconds for an acknowledgement of two packets of 1460 bytes, for each 512 bytes.
 _ACKNOWLEDGED = 9 * MICROSECOND * 512 // (2 * 1460)
+# Nanoseconds of one handoff: the LARD paper has 5000 a second (section 6.2).
 _HANDOFF = SECOND // 5000
 SPREAD = "distributors on every node"
 _COSTS = (

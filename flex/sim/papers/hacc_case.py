@@ -35,6 +35,7 @@ _CLOSED = (
     "the processor's is not published, here all are, so that Domino's disks have "
     "little to do and memory decides little"
 )
+# Accesses of each made-up trace. A guess.
 _ACCESSES = 300_000
 # No load exceeds another by so much.
 _NEVER = 10**6

@@ -60,6 +60,7 @@ _SECOND = 0.0015
 _SPREAD = 0.6
 # The share of the time in which each rarer file is asked for.
 _WHILE = 0.3
+# How many nodes the cluster has, in the runs.
 NODES = (1, 2, 4, 8, 12, 16)
 POLICIES = ("wrr", "wrr_gms", "lb", "lb_gc", "lard", "lardr")
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.rule import Asked, Contents, View
 
+# Loads are whole thousandths of the time.
 _WHOLE = 1000
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.rule import Asked, Contents, View
 
+# Splitmix64 computes in whole numbers of 64 bits.
 _BITS = 2**64 - 1
 
 

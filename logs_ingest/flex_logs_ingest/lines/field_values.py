@@ -45,6 +45,7 @@ _MONTHS = {
         start=1,
     )
 }
+# Days of each month, January first, in a year that is no leap year.
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 # Servers write 000, - or -1 for a client that was gone before it got an answer.

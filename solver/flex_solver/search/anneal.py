@@ -32,9 +32,9 @@ from flex_solver.search.partition_in_integers import Placed
 PARTS = 8
 # Steps of the heat within one part. A guess.
 HEATS = 8
-# The heat in moves, and what a share of load outside the band costs in moves, from the first step
-# to the last.
+# The heat in moves, from the first step to the last.
 HEAT = np.geomspace(0.4, 0.1, PARTS * HEATS)
+# What a share of load outside the band costs in moves, from the first step to the last.
 WEIGHT = np.geomspace(30, 400, PARTS * HEATS)
 # With no heat to speak of, only cold bytes become fewer: so small a part of a move is what a site's
 # are at most.
