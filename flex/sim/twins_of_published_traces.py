@@ -21,12 +21,12 @@ from flex.sim.traces import Trace, check
 
 # Bytes.
 MB = 2**20
-# Shares of the requests; the LARD paper says how much memory covers each of them.
+# Shares of the requests for which papers say how much memory covers them.
 SHARES = (0.97, 0.98, 0.99)
 # Units of the whole in the papers' tables: a hundred for each of four nodes.
 UNITS = 400.0
 # Figures for traces of which they are not published.
-# The share of the files that are asked for once.
+# The share of the files that are asked for once. A guess.
 _ONE_TIMERS = 0.3
 # The share of the requests for the most frequent file: the LARD paper's of Rice.
 _TOP = 0.02

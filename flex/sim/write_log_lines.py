@@ -42,7 +42,7 @@ MONTHS = (
 ALIAS_SHARE = 0.2
 # The share of the requests that one line of no request comes after. A guess.
 NO_REQUEST_SHARE = 0.002
-# The share of the lines that are damaged. A guess.
+# The share of the lines that are followed by what is no line. A guess.
 GARBAGE_SHARE = 0.001
 # What reaches a port without being a request: the start of a TLS handshake, and a connection that
 # said nothing.

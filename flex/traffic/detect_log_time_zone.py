@@ -14,7 +14,7 @@ import numpy as np
 
 # Zones lie between twelve hours behind and fourteen before UTC.
 FARTHEST = 14
-# Answers an hour, from which on counts say something. A guess.
+# Answers an hour, in the mean, from which on a log's hours say something. A guess.
 BUSY = 100
 # Hours that must be counted: two days. A guess.
 SHORTEST = 48

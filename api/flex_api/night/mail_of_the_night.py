@@ -20,7 +20,7 @@ from flex_api.schemas.output import SCHEMA_VERSION
 
 Event = Literal["applied", "approval", "failure", "drift"]
 
-# Lines of a list in a mail; the others are only counted. A guess.
+# Lines of each list in a mail. A guess.
 MOST = 12
 # Characters of a mean node's bar; the longest has twice as many. Chosen by eye.
 BAR = 10

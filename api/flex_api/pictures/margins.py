@@ -11,9 +11,9 @@ from math import ceil
 
 # Pixels: the mean width of a letter in the pages' font. A guess.
 PIXELS_A_LETTER = 7.7
-# Pixels from one class of the stylesheet to the next, and how many classes it has.
+# Pixels from one class of the stylesheet to the next.
 STEP = 8
-# Classes of the stylesheet, a STEP apart.
+# How many classes the stylesheet has.
 STEPS = 48
 
 

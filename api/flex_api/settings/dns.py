@@ -11,7 +11,7 @@ from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
 from flex_api.settings.zone_names import absolute_zone
 
-# The shortest span that a setting here takes.
+# The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from flex.health import Terms
 from flex_api.settings.quantities import Section, Share, Span, Whole
 
-# The shortest span that a setting here takes.
+# The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
 PROBE = re.compile(r"(?P<kind>tcp|http):(?P<port>[0-9]{1,5})(?P<path>/\S*)?")
 

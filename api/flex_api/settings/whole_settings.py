@@ -33,7 +33,7 @@ from flex_api.settings.safety_and_notices import Metrics, Notify, Safety
 from flex_logs_ingest import formats
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
-# The shortest span that a setting here takes.
+# The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
 # A leap year: a period of logs lasts no longer.
 YEAR = timedelta(days=366)

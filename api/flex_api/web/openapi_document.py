@@ -16,7 +16,7 @@ from flex_api.problem_kinds import KINDS, MEDIA_TYPE, Problem
 
 # Any, below: the document is plain JSON.
 API = "/api/v1"
-# Statuses of refusals to a read, besides those of one path (RFC 9110; 429: RFC 6585).
+# Statuses of refusals to a read (RFC 9110; 429: RFC 6585).
 READING = (401, 403, 404, 406, 409, 422, 429, 502, 503)
 # The same, to a write (423 and 507: RFC 4918; 428: RFC 6585).
 WRITING = (400, 401, 403, 404, 409, 412, 413, 415, 422, 423, 428, 429, 502, 503, 507)
