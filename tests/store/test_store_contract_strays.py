@@ -73,6 +73,12 @@ def test_a_name_that_the_door_had_no_room_for_meanwhile_counts_on(store: Store) 
     assert [one.requests for one in store.strays()] == [2]
 
 
+def test_a_name_that_came_back_with_fewer_requests_counts_on(store: Store) -> None:
+    store.note_strays("n1", reading(HOUR, ("b.example", 5, 0)), NOW)
+    store.note_strays("n1", reading(HOUR + 60, ("b.example", 2, 1)), NOW + MINUTE)
+    assert [one.requests for one in store.strays()] == [7]
+
+
 def test_a_name_that_was_left_out_of_a_reading_is_not_counted_twice(
     store: Store,
 ) -> None:
