@@ -43,7 +43,7 @@ from flex.sim.twins_of_published_traces import twin
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT
 from flex_api.simulation.traces_and_solver import of_logs
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

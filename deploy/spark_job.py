@@ -25,7 +25,7 @@ from flex.errors import FlexError
 from flex.model.period import Period
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import merge_expression
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FAILED
 from flex_logs_ingest.scan.site_rules import SiteRule
 

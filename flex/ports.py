@@ -210,12 +210,12 @@ class Segments(Protocol):
         """The ids among these that the store has."""
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        """The segments at the beginning of a log that opens so: chain_readings_of_log.py in
+        """The segments at the beginning of a log that opens so: which_reading_continues_which.py in
         flex/traffic.
         """
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        """The segments that go on at these places (flex/traffic/chain_readings_of_log.py)."""
+        """The segments that go on at these places (flex/traffic/which_reading_continues_which.py)."""
 
     def moved_counts(self) -> Mapping[str, str]:
         """Segments whose counts are not in files of their own, with the id of the files that have

@@ -51,7 +51,6 @@ from flex_api.settings.file import Settings
 from flex_api.web import openapi_document
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
-from flex_api.web.door_watch import DoorWatch
 from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
@@ -62,6 +61,7 @@ from flex_api.web.middleware import Asking, seal
 from flex_api.web.request_context import House
 from flex_api.web.response_cache import Kept
 from flex_api.web.slow_reads import Turns
+from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock
 
 ROUTES = (

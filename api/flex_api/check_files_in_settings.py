@@ -14,7 +14,7 @@ from flex_api import which_names_are_sites
 from flex_api.settings.dns import Primary
 from flex_api.settings.whole_settings import Settings
 from flex_api.wiring import sources
-from flex_logs_ingest.files.sources import paths
+from flex_logs_ingest.files.find_and_unpack_logs import paths
 
 
 def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:

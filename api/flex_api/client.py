@@ -66,7 +66,13 @@ from flex_api.schemas.routing import NodeFiles, RoutedRow
 from flex_api.schemas.sim import SimulateOutput
 from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
-from flex_api.schemas.verbs import ExplainOutput, PlanOutput, PlanRow, RunRow, SiteRow
+from flex_api.schemas.verbs_output import (
+    ExplainOutput,
+    PlanOutput,
+    PlanRow,
+    RunRow,
+    SiteRow,
+)
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
 from flex_api.private_nodes import Ports, free_ports
 from flex_api.report import write_reports
-from flex_api.schemas.verbs import DemoOutput, NightRow, PlanOutput
+from flex_api.schemas.verbs_output import DemoOutput, NightRow, PlanOutput
 from flex_api.settings import file as settings
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, world

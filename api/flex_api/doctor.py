@@ -24,14 +24,14 @@ from flex_api import which_names_are_sites, wiring
 from flex_api.facts import logs_good_enough, other_names
 from flex_api.in_words import amounts
 from flex_api.night.unknown_routing_names import misnamed_sites
-from flex_api.schemas.verbs import CheckRow
+from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
 from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.wire.session import Session
 from flex_dns.zone.zones_of_names import zones_of
-from flex_logs_ingest.files.sources import Source, path_text, paths
+from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text, paths
 
 OTHER_NAMES = (
     "make each a CNAME to its site, which then takes it along; only an "

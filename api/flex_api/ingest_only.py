@@ -14,7 +14,7 @@ from pathlib import Path
 from flex.errors import NotWritten
 from flex.store import migrate, open_store
 from flex_logs_ingest.counts import count_files
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import ENDING, Outbox
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid

@@ -13,7 +13,7 @@ from flex.errors import NoData
 from flex.model.period import Period
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.facts import core_to_output_models
-from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
+from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
 from flex_api.wiring import World, merging
 from flex_logs_ingest.counts import file_questions
 from flex_logs_ingest.counts.file_table import file_table

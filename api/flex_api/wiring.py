@@ -20,7 +20,7 @@ from flex.placing.problem import Budget
 from flex.planning.facts_and_rules import Rules
 from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
-from flex.wishes import campaigns_over_wishes
+from flex.wishes import wishes_in_force_now
 from flex_api import which_names_are_sites
 from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
@@ -29,7 +29,7 @@ from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.wire.key import Key, read_keys
 from flex_dns.wire.server import Server
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -77,7 +77,7 @@ class World:
     @property
     def pins(self) -> tuple[Pin, ...]:
         """Those that hold now, one a site."""
-        return campaigns_over_wishes.in_force(self.store.pins(), self.clock())
+        return wishes_in_force_now.in_force(self.store.pins(), self.clock())
 
     @property
     def rules(self) -> Rules:

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.figures import Figures
 from bench.ingest.rivals import GoAccess
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

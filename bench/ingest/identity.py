@@ -46,7 +46,7 @@ from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import hours_and_sample, merge_expression
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files.sources import Log, Source, Unusable
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule

@@ -59,7 +59,7 @@ def measure(logs: list[str], counts: Path, site: str | None) -> dict[str, float]
 def read(logs: list[str], counts: Path, site: str | None) -> int:
     """How many lines were read."""
     from flex.store import MemoryStore
-    from flex_logs_ingest.files.sources import Source
+    from flex_logs_ingest.files.find_and_unpack_logs import Source
     from flex_logs_ingest.reading.read_logs import ingest
     from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex.errors import FlexError
-from flex_logs_ingest.files.sources import Log, Unusable
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Unusable
 from flex_logs_ingest.formats import detect, layout_of
 
 LEAST_LINES = 100_000

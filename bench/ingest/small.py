@@ -23,7 +23,7 @@ from bench.figures import Figures
 from bench.ingest.rounds import middle, ratio
 from flex import native_or_python
 from flex.store import migrate, open_store
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.reading.record_in_batches import SMALL
 from flex_logs_ingest.scan.site_rules import SiteRule

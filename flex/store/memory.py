@@ -35,7 +35,7 @@ from flex.store.profiles import column, earlier, side_by_side
 from flex.store.stray_counts import MemoryStrays
 from flex.store.which_changes_are_audited import noting
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.traffic import chain_readings_of_log
+from flex.traffic import which_reading_continues_which
 from flex.zones.last_dns_check import Check
 
 
@@ -240,12 +240,12 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return chain_readings_of_log.with_opening(
+        return which_reading_continues_which.with_opening(
             self._segments.values(), opening, first_time
         )
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return chain_readings_of_log.behind(self._segments.values(), places)
+        return which_reading_continues_which.behind(self._segments.values(), places)
 
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)

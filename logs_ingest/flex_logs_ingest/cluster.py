@@ -33,11 +33,11 @@ from pydantic import TypeAdapter
 
 from flex.errors import NoData
 from flex.model.log_reading import Segment, Stream
-from flex.traffic import chain_readings_of_log
+from flex.traffic import which_reading_continues_which
 from flex_logs_ingest.counts import count_files, counts_by_other_names, unknown_hosts
 from flex_logs_ingest.files import local_or_uri_files
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.files.local_or_uri_files import File
-from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.parcels import pack_parcels
 from flex_logs_ingest.parcels.pack_parcels import KINDS, Reading
 from flex_logs_ingest.reading import read_logs as local
@@ -373,10 +373,12 @@ class _Sent:
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return chain_readings_of_log.with_opening(self._every(), opening, first_time)
+        return which_reading_continues_which.with_opening(
+            self._every(), opening, first_time
+        )
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return chain_readings_of_log.behind(self._every(), places)
+        return which_reading_continues_which.behind(self._every(), places)
 
     def _every(self) -> Iterator[Segment]:
         return chain(self._known.readings, self._segments.values())

@@ -29,7 +29,7 @@ from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api.app import create_app
 from flex_api.problem_kinds import KINDS
 from flex_api.schemas.rest_bodies_and_answers import NodesPage, PlansPage, SitesPage
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.settings import file as config
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)

@@ -19,7 +19,7 @@ from flex.errors import BadSetting
 from flex.routing import haproxy_program
 from flex.routing.haproxy_program import Program
 from flex_api import demo
-from flex_api.schemas.verbs import DoorsShown
+from flex_api.schemas.verbs_output import DoorsShown
 
 pytestmark = pytest.mark.real
 

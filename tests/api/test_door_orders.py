@@ -14,7 +14,7 @@ from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import MOVED, Heading
 from flex.store import SqlStore, open_store
-from flex_api.night import order_doors_to_plan
+from flex_api.night import store_order_for_doors
 from flex_api.night.plan_to_route_by import at_present
 from flex_api.settings.file import load
 
@@ -121,10 +121,10 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
     settings = load(with_doors.settings)
     last, before = store.door_order(), at_present(settings, store)
     plan = plan_that_moves(with_doors)
-    newer = order_doors_to_plan.order(settings, store, plan)
+    newer = store_order_for_doors.order(settings, store, plan)
     assert newer
     assert newer.plan == plan
-    assert order_doors_to_plan.doors_ordered(settings, store, before, last) is None
+    assert store_order_for_doors.doors_ordered(settings, store, before, last) is None
     assert (store.door_order(), store.moved_map()) == (newer, store.moved_map())
     assert host_to_node_maps.digest(store.moved_map()) == newer.moved
 

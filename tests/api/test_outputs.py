@@ -15,7 +15,7 @@ import typer.main
 
 from flex import errors
 from flex_api import cli
-from flex_api.schemas.verbs import OUTPUTS
+from flex_api.schemas.verbs_output import OUTPUTS
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 import flex
 from flex_api.report import page as report
 from flex_api.report.page import ReportData
-from flex_api.schemas.verbs import (
+from flex_api.schemas.verbs_output import (
     BalanceOutput,
     BreachRow,
     LoadRow,

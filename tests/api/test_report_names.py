@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from flex_api.in_words import text_safe_for_html
 from flex_api.report import page as report
 from flex_api.report.page import ReportData
-from flex_api.schemas.verbs import (
+from flex_api.schemas.verbs_output import (
     BalanceOutput,
     BreachRow,
     LoadRow,

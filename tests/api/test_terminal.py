@@ -12,7 +12,7 @@ from rich.console import Console
 from flex_api.cli.common import Context
 from flex_api.cli.progress_bar import following
 from flex_api.in_words import results_in_terminal
-from flex_api.schemas.verbs import CheckRow
+from flex_api.schemas.verbs_output import CheckRow
 from flex_logs_ingest.reading.run_state import Step
 
 ODD = [

@@ -12,8 +12,8 @@ import pytest
 from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin, option
 from flex.store import MemoryStore
 from flex.store.schema import pins
-from flex.wishes.campaigns_over_wishes import over
 from flex.wishes.suspended_wishes import asks
+from flex.wishes.wishes_in_force_now import over
 from flex_api.in_words.wish_text import phrases
 from flex_api.pages.site import INPUTS
 from flex_api.schemas.sites import (

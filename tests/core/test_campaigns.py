@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from flex.model.wish import Pin
-from flex.wishes.campaigns_over_wishes import in_force, over
+from flex.wishes.wishes_in_force_now import in_force, over
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -17,7 +17,7 @@ from flex.model.log_reading import Segment, Stream
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import record_in_batches
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.reading.record_in_batches import Batch

@@ -21,7 +21,7 @@ from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files import local_or_uri_files
-from flex_logs_ingest.files.sources import Source, Unusable
+from flex_logs_ingest.files.find_and_unpack_logs import Source, Unusable
 from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule

@@ -24,7 +24,7 @@ from flex.table_schemas import FILES
 from flex_logs_ingest import cluster
 from flex_logs_ingest.counts import merge_expression
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

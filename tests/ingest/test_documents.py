@@ -23,8 +23,8 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.table_schemas import HOURS, PARTIAL, Schema
 from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.files.sizes_from_document_root import Documents
-from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.lines.headings import at_headings, heading_of
 from flex_logs_ingest.lines.layout import is_directive
 from flex_logs_ingest.reading.read_logs import ingest

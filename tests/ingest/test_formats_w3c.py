@@ -10,7 +10,7 @@ import pytest
 from flex import native_or_python
 from flex.errors import BadInput, NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.python_loop import ReferenceScan

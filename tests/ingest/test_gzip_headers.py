@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.files.find_and_unpack_logs import Log
 
 FEXTRA, FNAME, FCOMMENT, FHCRC = 4, 8, 16, 2
 TEXT = b"".join(b"%d %d\n" % (i, i * i % 997) for i in range(2_000))

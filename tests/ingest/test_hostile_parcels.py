@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import KINDS, Outbox
 from flex_logs_ingest.parcels.take_in_parcels import take
 from flex_logs_ingest.reading.read_logs import ingest

@@ -9,7 +9,7 @@ import pytest
 
 from flex.errors import NotWritten
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import ingest
 

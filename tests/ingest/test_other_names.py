@@ -15,7 +15,7 @@ from flex import native_or_python
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import counts_by_other_names, names_visited
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.parcels import pack_parcels
 from flex_logs_ingest.parcels.take_in_parcels import take

@@ -21,7 +21,7 @@ from flex.store import MemoryStore
 from flex_logs_ingest.counts import hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.unknown_hosts import unknown
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import Outbox
 from flex_logs_ingest.parcels.take_in_parcels import Arrival, take
 from flex_logs_ingest.reading.read_logs import FileReport, ingest

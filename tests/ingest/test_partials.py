@@ -23,7 +23,7 @@ from flex.prediction.similar_targets import Kinds, kinds
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import count_files, hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.one_pipe import cut
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -176,7 +176,7 @@ def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from flex.store import MemoryStore\n"
         "from flex_logs_ingest.reading.read_logs import ingest; from "
         "flex_logs_ingest.scan.site_rules import SiteRule\n"
-        "from flex_logs_ingest.files.sources import Source\n"
+        "from flex_logs_ingest.files.find_and_unpack_logs import Source\n"
         "source = Source('one', (), 'n', SiteRule(fixed='a.example'), files=('-',))\n"
         "print(dict(ingest([source], MemoryStore(), Path(sys.argv[1]))[0].lines)['counted'])"
     )

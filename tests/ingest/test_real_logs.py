@@ -15,7 +15,7 @@ import pytest
 
 from flex.errors import NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import Log, Source
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Source
 from flex_logs_ingest.reading.read_logs import FAILED, FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

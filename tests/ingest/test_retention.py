@@ -19,7 +19,7 @@ from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest.counts import hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.retention import Tidied, tidy
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 
 Line = Callable[..., bytes]

@@ -21,7 +21,7 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.signature import signature, signature_of_all
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.parcels.pack_parcels import Outbox

@@ -27,7 +27,7 @@ from flex_logs_ingest.counts.names_visited import Names, count_names
 from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 from flex_logs_ingest.counts.retention import tidy
 from flex_logs_ingest.counts.unknown_hosts import unknown
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import count_files, count_files_of_days
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.counts import count_files, find_count_files_for_days
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, site_name
 from tests.effort import calls
@@ -77,7 +77,7 @@ def test_logs_are_counted_for_the_site_of_their_file_and_others_are_shown(
     days = (0, 100_000)
     hours = [
         count_files.hours(counts, files, *days).to_pandas()
-        for files in count_files_of_days.files_left(store, *days)
+        for files in find_count_files_for_days.files_left(store, *days)
     ]
     found = {
         site: sent

@@ -17,7 +17,13 @@ import zstandard
 
 from flex.errors import NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import CHUNK, PACKINGS, Log, Source, paths
+from flex_logs_ingest.files.find_and_unpack_logs import (
+    CHUNK,
+    PACKINGS,
+    Log,
+    Source,
+    paths,
+)
 from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 

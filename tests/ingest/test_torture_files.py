@@ -22,7 +22,7 @@ import pytest
 import zstandard
 
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import PACKINGS, Log, Source, paths
+from flex_logs_ingest.files.find_and_unpack_logs import PACKINGS, Log, Source, paths
 from flex_logs_ingest.reading.read_logs import FAILED, FileReport
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -201,7 +201,7 @@ from pathlib import Path
 from flex.store import MemoryStore
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 
 log, counts, format = sys.argv[1:]
 source = Source("one", (log,), "node-1", SiteRule("a.example" if format == "combined" else None), format=format)

@@ -17,7 +17,7 @@ import pytest
 
 from flex.errors import NotWritten
 from flex.store import MemoryStore
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import which_in_parallel
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.reading.which_in_parallel import Apart, Stopped
@@ -140,7 +140,7 @@ from pathlib import Path
 from flex.store import MemoryStore
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 if sys.argv[3] == "python":
     sys.modules["flex_native"] = None
 logs, counts = sys.argv[1:3]

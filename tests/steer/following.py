@@ -26,7 +26,7 @@ from flex.store import SqlStore, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
-from flex_api.night import haproxy_pools_and_files, order_doors_to_plan
+from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.settings.file import Settings, load
 from tests.rest.conftest import plan
 from tests.steer.conftest import Members, any_port, until_closed
@@ -116,7 +116,7 @@ class Following:
         made = plan(self.plans, base=base)
         store.propose(replace(made, state="proposed", settled=None), placement)
         store.settle(made, placement)
-        ordered = order_doors_to_plan.order(self.settings_of(self.nodes[0]), store)
+        ordered = store_order_for_doors.order(self.settings_of(self.nodes[0]), store)
         assert ordered
         return ordered
 

@@ -26,11 +26,11 @@ from flex.routing import (
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.ask_server import Asker
 from flex.routing.fetch_files import Pulled
-from flex.routing.follow_doors import Follower, Node
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import Program, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED, Heading, Owners, maps_of, with_heading
+from flex.routing.keep_haproxy_at_newest_order import Follower, Node
 from flex.routing.ports_and_paths import Layout
 from flex.routing.refuse_older_maps import refuse_older
 from tests.steer.conftest import any_port

@@ -63,7 +63,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("approve_and_freeze",)),
     "whatif": ("what_if_verbs",),
     "files": ("requests_by_file",),
-    "export": ("export",),
+    "export": ("export_dns_records",),
     "explain": ("why",),
     **dict.fromkeys(
         ("demo", "init", "doctor", "serve", "completion", "version"),

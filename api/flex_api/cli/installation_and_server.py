@@ -24,7 +24,7 @@ from flex_api.cli.common import Context, Format, all_only_here, context, now, on
 from flex_api.in_words import results_in_terminal
 from flex_api.name_server_config import configurations
 from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
-from flex_api.schemas.verbs import (
+from flex_api.schemas.verbs_output import (
     ConfigCheckOutput,
     ConfigShowOutput,
     DatabaseOutput,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         TokenOutput,
         TokensOutput,
     )
-    from flex_api.schemas.verbs import (
+    from flex_api.schemas.verbs_output import (
         ExplainOutput,
         PlanOutput,
         PlansOutput,

@@ -26,7 +26,7 @@ from flex_api.report import readings
 from flex_api.settings.file import Settings
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest.counts.damaged_count_files import set_aside
-from flex_logs_ingest.files.sources import NO_FILE, Source, path_text
+from flex_logs_ingest.files.find_and_unpack_logs import NO_FILE, Source, path_text
 from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.parcels.take_in_parcels import Arrival
 from flex_logs_ingest.reading.malformed_lines_file import Invalid

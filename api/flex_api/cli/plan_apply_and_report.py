@@ -30,7 +30,12 @@ from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
 from flex_api.in_words import results_in_terminal
 from flex_api.report.page import put
-from flex_api.schemas.verbs import PlanOutput, ReportOutput, RunOutput, VerifyOutput
+from flex_api.schemas.verbs_output import (
+    PlanOutput,
+    ReportOutput,
+    RunOutput,
+    VerifyOutput,
+)
 
 Forced = Annotated[
     list[str] | None,

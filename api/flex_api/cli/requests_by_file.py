@@ -15,7 +15,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.requests_by_file import files_output
-from flex_api.schemas.verbs import FileRow, FilesOutput, LocalityRow
+from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
 
 
 class Order(StrEnum):

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from flex.errors import BadInput
 from flex.routing import apply_to_haproxy, fetch_files, host_to_node_maps, install_files
-from flex.routing.follow_doors import Follower, Node
 from flex.routing.haproxy_program import program
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
+from flex.routing.keep_haproxy_at_newest_order import Follower, Node
 from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
 from flex_api.cli.client_from_options import token_in

@@ -22,7 +22,7 @@ from flex_api.cli.common import (
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.wish_options import Asked, with_wish_options
 from flex_api.in_words import results_in_terminal, tokens_and_audit_text
-from flex_api.schemas.verbs import UnknownName, UnknownOutput
+from flex_api.schemas.verbs_output import UnknownName, UnknownOutput
 from flex_logs_ingest.counts.unknown_hosts import unknown
 
 DryRun = Annotated[

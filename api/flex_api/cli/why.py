@@ -10,7 +10,7 @@ from rich.console import Console
 from flex_api.cli import local_or_server
 from flex_api.cli.common import SiteName, context
 from flex_api.in_words import amounts, visitors_text
-from flex_api.schemas.verbs import ExplainOutput, OtherRow
+from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flex.errors import BadInput
 from flex_api.wiring import source_name
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.files.pipes import STANDARD_INPUT
-from flex_logs_ingest.files.sources import Source
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -15,7 +15,7 @@ from flex_api.schemas.plan_parts import (
     MeasuredSite,
     ServedNode,
 )
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 
 AFTER = "after"
 NOTHING = "Not predicted: no access was replayed."

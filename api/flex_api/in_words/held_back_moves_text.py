@@ -11,7 +11,7 @@ from itertools import groupby
 
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.schemas.output import StopRow
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 
 
 def lines(output: PlanOutput, *, ways: bool = True) -> Iterator[str]:

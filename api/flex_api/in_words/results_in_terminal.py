@@ -19,7 +19,7 @@ from flex_api.in_words import (
 )
 from flex_api.in_words import dns_result_text as outcome
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.verbs import (
+from flex_api.schemas.verbs_output import (
     BalanceOutput,
     CheckRow,
     DataOutput,

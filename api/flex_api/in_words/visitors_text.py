@@ -7,7 +7,7 @@ from datetime import datetime
 
 from flex_api.in_words import amounts
 from flex_api.schemas.strays import StrayRow
-from flex_api.schemas.verbs import ExplainOutput
+from flex_api.schemas.verbs_output import ExplainOutput
 
 # As many nodes are named.
 _MOST = 5

@@ -18,7 +18,7 @@ from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.wishes.campaigns_over_wishes import in_force
+from flex.wishes.wishes_in_force_now import in_force
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, rules
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex_api.night import order_doors_to_plan, route_requests_by_plan
+from flex_api.night import route_requests_by_plan, store_order_for_doors
 from flex_api.night.doors_behind_order import who_has_not_heard
 from flex_api.wiring import World
 
@@ -27,7 +27,7 @@ class DoorsOfNodes:
 
     def lead(self, plan: Plan) -> None:
         world = self._world
-        order = order_doors_to_plan.order(world.settings, world.store, plan.id)
+        order = store_order_for_doors.order(world.settings, world.store, plan.id)
         self._number = order.number if order else 0
         if plan.quality.solver != failover.SOLVER:
             self._delivered = route_requests_by_plan.reroute(world, plan.id)

@@ -22,7 +22,7 @@ from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular_on_more_members import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
-from flex_api.night import make_host_maps, order_doors_to_plan
+from flex_api.night import make_host_maps, store_order_for_doors
 from flex_api.night.other_names_to_route import other_names
 from flex_api.night.plan_to_route_by import Between, at_present, following
 from flex_api.settings.file import Settings
@@ -254,7 +254,7 @@ def files_to_be(
     refuse_away(settings, store, node)
     which = at_present(settings, store, coming)
     at, pools = _pools(settings, store, which)
-    doors = order_doors_to_plan.doors_to_be(settings, store, which)
+    doors = store_order_for_doors.doors_to_be(settings, store, which)
     return Maker(at, pools, settings.routing.layout(), doors and doors.unordered)(node)
 
 
@@ -305,9 +305,9 @@ def maker(
         last = store.door_order()
         which = ask(last)
         at, pools = _pools(settings, store, which)
-        if not order_doors_to_plan.has_doors(settings, which):
+        if not store_order_for_doors.has_doors(settings, which):
             return Maker(at, pools, settings.routing.layout())
-        if doors := order_doors_to_plan.doors_ordered(settings, store, which, last):
+        if doors := store_order_for_doors.doors_ordered(settings, store, which, last):
             return Maker(at, pools, settings.routing.layout(), doors)
 
 
@@ -316,7 +316,7 @@ def maker_without_owners(settings: Settings, store: Store, which: Between) -> Ma
     at, pools = _pools(settings, store, which)
     doors = (
         make_host_maps.doors_without_owners(nodes(settings, store))
-        if order_doors_to_plan.has_doors(settings, which)
+        if store_order_for_doors.has_doors(settings, which)
         else None
     )
     return Maker(at, pools, settings.routing.layout(), doors)
@@ -340,7 +340,7 @@ def versions(
 ) -> dict[str, str]:
     """By node the version of its files, with these pools. Changes nothing."""
     at, layout = addresses(nodes(settings, store)), settings.routing.layout()
-    doors = order_doors_to_plan.doors_to_be(settings, store, which)
+    doors = store_order_for_doors.doors_to_be(settings, store, which)
     there: dict[str, list[Pool]] = {node: [] for node in at}
     for pool in found:
         for member in pool.members:

@@ -51,7 +51,7 @@ from flex_api.report import write_reports
 from flex_api.wiring import World, sources
 from flex_logs_ingest.counts import hours_and_sample, retention
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.files.sources import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport

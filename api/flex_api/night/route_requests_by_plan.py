@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from flex.errors import FlexError
 from flex_api.in_words import amounts
-from flex_api.night import deliver_haproxy_files, order_doors_to_plan
+from flex_api.night import deliver_haproxy_files, store_order_for_doors
 from flex_api.wiring import World
 
 
@@ -26,7 +26,7 @@ def reroute(
     routing, say = world.settings.routing, say or world.say
     if routing.leads_to_all and not routing.delivers:
         # Nodes that follow or fetch hear of it by themselves.
-        order_doors_to_plan.order(world.settings, world.store, coming)
+        store_order_for_doors.order(world.settings, world.store, coming)
     # Most clusters deliver nothing, and what delivers takes a while to load.
     if not routing.delivers:
         return frozenset()

@@ -18,7 +18,7 @@ from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.zones.records import name_of
 from flex_api.report.content import Content, ReportData, content
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.request_context import Desk
 
 # Sites that are drawn beside those that move. A guess.

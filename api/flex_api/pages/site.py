@@ -49,7 +49,7 @@ from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage
 from flex_api.schemas.sites import PinGiven, PinShown
-from flex_api.schemas.verbs import ExplainOutput, FilesOutput, SiteRow
+from flex_api.schemas.verbs_output import ExplainOutput, FilesOutput, SiteRow
 from flex_api.web.etag_responses import Condition
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare, why_site_is_there

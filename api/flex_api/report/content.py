@@ -30,7 +30,7 @@ from flex_api.pictures.chart_geometry import (
     Spot,
     Strip,
 )
-from flex_api.schemas.verbs import (
+from flex_api.schemas.verbs_output import (
     BalanceOutput,
     BreachRow,
     ForecastRow,

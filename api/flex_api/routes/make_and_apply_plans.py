@@ -30,7 +30,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     PlanGiven,
     RollbackGiven,
 )
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Approver, Desk, Operator
 from flex_api.wiring import World

@@ -20,7 +20,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     PlansPage,
     RoutingShown,
 )
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page, page_in_order
 from flex_api.web.request_context import Desk, Viewer

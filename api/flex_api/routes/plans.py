@@ -16,7 +16,7 @@ from flex_api.report.json_and_markdown import table
 from flex_api.schemas.dns_difference_routing_pages import DnsDiffPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.rest_bodies_and_answers import MovesPage, PlansPage
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.etag_responses import (
     JSON,
     NEGOTIATED,

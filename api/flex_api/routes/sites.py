@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.period import Period
-from flex.wishes import campaigns_over_wishes
+from flex.wishes import wishes_in_force_now
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, Wanted
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage, ProfileRow, SitesPage
-from flex_api.schemas.verbs import ExplainOutput, SiteRow
+from flex_api.schemas.verbs_output import ExplainOutput, SiteRow
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Desk, Reader, Viewer
@@ -105,7 +105,7 @@ def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
 
 def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
-    pins = campaigns_over_wishes.in_force(desk.views.wishes().get(site, ()), desk.now)
+    pins = wishes_in_force_now.in_force(desk.views.wishes().get(site, ()), desk.now)
     return core_to_output_models.site_row(
         site, found.measures(row), found.nodes_of(row), pins[0] if pins else None
     )

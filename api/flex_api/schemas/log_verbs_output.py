@@ -1,4 +1,4 @@
-"""What the verbs for logs print with -o json. verbs.py publishes it."""
+"""What the verbs for logs print with -o json. verbs_output.py publishes it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from flex_api.schemas.request_and_page_base import (
 )
 from flex_api.schemas.sites import PinShown
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
-from flex_api.schemas.verbs import (
+from flex_api.schemas.verbs_output import (
     MoveRow,
     OtherNameRow,
     PlanOutput,

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.files.find_and_unpack_logs import Log
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.lines.extract import HEADING, extractor
 from flex_logs_ingest.lines.field_values import (

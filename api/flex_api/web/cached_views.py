@@ -24,10 +24,10 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.wish import Pin
 from flex.ports import Store
-from flex.wishes import campaigns_over_wishes
+from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, catalogue
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.cache_invalidation import outdated_by
 
 View = TypeVar("View")
@@ -94,7 +94,7 @@ class Views:
         """By site the wish as it is now, or the first where none holds."""
         now = datetime.now(UTC)
         return {
-            site: next(iter(campaigns_over_wishes.in_force(pins, now)), pins[0])
+            site: next(iter(wishes_in_force_now.in_force(pins, now)), pins[0])
             for site, pins in self.wishes().items()
         }
 

@@ -17,10 +17,10 @@ from starlette.responses import Response, StreamingResponse
 
 from flex_api.night import haproxy_pools_and_files
 from flex_api.schemas.routing import DoorsQuery, DoorsTold, OrderTold
-from flex_api.web.door_watch import Has, Newest, report_of
 from flex_api.web.etag_responses import JSON, nothing
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import others_digest
+from flex_api.web.tell_waiting_nodes_of_door_orders import Has, Newest, report_of
 from flex_api.wiring import nodes
 
 # Seconds for which it is believed which nodes serve, and what their other files are. Guesses: no

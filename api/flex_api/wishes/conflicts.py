@@ -2,7 +2,7 @@
 not, together with which of them.
 
 Takes the facts of the cluster, a wish, and the wishes of others. Returns nothing, or refuses the
-wish. Campaigns count on top of permanent wishes (flex/wishes/campaigns_over_wishes.py).
+wish. Campaigns count on top of permanent wishes (flex/wishes/wishes_in_force_now.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flex.errors import Infeasible
 from flex.model.wish import Pin
 from flex.planning import propose_plan
 from flex.planning.facts_and_rules import Facts
-from flex.wishes import campaigns_over_wishes, suspended_wishes
+from flex.wishes import suspended_wishes, wishes_in_force_now
 from flex_api.in_words import wish_text
 from flex_api.wiring import World
 
@@ -29,7 +29,7 @@ def refuse(world: World, facts: Facts, wanted: Pin) -> None:
     near = _near(wanted, others)
     tried = set[Pin]()
     for moment in _moments(wanted, near, world.clock()):
-        every = campaigns_over_wishes.in_force((*others, wanted), moment)
+        every = wishes_in_force_now.in_force((*others, wanted), moment)
         mine = next(pin for pin in every if pin.site == wanted.site)
         rest = tuple(pin for pin in every if pin.site != wanted.site)
         if mine not in tried:

@@ -20,7 +20,7 @@ from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import Supposed
-from flex.wishes import campaigns_over_wishes, suspended_wishes
+from flex.wishes import suspended_wishes, wishes_in_force_now
 from flex_api import wiring
 from flex_api.facts import core_to_output_models, other_names
 from flex_api.night import failover as failing
@@ -54,7 +54,7 @@ def with_pin(world: World, wanted: Pin) -> Preview:
     now = world.clock()
     return _preview(
         world,
-        campaigns_over_wishes.in_force(
+        wishes_in_force_now.in_force(
             (*_others(world, wanted), wanted), max(wanted.since or now, now)
         ),
     )
@@ -64,7 +64,7 @@ def without_pin(world: World, dropped: Pin) -> PreviewRow:
     return _row(
         _preview(
             world,
-            campaigns_over_wishes.in_force(_others(world, dropped), world.clock()),
+            wishes_in_force_now.in_force(_others(world, dropped), world.clock()),
         ),
         {dropped.site},
     )

@@ -23,7 +23,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records import name_of
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
 from flex_api.night import nightly
-from flex_api.schemas.verbs import ExplainOutput, OtherRow
+from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 from flex_api.wiring import World
 from flex_api.wishes import visitors_of_site
 

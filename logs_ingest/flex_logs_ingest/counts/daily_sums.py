@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flex.ports import Segments
-from flex_logs_ingest.counts import count_files, count_files_of_days
+from flex_logs_ingest.counts import count_files, find_count_files_for_days
 
 _SENT = pa.schema([("site", pa.large_string()), ("bytes", pa.int64())])
 _OURS = re.compile(r"(?P<day>\d+)-[0-9a-f]{40}\.sent\.parquet(\.part)?")
@@ -34,7 +34,9 @@ def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
     path = directory / f"{day}-{name}.sent.parquet"
     found = _read(path)
     if found is None:
-        found = _add_up(directory, count_files_of_days.files(segments, day, day), day)
+        found = _add_up(
+            directory, find_count_files_for_days.files(segments, day, day), day
+        )
         # Who cannot keep it adds up again.
         with suppress(OSError), count_files.write_whole(path) as file:
             pq.write_table(found, file, compression="zstd")

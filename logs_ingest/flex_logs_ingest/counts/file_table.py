@@ -22,7 +22,11 @@ import pyarrow.parquet as pq
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.table_schemas import FILES
-from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, count_files, count_files_of_days
+from flex_logs_ingest.counts import (
+    SIZE_LOOKBACK_DAYS,
+    count_files,
+    find_count_files_for_days,
+)
 from flex_logs_ingest.counts.sorted_runs import Run, damage, merge
 
 _KEYS = ["site", "target"]
@@ -100,8 +104,8 @@ def file_table(
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZE_LOOKBACK_DAYS, 0), period.first_day - 1)
-    found = count_files_of_days.files(segments, *days)
-    known = count_files_of_days.files_left(segments, *before)
+    found = find_count_files_for_days.files(segments, *days)
+    known = find_count_files_for_days.files_left(segments, *before)
     name = sha1(
         repr((days, found, before, known)).encode(), usedforsecurity=False
     ).hexdigest()

@@ -26,7 +26,7 @@ from flex.prediction.replay_accesses_through_caches import Ints, Sample
 from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import FILES, HOURS, Schema
 from flex_logs_ingest.counts import count_files
-from flex_logs_ingest.counts import count_files_of_days as kept
+from flex_logs_ingest.counts import find_count_files_for_days as kept
 from flex_logs_ingest.counts.file_table import FileTable, file_table
 from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 

@@ -18,8 +18,8 @@ from flex.model.period import Period
 from flex.ports import Segments
 from flex_logs_ingest.counts import (
     count_files,
-    count_files_of_days,
     counts_by_other_names,
+    find_count_files_for_days,
 )
 
 _SUMS = [("requests", "sum"), ("bytes", "sum")]
@@ -46,7 +46,7 @@ def count_names(
     by_name: list[pa.Table] = [counts_by_other_names.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
-    for one in count_files_of_days.files_left(segments, *days):
+    for one in find_count_files_for_days.files_left(segments, *days):
         table = counts_by_other_names.table(directory, one)
         hours = count_files.hours(directory, one, *days)
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))

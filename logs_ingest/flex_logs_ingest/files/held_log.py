@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.files.find_and_unpack_logs import Log
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from flex.errors import BadInput, NotWritten
-from flex_logs_ingest.files.sources import Unusable
+from flex_logs_ingest.files.find_and_unpack_logs import Unusable
 
 # Bytes that are copied at a time. A guess.
 _COPIED = 2**22

@@ -11,7 +11,7 @@ import io
 import os
 from pathlib import Path
 
-from flex_logs_ingest.files.sources import (
+from flex_logs_ingest.files.find_and_unpack_logs import (
     BROKEN,
     CHUNK,
     MAGIC_SIZE,

@@ -22,8 +22,8 @@ from flex.errors import BadInput
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import count_files, count_files_of_days
-from flex_logs_ingest.files.sources import path_text
+from flex_logs_ingest.counts import count_files, find_count_files_for_days
+from flex_logs_ingest.files.find_and_unpack_logs import path_text
 from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
 from flex_logs_ingest.parcels.pack_parcels import ENDING
 from flex_logs_ingest.parcels.parcel_check import ROOM, check_names, counts_of
@@ -86,7 +86,7 @@ def take(
     with count_files.hold_directory(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
         count_files.clear(
-            directory, count_files_of_days.files_left(segments, 0, LAST_DAY)
+            directory, find_count_files_for_days.files_left(segments, 0, LAST_DAY)
         )
         return tuple(
             _take(path, segments, directory, allowed, known, known_too)

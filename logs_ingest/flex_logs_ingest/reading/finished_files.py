@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from flex.model.log_reading import Stream
-from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.files.find_and_unpack_logs import Log
 
 Streams = dict[str, Stream]
 

@@ -19,7 +19,7 @@ from copy import copy
 from dataclasses import dataclass
 
 from flex.model.log_reading import Stream
-from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.files.find_and_unpack_logs import Log
 
 # Bytes at the beginning of a log by which it is known again. A guess.
 HEAD = 4096

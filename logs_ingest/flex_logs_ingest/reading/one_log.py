@@ -18,9 +18,9 @@ import numpy as np
 from flex.errors import BadInput, NoData
 from flex.model.log_reading import Segment, Stream
 from flex_logs_ingest.counts.signature import signature
+from flex_logs_ingest.files.find_and_unpack_logs import CHUNK, Log, path_text
 from flex_logs_ingest.files.pipes import Pipe
 from flex_logs_ingest.files.sizes_from_document_root import Documents
-from flex_logs_ingest.files.sources import CHUNK, Log, path_text
 from flex_logs_ingest.formats import LOOK, going_on, layout_of, record_size
 from flex_logs_ingest.lines.headings import at_headings, heading_of
 from flex_logs_ingest.lines.layout import Layout

@@ -25,9 +25,15 @@ import pyarrow as pa
 from flex.errors import FlexError, NoData
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import count_files, count_files_of_days
+from flex_logs_ingest.counts import count_files, find_count_files_for_days
+from flex_logs_ingest.files.find_and_unpack_logs import (
+    Log,
+    Source,
+    Unusable,
+    path_text,
+    paths,
+)
 from flex_logs_ingest.files.pipes import Pipe, is_pipe
-from flex_logs_ingest.files.sources import Log, Source, Unusable, path_text, paths
 from flex_logs_ingest.reading import failed_files
 from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
@@ -129,7 +135,7 @@ def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
     here.
     """
     count_files.clear(
-        run.directory, count_files_of_days.files_left(run.segments, 0, LAST_DAY)
+        run.directory, find_count_files_for_days.files_left(run.segments, 0, LAST_DAY)
     )
     try:
         reports = [

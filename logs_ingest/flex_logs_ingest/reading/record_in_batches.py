@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 from flex.errors import FlexError
 from flex.model.log_reading import Segment, Stream
 from flex.ports import Segments
-from flex.traffic import chain_readings_of_log
+from flex.traffic import which_reading_continues_which
 from flex_logs_ingest.counts import count_files, readings_sharing_count_files
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.scan.segment_scan import Counts
@@ -168,11 +168,13 @@ class Batch:
         """As the store has it and will have it."""
         if self._openings.isdisjoint((opening, first_time)):
             return ()
-        waiting = chain_readings_of_log.with_opening(self._now(), opening, first_time)
+        waiting = which_reading_continues_which.with_opening(
+            self._now(), opening, first_time
+        )
         return _each_once(waiting, self._segments.with_opening(opening, first_time))
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        waiting = chain_readings_of_log.behind(self._now(), places)
+        waiting = which_reading_continues_which.behind(self._now(), places)
         return _each_once(waiting, self._segments.behind(places))
 
     def _now(self) -> list[Segment]:

@@ -19,7 +19,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from flex.model.log_reading import Stream
-from flex_logs_ingest.files.sources import Log, Source, Unusable
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.reading.identity import HEAD, digest
 
 

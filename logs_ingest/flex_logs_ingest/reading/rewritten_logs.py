@@ -20,7 +20,7 @@ from typing import Protocol
 
 from flex.model.log_reading import Segment
 from flex_logs_ingest.counts.signature import signature, signature_of_all
-from flex_logs_ingest.files.sources import Log
+from flex_logs_ingest.files.find_and_unpack_logs import Log
 from flex_logs_ingest.reading.identity import Mark
 from flex_logs_ingest.scan.count_logs import first_lines
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner

@@ -17,9 +17,9 @@ from flex.model.log_reading import Segment, Stream
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import count_files
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.files.pipes import Pipe
 from flex_logs_ingest.files.sizes_from_document_root import Documents
-from flex_logs_ingest.files.sources import Log, Source, Unusable
 from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished

@@ -13,7 +13,7 @@ from flex.errors import BadInput, Misused
 from flex_api.cli.common import Context
 from flex_api.client import Client
 from flex_api.schemas.rest_bodies_and_answers import JobShown
-from flex_api.schemas.verbs import PlanOutput
+from flex_api.schemas.verbs_output import PlanOutput
 
 Given = TypeVar("Given", bound=BaseModel)
 

@@ -22,7 +22,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     PlanGiven,
     RollbackGiven,
 )
-from flex_api.schemas.verbs import PlanOutput, PlansOutput
+from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 
 
 def refuse_time(as_of: datetime | None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex_api.client import Client
-from flex_api.schemas.verbs import RunsOutput, VerifyOutput
+from flex_api.schemas.verbs_output import RunsOutput, VerifyOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from flex.planning.what_if import Supposition
 from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as
 from flex_api.client import Client
 from flex_api.schemas.rest_bodies_and_answers import Supposed
-from flex_api.schemas.verbs import ExplainOutput
+from flex_api.schemas.verbs_output import ExplainOutput
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 

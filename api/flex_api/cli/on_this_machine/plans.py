@@ -30,7 +30,7 @@ from flex_api.night import (
 )
 from flex_api.night.leases import lease
 from flex_api.night.record_stages import Steps
-from flex_api.schemas.verbs import PlanOutput, PlansOutput
+from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 from flex_api.wiring import World
 
 NOT_KEPT = "a dry run: this plan was shown and not kept"

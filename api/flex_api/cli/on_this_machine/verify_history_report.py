@@ -12,7 +12,7 @@ from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.report import print_pdf, write_reports
-from flex_api.schemas.verbs import RunsOutput, VerifyOutput
+from flex_api.schemas.verbs_output import RunsOutput, VerifyOutput
 from flex_api.wiring import World
 
 

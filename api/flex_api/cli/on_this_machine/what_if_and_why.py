@@ -8,7 +8,7 @@ from flex.planning.what_if import Supposition
 from flex_api import which_names_are_sites
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.schemas.verbs import ExplainOutput
+from flex_api.schemas.verbs_output import ExplainOutput
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 from flex_api.wishes import what_if_frontier_compare
 from flex_api.wishes.why_site_is_there import explain_site
