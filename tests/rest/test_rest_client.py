@@ -302,8 +302,11 @@ def test_the_client_reaches_whatever_the_api_has() -> None:
         if not name.startswith("_") and inspect.isfunction(getattr(Client, name))
     ]
     asked = {asked_for(name) for name in methods if name != "follow"}
-    # A client follows a job by itself; the others it asks for where it is told so.
+    # A client follows a job by itself; the others it asks for where it is told so. Nodes follow
+    # orders for doors with a reader of their own, and report by it.
     besides = {
+        "/nodes/{node}/doors",
+        "/nodes/{node}/strays",
         "/events",
         "/campaigns/{campaign}",
         "/plans/{plan}/frontier",

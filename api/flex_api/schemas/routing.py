@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import Query
 from pydantic import Field
 
 from flex.routing.pool import Pool
@@ -186,22 +185,22 @@ class DoorsQuery(Given):
     """What a node says of itself, and for how long it waits."""
 
     have: Annotated[
-        int, Query(ge=0, le=MOST_ORDERS, description="the order that it has")
+        int, Field(ge=0, le=MOST_ORDERS, description="the order that it has")
     ] = 0
     goes: Annotated[
         int | None,
-        Query(ge=0, le=MOST_ORDERS, description="the one that its HAProxy goes by"),
+        Field(ge=0, le=MOST_ORDERS, description="the one that its HAProxy goes by"),
     ] = None
     moved: Annotated[
         str,
-        Query(max_length=64, pattern=CLEAN, description="the digest of its small map"),
+        Field(max_length=64, pattern=CLEAN, description="the digest of its small map"),
     ] = ""
     cluster: Annotated[
-        str, Query(max_length=64, pattern=CLEAN, description="whose order that is")
+        str, Field(max_length=64, pattern=CLEAN, description="whose order that is")
     ] = ""
     files: Annotated[
         str,
-        Query(
+        Field(
             max_length=64,
             pattern=CLEAN,
             description="the files that it has beside the small map, as it was told",
@@ -209,11 +208,11 @@ class DoorsQuery(Given):
     ] = ""
     wait: Annotated[
         float,
-        Query(ge=0, le=60, description="seconds until an answer without news"),
+        Field(ge=0, le=60, description="seconds until an answer without news"),
     ] = 25.0
     error: Annotated[
         str,
-        Query(max_length=300, pattern=CLEAN, description="why it goes by no newer one"),
+        Field(max_length=300, pattern=CLEAN, description="why it goes by no newer one"),
     ] = ""
 
 
