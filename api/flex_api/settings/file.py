@@ -23,6 +23,10 @@ from flex_api.settings.file_changed import Origin, origin
 from flex_api.settings.safety_and_notices import Metrics, Notify, Webhook
 from flex_api.settings.whole_settings import Database, Report, Settings, SourceSection
 
+# Arrow's own allocators keep what they were given: reading two logs of 30 MB took 245 MiB by them, and
+# 205 MiB by the system's. Arrow asks for it once, when it is loaded, and only in the environment.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
 __all__ = [
     "Settings",
     "config_path",
