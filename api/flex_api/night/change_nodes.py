@@ -15,7 +15,7 @@ from flex.model.operator_orders import NodeOrder, OrderState
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_node
 from flex_api.in_words import amounts
-from flex_api.night import store_order_for_doors
+from flex_api.night import route_requests_by_plan
 from flex_api.settings.whole_settings import NodeSection
 from flex_api.wiring import World
 
@@ -51,7 +51,7 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
         world.store.drop_attempt(wanted.node)
     if wanted.state == "active":
         # Doors lead to it again what no failover has moved.
-        store_order_for_doors.order(world.settings, world.store)
+        route_requests_by_plan.order_doors(world)
     return notes
 
 

@@ -29,7 +29,9 @@ class DoorsOfNodes:
         world = self._world
         order = store_order_for_doors.order(world.settings, world.store, plan.id)
         self._number = order.number if order else 0
-        if plan.quality.solver != failover.SOLVER:
+        # Nodes that follow or fetch hear of the order by themselves.
+        delivers = world.settings.routing.delivers
+        if delivers and plan.quality.solver != failover.SOLVER:
             self._delivered = route_requests_by_plan.reroute(world, plan.id)
 
     def behind(self, patience: float) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ from flex_api.night import (
     change_nodes,
     finish_plans_of_killed_runs,
     record_failover_attempts,
-    store_order_for_doors,
+    route_requests_by_plan,
 )
 from flex_api.night.leases import Lease
 from flex_api.night.record_stages import Steps
@@ -66,7 +66,7 @@ def take_down(
     change_nodes.refuse_last(world, node)
     world.store.order_node(order)
     # Visitors are led around it before anybody is asked who may have died with it.
-    store_order_for_doors.order(world.settings, world.store)
+    route_requests_by_plan.order_doors(world)
     try:
         with record_failover_attempts.note_failure(world, node):
             taken = _taken_down(world, node, enters)

@@ -128,10 +128,6 @@ def owners_of_names(
     DNS alone, and what no host can be called.
     """
     here = partition[partition["node"].isin(list(serving))]
-    publishing = settings.routing.publishing()
-    if publishing.sites or publishing.zones or publishing.everywhere == "dns":
-        led = publishing.by_doors(set(texts(here["site"])))
-        here = here[here["site"].isin(list(led))]
     owner: dict[str, str] = {}
     counts = Counter(texts(here["site"]))
     turn: Counter[str] = Counter()
@@ -141,8 +137,7 @@ def owners_of_names(
         if turn[site] == crc32(site.encode()) % counts[site]:
             owner[site] = node
         turn[site] += 1
-    names = other_names_to_route.other_names(settings, owner)
-    found = {
-        name: node for site, node in owner.items() for name in (site, *names[site])
-    }
+    led = settings.routing.publishing().by_doors(owner)
+    names = other_names_to_route.other_names(settings, led)
+    found = {name: owner[site] for site in led for name in (site, *names[site])}
     return {name: node for name, node in found.items() if is_host(name)}

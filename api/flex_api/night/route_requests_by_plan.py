@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flex.errors import FlexError
+from flex.errors import FlexError, LostLease
 from flex_api.in_words import amounts
 from flex_api.night import deliver_haproxy_files, store_order_for_doors
 from flex_api.wiring import World
@@ -24,9 +24,9 @@ def reroute(
     What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
     """
     routing, say = world.settings.routing, say or world.say
-    if routing.leads_to_all and not routing.delivers:
+    if not routing.delivers:
         # Nodes that follow or fetch hear of it by themselves.
-        store_order_for_doors.order(world.settings, world.store, coming)
+        order_doors(world, coming, say)
     # Most clusters deliver nothing, and what delivers takes a while to load.
     if not routing.delivers:
         return frozenset()
@@ -45,3 +45,17 @@ def reroute(
             f"{amounts.count(changed, 'node')}."
         )
     return frozenset(each.node for each in done if not each.error)
+
+
+def order_doors(
+    world: World, coming: str = "", say: Callable[[str], None] | None = None
+) -> None:
+    """Order doors for all sites, where there are any, to go by a plan that is coming or by what is
+    in force. What fails is said: a dead node leaves DNS all the same.
+    """
+    try:
+        store_order_for_doors.order(world.settings, world.store, coming)
+    except LostLease:
+        raise
+    except FlexError as error:
+        (say or world.say)(f"Doors lead as before: {error.asked}: {error.answer}.")

@@ -23,6 +23,9 @@ def order(settings: Settings, store: Store, coming: str = "") -> DoorOrder | Non
 
     Raises LostLease where the step that asks holds the lease no more.
     """
+    # Other clusters need not read all plans to hear that.
+    if not settings.routing.leads_to_all:
+        return None
     refuse_lost(store)
     while True:
         last = store.door_order()
@@ -53,8 +56,10 @@ def doors_to_be(settings: Settings, store: Store, which: Between) -> Doors | Non
 
 
 def has_doors(settings: Settings, which: Between) -> bool:
-    """Not where HAProxy is to know replicated sites alone, and where no partition is in force."""
-    return settings.routing.doors == "all" and bool(which.doors)
+    """Not where routing is off or HAProxy is to know replicated sites alone, and where no partition
+    is in force.
+    """
+    return settings.routing.leads_to_all and bool(which.doors)
 
 
 def _wanted(settings: Settings, store: Store, which: Between) -> make_host_maps.Wanted:
