@@ -43,7 +43,7 @@ class Finding:
     why_not: str = ""
 
 
-def felt(
+def pulses_after_probes(
     before: Mapping[str, Pulse], answers: Mapping[str, Sequence[bool]], terms: Terms
 ) -> dict[str, Pulse]:
     """The pulses after one more round; nodes that were not probed are forgotten."""

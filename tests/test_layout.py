@@ -278,52 +278,57 @@ def test_every_invariant_names_a_test_that_exists() -> None:
     assert broken == []
 
 
-# Folders of the API with a file for each resource: they share the names of resources by design.
-DOORS = {"cli", "routes", "pages", "schemas"}
+# Folders of the API that stand beside each other, each a way in to the same resources: the command
+# line and what does its verbs, here and on a server; routes; pages; what is answered. Who looks for
+# plans finds them in each of them as `plans.py`. So a name may stand once in each of these folders,
+# and then nowhere else in the package.
+WAYS_IN = {"cli", "cli/on_a_server", "cli/on_this_machine", "pages", "routes", "schemas"}
 
 
-def file_names(package: str) -> list[str]:
-    folder = PACKAGES[package]
-    inside = [path for path in SHIPPED if path.is_relative_to(folder)]
-    return [
-        path.name
-        for path in inside
-        if not path.name.startswith("__")
-        and not (package == "flex_api" and DOORS & set(path.relative_to(folder).parts))
-    ]
+def folders_of_files(package: str) -> dict[str, list[str]]:
+    """The folders in which a file of this name stands."""
+    found: dict[str, list[str]] = {}
+    for path in SHIPPED:
+        if path.is_relative_to(PACKAGES[package]) and not path.name.startswith("__"):
+            folder = str(path.parent.relative_to(PACKAGES[package]))
+            found.setdefault(path.name, []).append(folder)
+    return found
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_file_name_stands_twice_in_a_package(package: str) -> None:
-    names = file_names(package)
-    assert {name for name in names if names.count(name) > 1} == set()
+    twice = {
+        name: folders
+        for name, folders in folders_of_files(package).items()
+        if len(folders) > 1 and not (package == "flex_api" and WAYS_IN >= set(folders))
+    }
+    assert twice == {}
 
 
-# Participles that do not end in -ed.
+# Participles that do not end in -ed. Those that are imperatives, too (cut, put, read, run, set,
+# split), are not among them.
 IRREGULAR = re.compile(
-    "begun|bought|brought|broken|built|caught|chosen|dealt|done|drawn|eaten|fallen|fed|forbidden|"
-    "found|given|gone|grown|heard|held|hidden|kept|known|laid|led|left|lent|lost|made|meant|met|"
-    "paid|said|seen|sent|shown|shut|spelled|spent|spoken|stolen|stood|taken|thought|thrown|told|"
-    "understood|written|won|bent"
+    "begun|bent|born|bought|bound|broken|brought|built|caught|chosen|dealt|done|drawn|driven|eaten|"
+    "fallen|fed|felt|forbidden|forgotten|found|frozen|given|gone|grown|heard|held|hidden|kept|"
+    "known|laid|led|left|lent|lost|made|meant|met|overtaken|paid|proven|rebuilt|retold|rewritten|"
+    "said|seen|sent|shown|shut|sold|sought|spelled|spent|spoken|stolen|stood|stuck|taken|taught|"
+    "thought|thrown|told|torn|undone|understood|unknown|unseen|unsent|unwritten|withdrawn|"
+    "withheld|won|worn|woven|written"
 )
 # Words in -ed that are none.
 NOT_PARTICIPLES = {"feed", "need", "seed", "speed"}
-# Of the names of functions; the code bases beside FLEX that were counted have 0.8 to 1.8 %.
-MOST_LONE_PARTICIPLES = 0.03
+# Those that may stay. None is ever added: a function is named by what it does or computes.
+LONE_PARTICIPLES = {
+    # How many record sets were checked: the field of a verdict, which `-o json` prints.
+    "flex/planning/which_servers_agree.py: checked",
+}
 
 
-def functions(package: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Functions of modules and methods of classes, not those inside other functions."""
-    found: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
-    for path in SHIPPED:
-        waiting: list[ast.Module | ast.ClassDef] = [tree(path)]
-        while path.is_relative_to(PACKAGES[package]) and waiting:
-            for node in waiting.pop().body:
-                if isinstance(node, ast.ClassDef):
-                    waiting.append(node)
-                elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    found.append(node)
-    return found
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions, methods, and functions inside of others."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
 
 
 def is_lone_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -338,8 +343,12 @@ def is_lone_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
     )
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_functions_are_named_by_what_they_do_or_compute(package: str) -> None:
-    every = functions(package)
-    lone = [function.name for function in every if is_lone_participle(function)]
-    assert len(lone) < MOST_LONE_PARTICIPLES * len(every), sorted(lone)
+def test_functions_are_named_by_what_they_do_or_compute() -> None:
+    lone = {
+        f"{name_of(path)}: {function.name}"
+        for path in SHIPPED
+        for function in functions(path)
+        if is_lone_participle(function)
+    }
+    assert lone == LONE_PARTICIPLES
+

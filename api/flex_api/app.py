@@ -164,15 +164,17 @@ def create_app(
 
 def _answer_problems(app: FastAPI) -> None:
     @app.exception_handler(FlexError)
-    async def refused(request: Request, error: FlexError) -> Response:
+    async def answer_error(request: Request, error: FlexError) -> Response:
         return problems.of_error(request, error)
 
     @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Response:
+    async def answer_bad_request(
+        request: Request, error: RequestValidationError
+    ) -> Response:
         return problems.of_bad_request(request, error)
 
     @app.exception_handler(HTTPException)
-    async def unrouted(request: Request, error: HTTPException) -> Response:
+    async def answer_status(request: Request, error: HTTPException) -> Response:
         return problems.of_status(request, error)
 
     @app.exception_handler(Exception)

@@ -86,7 +86,7 @@ def _move(stage: Stage) -> DoorsShown:
     with lease(looking, "apply") as held:
         held.concerns(made.plan)
         done = apply_or_accept_plan.apply(looking, made.plan.id)
-    shown = _shown(stage, done, {site: source}, heard[0])
+    shown = _doors_shown(stage, done, {site: source}, heard[0])
     _tell(stage, shown)
     return shown
 
@@ -103,7 +103,7 @@ def _kill(stage: Stage, node: str) -> DoorsShown:
     with lease(looking, f"node {node} down") as held:
         taken = failover.take_down_as(held, looking, order)
     assert taken.plan, "a site has just moved there"
-    shown = _shown(stage, taken.plan, dict.fromkeys(sites, node), heard[0])
+    shown = _doors_shown(stage, taken.plan, dict.fromkeys(sites, node), heard[0])
     say(f"  plan      {amounts.count(len(sites), 'site')} of {node} go to their heirs")
     _tell(stage, shown)
     return shown
@@ -168,7 +168,7 @@ def _dns(stage: Stage, sites: Sequence[str]) -> dict[str, list[str]]:
     return {site: sorted(one[1]) if one else [] for site, one in found.items()}
 
 
-def _shown(
+def _doors_shown(
     stage: Stage, plan: Plan, source_of: Mapping[str, str], first: Heard
 ) -> DoorsShown:
     after = _dns(stage, list(source_of))

@@ -111,18 +111,18 @@ def revoke(store: Store, caller: Caller, token_id: str, now: datetime) -> Token:
         token = find(store, token_id)
         refuse_below(caller, token.role, f"revoking the token {token.id}")
         if not store.revoke_token(token.id, now):
-            raise unknown(token_id, "it was revoked before")
+            raise unknown_token(token_id, "it was revoked before")
         return find(store, token.id)
 
 
 def find(store: Store, token_id: str) -> Token:
     token = store.token(token_id)
     if token is None:
-        raise unknown(token_id, "there is none with that id")
+        raise unknown_token(token_id, "there is none with that id")
     return token
 
 
-def unknown(token_id: str, answer: str) -> Unknown:
+def unknown_token(token_id: str, answer: str) -> Unknown:
     return Unknown(
         f"the token {token_id!r}",
         answer,

@@ -197,7 +197,7 @@ class GentlePublisher:
             refused = isinstance(error, OnTheWay) or (
                 whole and isinstance(error, Stale)
             )
-            if refused or not (found := self._overtaken(step.zone_plans)):
+            if refused or not (found := self._overtaken_names(step.zone_plans)):
                 raise
             lost |= found
             self._apply(_without(step, lost), journal)
@@ -206,7 +206,7 @@ class GentlePublisher:
         if step.zone_plans:
             self.publisher.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
-    def _overtaken(self, zone_plans: Iterable[ZonePlan]) -> Lost:
+    def _overtaken_names(self, zone_plans: Iterable[ZonePlan]) -> Lost:
         states = (
             (made, self.publisher.read(made.zone, zone_changes.changed_names(made)))
             for made in zone_plans
@@ -224,7 +224,7 @@ class GentlePublisher:
                 self._refuse_disagreement(_without_lost(zone_plans, lost))
             except Late:
                 if not (
-                    found := self._overtaken(
+                    found := self._overtaken_names(
                         map(_as_made, _without_lost(zone_plans, lost))
                     )
                 ):

@@ -25,7 +25,7 @@ from flex_dns.wire.zone_names_and_owners import (
     at_or_below,
     canonical,
 )
-from flex_dns.zone.change_states import Standing, overtaken, questions, standing
+from flex_dns.zone.change_states import Standing, overtaken_changes, questions, standing
 from flex_dns.zone.make_zone_state import state
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
 
@@ -80,7 +80,7 @@ class MemoryPublisher:
                 self._serials[zone_plan.zone] += bool(one.pending)
                 done += len(one.pending)
             for zone_plan, conflicts in wrong:
-                raise overtaken(zone_plan, done, conflicts)
+                raise overtaken_changes(zone_plan, done, conflicts)
 
     def refuse_late(self, *zones: str) -> None:
         """Nothing is ever on its way here."""

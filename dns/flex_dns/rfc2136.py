@@ -31,7 +31,7 @@ from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
 from flex_dns.wire.zone_names_and_owners import Asked
 from flex_dns.zone import reading, where_names_lead
-from flex_dns.zone.change_states import Standing, overtaken, questions, standing
+from flex_dns.zone.change_states import Standing, overtaken_changes, questions, standing
 from flex_dns.zone.make_zone_state import state
 
 # Records of one type at one name. BIND stores no more (max-records-per-type) and refuses the whole
@@ -242,7 +242,7 @@ def _refuse_outdated(
         return
     for zone_plan in zone_plans:
         if zone_plan.changes and found[zone_plan.zone].conflicts:
-            raise overtaken(zone_plan, 0, found[zone_plan.zone].conflicts)
+            raise overtaken_changes(zone_plan, 0, found[zone_plan.zone].conflicts)
 
 
 def _rows(

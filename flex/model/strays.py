@@ -97,7 +97,7 @@ class Strays(Protocol):
         ...
 
 
-def added(
+def strays_after_reading(
     before: Iterable[Stray],
     door: DoorRead | None,
     node: str,

@@ -265,7 +265,7 @@ def draft(
             rules.limits,
             new=_new(changed, facts),
             drifted=len(apart.unsure),
-            rewritten=zone_changes.rewritten(
+            rewritten=zone_changes.count_rewritten_names(
                 zone_plans, {records.name_of(move.site) for move in changed}
             ),
         ),

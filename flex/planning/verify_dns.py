@@ -46,16 +46,14 @@ def check(
             for zone, rows in said.items()
         }
 
-    def asked(one: ZonePlan) -> tuple[Verdict, ...]:
+    def ask(one: ZonePlan) -> tuple[Verdict, ...]:
         found = publisher.verify(one.zone, said[one.zone], patience=patience)
         return tuple(replace(verdict, zone=one.zone) for verdict in found)
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
         return tuple(
-            verdict
-            for found in threads.map(asked, plan.zone_plans)
-            for verdict in found
+            verdict for found in threads.map(ask, plan.zone_plans) for verdict in found
         )
 
 

@@ -67,14 +67,14 @@ class Asker:
             self._room.release()
 
 
-def answered(url: str, told: Future[Answer], patience: float) -> Answer:
+def wait_for_answer(url: str, told: Future[Answer], patience: float) -> Answer:
     """What was begun. Raises Away where it does not come in this time."""
     try:
         return told.result(patience)
     except TimeoutError as error:
         raise silent(url, f"its answer was not whole after {patience:g} s") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise silent(url, shown(str(getattr(error, "reason", error)))) from error
+        raise silent(url, printable(str(getattr(error, "reason", error)))) from error
 
 
 def request(
@@ -154,14 +154,14 @@ def parse(content: bytes) -> Any:  # anything at all
         return None
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """As much of what a stranger says as can be shown."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:300])
 
 
 def unusable(where: str, answer: str) -> BadInput:
     return BadInput(
-        f"the files of a node's HAProxy from {shown(where)}",
+        f"the files of a node's HAProxy from {printable(where)}",
         answer,
         kept=KEPT,
         advice="give the folder that `flex route deliver` filled, or what GET "
@@ -174,7 +174,7 @@ def refusal(url: str, answer: Answer) -> FlexError:
     reason = (
         said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason
     )
-    words = f"it answered {answer.status}: {shown(str(reason))}"
+    words = f"it answered {answer.status}: {printable(str(reason))}"
     if answer.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return silent(url, words)
     kind = Unauthenticated if answer.status == HTTPStatus.UNAUTHORIZED else Denied
@@ -196,4 +196,4 @@ def silent(url: str, answer: str) -> Away:
 
 
 def _fetching(url: str) -> str:
-    return f"fetching the files of a node's HAProxy from {shown(url)}"
+    return f"fetching the files of a node's HAProxy from {printable(url)}"

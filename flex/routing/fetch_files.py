@@ -139,7 +139,7 @@ def _fetch(url: str, folder: Path, token: str, patience: float, asker: Asker) ->
         bool(version) and there is not None and haproxy.version(there.files) == version
     )
     told = asker.begin(ask_server.request(url, token, tag if has else ""), patience)
-    answer = ask_server.answered(url, told, patience)
+    answer = ask_server.wait_for_answer(url, told, patience)
     if answer.status == HTTPStatus.NOT_MODIFIED and has and there:
         return Pulled(there.files, tag)
     if answer.status != HTTPStatus.OK:

@@ -18,7 +18,7 @@ from hashlib import sha256
 from flex.routing import haproxy_doors_by_sni, haproxy_frontends, host_to_node_maps
 from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.pool import Pool, unwritten
+from flex.routing.pool import Pool, unusable_configuration
 from flex.routing.ports_and_paths import Layout, endpoint
 from flex.routing.rules import RULES, popular_on_more_members
 from flex.routing.rules.dynamic_requests import send_lines, split
@@ -256,7 +256,7 @@ def _backends(
 ) -> Iterator[list[str]]:
     """`said` is what the backend says of visitors, where the door does not."""
     if pool.policy not in RULES:
-        raise unwritten(
+        raise unusable_configuration(
             f"routing {pool.site} by {pool.policy!r:.50}",
             f"the policies are {', '.join(RULES)}",
         )
@@ -381,7 +381,7 @@ def _refuse_shared_hosts(pools: Collection[Pool]) -> None:
     for pool in pools:
         for host in {pool.site, *pool.hosts}:
             if seen.setdefault(host, pool.site) != pool.site:
-                raise unwritten(
+                raise unusable_configuration(
                     f"the host name {host}",
                     f"both {seen[host]} and {pool.site} have it",
                 )

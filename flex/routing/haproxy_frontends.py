@@ -48,7 +48,7 @@ class Doors:
     neighbours: Collection[str]
 
     @property
-    def unordered(self) -> Doors:
+    def without_order(self) -> Doors:
         """The same, by maps that nobody was told to go by."""
         owners = host_to_node_maps.without_heading(self.owners)
         return Doors(owners, self.neighbours)

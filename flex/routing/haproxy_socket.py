@@ -52,7 +52,7 @@ class Socket:
         than any of HAProxy's own is left out. Raises as `ask` does.
         """
         command = command_bytes(words)
-        with self._answering(" ".join(words)), self._asked(command) as connection:
+        with self._answering(" ".join(words)), self._send(command) as connection:
             for line in _received_lines(connection, self.patience):
                 yield line.decode("utf-8", "replace")
 
@@ -71,12 +71,12 @@ class Socket:
         return self.ask("commit", "map", f"@{version[1]}", path)
 
     def _answer(self, command: bytes, told: str) -> str:
-        with self._answering(told), self._asked(command) as connection:
+        with self._answering(told), self._send(command) as connection:
             said = _receive(connection, self.patience)
             return said.decode("utf-8", "replace").strip()
 
     @contextmanager
-    def _asked(self, command: bytes) -> Iterator[socket.socket]:
+    def _send(self, command: bytes) -> Iterator[socket.socket]:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(self.patience)
             connection.connect(self.path)
@@ -100,10 +100,10 @@ class Socket:
 
 def _receive(connection: socket.socket, patience: float) -> bytes:
     """All of it, however little comes at a time."""
-    return b"".join(_received(connection, patience))
+    return b"".join(_parts_of_answer(connection, patience))
 
 
-def _received(connection: socket.socket, patience: float) -> Iterator[bytes]:
+def _parts_of_answer(connection: socket.socket, patience: float) -> Iterator[bytes]:
     size, end = 0, time.monotonic() + patience
     while part := connection.recv(2**20):
         yield part
@@ -117,7 +117,7 @@ def _received(connection: socket.socket, patience: float) -> Iterator[bytes]:
 def _received_lines(connection: socket.socket, patience: float) -> Iterator[bytes]:
     """No more than one line, and one part of the answer, is in memory."""
     rest, is_too_long = b"", False
-    for part in _received(connection, patience):
+    for part in _parts_of_answer(connection, patience):
         *whole, rest = (rest + part).split(b"\n")
         for line in whole:
             if not is_too_long and len(line) <= _LONGEST_LINE:

@@ -163,7 +163,7 @@ class Follower:
                 self.wake.clear()
             elif self._is_elsewhere():
                 return None
-        return ask_server.answered(self.node.url, told, 0)
+        return ask_server.wait_for_answer(self.node.url, told, 0)
 
     def _here(self) -> tuple[int, str]:
         """The number and digest of the map in the folder; 0 and "" where there is none."""

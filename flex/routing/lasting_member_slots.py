@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from flex.routing.pool import MOST_MEMBERS, unwritten
+from flex.routing.pool import MOST_MEMBERS, unusable_configuration
 
 # By node, of one site.
 Slots = Mapping[str, int]
@@ -28,7 +28,7 @@ def assign_slots(
     are taken, first those of nodes that are not in the cluster any more.
     """
     if len(members) > MOST_MEMBERS:
-        raise unwritten(
+        raise unusable_configuration(
             f"a site routed on {len(members)} nodes",
             f"at most {MOST_MEMBERS} can share one",
         )

@@ -39,7 +39,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.high <= 10_000 or self.hold < 0:
-            raise unwritten(
+            raise unusable_configuration(
                 f"limits of {self.low} and {self.high} requests and {self.hold} s",
                 "low must be over 0 and not over high, high not over 10,000, and the "
                 "time not negative",
@@ -79,7 +79,7 @@ class Member:
             or not 0 <= self.slot < MOST_MEMBERS
             or not 1 <= self.weight <= 256
         ):
-            raise unwritten(
+            raise unusable_configuration(
                 f"the node {self.node!r:.100} in slot {self.slot}",
                 "no such name or slot can be written",
             )
@@ -111,23 +111,25 @@ class Pool:
 
     def __post_init__(self) -> None:
         if wrong := [path for path, _ in self.popular if not is_path(path)]:
-            raise unwritten(f"the path {wrong[0]!r:.100}", "no request could have it")
+            raise unusable_configuration(
+                f"the path {wrong[0]!r:.100}", "no request could have it"
+            )
         for ending in self.endings:
             if not _ENDING.fullmatch(ending):
-                raise unwritten(
+                raise unusable_configuration(
                     f"paths that end in {ending!r:.100}",
                     "an ending is a few letters after a dot",
                 )
         for host in (self.site, *self.hosts):
             if not is_host(host):
-                raise unwritten(
+                raise unusable_configuration(
                     f"the host name {host!r:.100}", "it is none that DNS could have"
                 )
         if (
             len({member.slot for member in self.members}) < len(self.members)
             or not self.members
         ):
-            raise unwritten(
+            raise unusable_configuration(
                 f"the members of {self.site}", "two share a slot, or there are none"
             )
 
@@ -159,7 +161,7 @@ def members(
     are free.
     """
     if len(addresses) > MOST_MEMBERS:
-        raise unwritten(
+        raise unusable_configuration(
             f"a site routed on {len(addresses)} nodes",
             f"at most {MOST_MEMBERS} can share one",
         )
@@ -181,7 +183,7 @@ def backend(site: str) -> str:
     return f"site_{sha256(site.encode()).hexdigest()[:16]}"
 
 
-def unwritten(asked: str, answer: str) -> BadInput:
+def unusable_configuration(asked: str, answer: str) -> BadInput:
     return BadInput(
         asked,
         answer,

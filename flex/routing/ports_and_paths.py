@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from flex.routing.pool import unwritten
+from flex.routing.pool import unusable_configuration
 
 DIRECTORY = "/etc/haproxy/flex"
 
@@ -73,22 +73,22 @@ class Layout:
         )
         for word in (*words, self.check_path):
             if word and not _WORD.fullmatch(word):
-                raise unwritten(
+                raise unusable_configuration(
                     f"{word!r:.100} in [routing]",
                     "it cannot stand in a HAProxy configuration",
                 )
         if self.content not in ("everywhere", "owner"):
-            raise unwritten(
+            raise unusable_configuration(
                 f"content = {self.content!r:.50} in [routing]",
                 'it is "everywhere" or "owner"',
             )
         if bool(self.listen_tls) != bool(self.certificates):
-            raise unwritten(
+            raise unusable_configuration(
                 "TLS in [routing]",
                 "addresses to listen on and a folder of certificates are needed together",
             )
         if bool(self.inner_certificate) != bool(self.inner_ca):
-            raise unwritten(
+            raise unusable_configuration(
                 "TLS between nodes in [routing]",
                 "inner_certificate and inner_ca are needed together",
             )
@@ -100,9 +100,11 @@ class Layout:
             self.inner_port,
         }
         if not ports <= set(_PORTS):
-            raise unwritten("ports of [routing]", "a port is a number from 1 to 65535")
+            raise unusable_configuration(
+                "ports of [routing]", "a port is a number from 1 to 65535"
+            )
         if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
-            raise unwritten(
+            raise unusable_configuration(
                 "hard_stop_after in [routing]",
                 "it is a second at least, and a week at most",
             )
@@ -114,13 +116,13 @@ class Layout:
             return
         others = (*self.listen, *self.listen_tls, *self.inner_listen)
         if twice := set(self.listen_sni) & set(others):
-            raise unwritten(
+            raise unusable_configuration(
                 f"listen_sni = {min(twice)!r:.100} in [routing]",
                 "HAProxy listens there already, for other visitors",
             )
         for where in (*self.listen_sni, *others, f":{self.inner_port}"):
             if self.origin_tls_port in _ports(where):
-                raise unwritten(
+                raise unusable_configuration(
                     f"origin_tls_port = {self.origin_tls_port} in [routing]",
                     f"HAProxy itself listens at {where:.100}, and would lead visitors in "
                     "circles; the web servers need a port of their own",

@@ -42,7 +42,7 @@ def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> Reading
     names = requests = 0
     # The least frequent is the first, and goes as soon as there is a more frequent one.
     found: list[tuple[int, str, float]] = []
-    for one in _counted(lines):
+    for one in _entries(lines):
         names += 1
         requests += one.requests
         if not is_host(one.name):
@@ -54,7 +54,7 @@ def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> Reading
     return Reading(uptime, names, requests, counted)
 
 
-def _counted(lines: Iterable[str]) -> Iterator[Counted]:
+def _entries(lines: Iterable[str]) -> Iterator[Counted]:
     for line in lines:
         if entry := _LINE.fullmatch(line):
             left = int(entry["expires"]) / 1000

@@ -62,7 +62,7 @@ class Reporter:
         url = f"{self.url.rstrip('/')}/strays"
         body = json.dumps(asdict(reading)).encode("ascii")
         request = ask_server.request(url, self.token, body=body)
-        answer = ask_server.answered(
+        answer = ask_server.wait_for_answer(
             self.url, self.asker.begin(request, PATIENCE), PATIENCE
         )
         if answer.status not in (HTTPStatus.NO_CONTENT, *_UNWANTED):

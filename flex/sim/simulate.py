@@ -72,7 +72,7 @@ def simulate(
     """`place` is asked for the nodes of each site by the policies that need it."""
     policy = FORMER_NAMES.get(policy, policy)
     if policy not in POLICIES:
-        raise _unknown(policy)
+        raise _unknown_policy(policy)
     traces.check(trace)
     clusters.check(cluster)
     _refuse_endless(trace, cluster)
@@ -232,7 +232,7 @@ def no_place(_: Trace, __: Cluster) -> list[list[int]]:
     )
 
 
-def _unknown(policy: str) -> BadInput:
+def _unknown_policy(policy: str) -> BadInput:
     return BadInput(
         f"the policy {policy}",
         "is not known",

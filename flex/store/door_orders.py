@@ -32,14 +32,14 @@ class SqlDoorOrders(Part):
             packed = connection.execute(
                 select(owners_map.c.content)
             ).scalar_one_or_none()
-        return _unpacked(packed)
+        return _decompress(packed)
 
     def large_map_digest(self) -> str:
         with self._database.reading() as connection:
             return _digest(connection)
 
     def put_large_map(self, text: str, digest: str, before: str) -> bool:
-        row = {"id": 1, "digest": digest, "content": _packed(text)}
+        row = {"id": 1, "digest": digest, "content": _compress(text)}
         with self._database.writing() as connection:
             if _digest(connection) != before:
                 return False
@@ -59,10 +59,10 @@ class SqlDoorOrders(Part):
             packed = connection.execute(
                 select(door_order.c.content)
             ).scalar_one_or_none()
-        return _unpacked(packed)
+        return _decompress(packed)
 
     def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
-        row = {"id": 1, **asdict(order), "content": _packed(moved)}
+        row = {"id": 1, **asdict(order), "content": _compress(moved)}
         with self._database.writing() as connection:
             if not _grows(order, _order(connection), before):
                 return False
@@ -147,10 +147,10 @@ def _digest(connection: Connection) -> str:
     return kept or ""
 
 
-def _packed(text: str) -> bytes:
+def _compress(text: str) -> bytes:
     # The quickest: whoever orders waits for it, and it is exchanged with the next order.
     return zlib.compress(text.encode("ascii"), 1)
 
 
-def _unpacked(packed: bytes | None) -> str:
+def _decompress(packed: bytes | None) -> str:
     return zlib.decompress(packed).decode("ascii") if packed is not None else ""

@@ -15,7 +15,7 @@ from flex.store.lease import Lease
 LISTED = 10
 
 
-def overtaken(segment: Segment) -> Busy:
+def log_read_by_another_run(segment: Segment) -> Busy:
     return Busy(
         f"recording what was read of {segment.path}",
         "another run has read on in this log meanwhile",

@@ -61,7 +61,7 @@ class SqlSegments(Part):
             if _is_known(connection, segment):
                 return False
             if replaces is not None and not _is_deleted(connection, replaces):
-                raise errors_of_stores.overtaken(segment)
+                raise errors_of_stores.log_read_by_another_run(segment)
             _insert(connection, [segment], [stream])
         return True
 
@@ -72,13 +72,13 @@ class SqlSegments(Part):
         with self._database.writing() as connection:
             known = self.known_segments([segment.id for segment, _, _ in readings])
             new = [reading for reading in readings if reading[0].id not in known]
-            there = _stored(connection, [old for _, _, old in new if old])
+            there = _stored_keys(connection, [old for _, _, old in new if old])
             left = dict[_Key, Stream]()
             gone: list[Stream] = []
             for segment, stream, replaces in new:
                 if replaces and not left.pop(_key(replaces), None):
                     if _key(replaces) not in there:
-                        raise errors_of_stores.overtaken(segment)
+                        raise errors_of_stores.log_read_by_another_run(segment)
                     there.remove(_key(replaces))
                     gone.append(replaces)
                 left[_key(stream)] = stream
@@ -209,7 +209,7 @@ def _is_deleted(connection: Connection, stream: Stream) -> bool:
 def _insert(
     connection: Connection, new: Sequence[Segment], left: Sequence[Stream]
 ) -> None:
-    there = _stored(connection, left)
+    there = _stored_keys(connection, left)
     if again := [stream for stream in left if _key(stream) in there]:
         connection.execute(_DELETED, [_key_parameters(stream) for stream in again])
     connection.execute(insert(streams), [_fields(stream) for stream in left])
@@ -220,7 +220,7 @@ def _insert(
     connection.execute(insert(segments), rows)
 
 
-def _stored(connection: Connection, wanted: Sequence[Stream]) -> set[_Key]:
+def _stored_keys(connection: Connection, wanted: Sequence[Stream]) -> set[_Key]:
     """Those of these streams that are stored: to ask for many takes less than to delete each."""
     keys = {_key(stream) for stream in wanted}
     found: set[_Key] = set()

@@ -167,7 +167,7 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
                 replaces is not None
                 and self._streams.pop(_content(replaces), None) is None
             ):
-                raise errors_of_stores.overtaken(segment)
+                raise errors_of_stores.log_read_by_another_run(segment)
             self._keep(segment, stream)
             return True
 

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select
 
-from flex.model.strays import DoorRead, Reading, Stray, added
+from flex.model.strays import DoorRead, Reading, Stray, strays_after_reading
 from flex.store.database import Part
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import doors_read, strays
@@ -28,7 +28,7 @@ class SqlStrays(Part):
                 return
             here = select(strays).where(strays.c.node == node)
             before = [Stray(**row) for row in connection.execute(here).mappings()]
-            told, kept = added(before, door, node, reading, now)
+            told, kept = strays_after_reading(before, door, node, reading, now)
             connection.execute(delete(strays).where(strays.c.node == node))
             connection.execute(delete(doors_read).where(doors_read.c.node == node))
             connection.execute(insert(doors_read), asdict(told))
@@ -70,7 +70,7 @@ class MemoryStrays(AllOrNothing):
             if door and now <= door.read:
                 return
             before = self._strays.get(node, ())
-            told, kept = added(before, door, node, reading, now)
+            told, kept = strays_after_reading(before, door, node, reading, now)
             self._doors_read[node], self._strays[node] = told, kept
 
     def strays(self, names: Collection[str] | None = None) -> tuple[Stray, ...]:

@@ -132,7 +132,7 @@ def noting(kind: type[S]) -> type[S]:
 
 def _note(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
     @functools.wraps(method)
-    def noted(store: Store, *given: Any, **how: Any) -> Any:
+    def method_with_entry(store: Store, *given: Any, **how: Any) -> Any:
         with store.together():
             before = change.look(store, *given) if change.look else None
             result = method(store, *given, **how)
@@ -149,4 +149,4 @@ def _note(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
                 store.note(action, subject, None, told)
         return result
 
-    return noted
+    return method_with_entry

@@ -409,7 +409,9 @@ def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
     return hashed.hexdigest()
 
 
-def rewritten(zone_plans: Iterable[ZonePlan], moving: Collection[str]) -> int:
+def count_rewritten_names(
+    zone_plans: Iterable[ZonePlan], moving: Collection[str]
+) -> int:
     """How many names had addresses and get others, or another TTL, though they are not among those
     that move.
     """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.health import Pulse, Terms, felt, finding_of_round
+from flex.health import Pulse, Terms, finding_of_round, pulses_after_probes
 
 TERMS = Terms(fails=3, passes=5, quorum=1, share=0.25)
 SICK, WELL = Pulse(is_sick=True), Pulse()
@@ -19,7 +19,7 @@ def after(rounds: Sequence[bool], terms: Terms = TERMS) -> bool:
     """Whether a node counts as sick after these rounds."""
     pulses: dict[str, Pulse] = {}
     for passed in rounds:
-        pulses = felt(pulses, {"n1": [passed]}, terms)
+        pulses = pulses_after_probes(pulses, {"n1": [passed]}, terms)
     return pulses["n1"].is_sick
 
 
@@ -44,7 +44,7 @@ def test_a_node_that_is_up_and_down_by_turns_is_never_sick(rounds: list[bool]) -
 
 def test_a_round_passes_when_enough_probes_are_answered() -> None:
     both = Terms(fails=1, passes=1, quorum=2, share=0.25)
-    assert felt({}, {"n1": [True, False], "n2": [True, True]}, both) == {
+    assert pulses_after_probes({}, {"n1": [True, False], "n2": [True, True]}, both) == {
         "n1": SICK,
         "n2": WELL,
     }

@@ -20,7 +20,7 @@ from flex.planning.missing_readings import holes
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.counts.unknown_hosts import unknown
+from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import Outbox
 from flex_logs_ingest.parcels.take_in_parcels import Arrival, take
@@ -426,7 +426,9 @@ def test_names_that_are_no_sites_are_shipped_with_the_counts(
     )
     assert list(beside.glob("*.parquet")) == []
     take([tmp_path / "out"], store, counts, ALLOWED)
-    found = unknown(counts, store.segments(0, 10**6), 0, 10**6, most=9)
+    found = requests_for_unknown_hosts(
+        counts, store.segments(0, 10**6), 0, 10**6, most=9
+    )
     assert (found.requests, dict(found.names)) == (3, {"b.example": 2, "%3Cc%3E": 1})
 
 

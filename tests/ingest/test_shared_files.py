@@ -26,7 +26,7 @@ from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.names_visited import Names, count_names
 from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
 from flex_logs_ingest.counts.retention import tidy
-from flex_logs_ingest.counts.unknown_hosts import unknown
+from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -113,7 +113,9 @@ def answers(store: MemoryStore, counts: Path) -> Answers:
         ],
         [named(count_names(store, counts, period, SITES)) for period in PERIODS],
         [
-            unknown(counts, segments, TODAY + first, TODAY + last, most=5)
+            requests_for_unknown_hosts(
+                counts, segments, TODAY + first, TODAY + last, most=5
+            )
             for first, last in ((-10, 5), (0, 0))
         ],
     )

@@ -8,7 +8,7 @@ import pytest
 
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import count_files
-from flex_logs_ingest.counts.unknown_hosts import Unhosted, unknown
+from flex_logs_ingest.counts.unknown_hosts import Unhosted, requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -40,12 +40,12 @@ def test_names_of_all_readings_are_added_up_and_the_traffic_of_the_days_asked_fo
     store: MemoryStore, counts: Path
 ) -> None:
     names = (("b.example", 4), ("192.0.2.1", 2), ("[b]", 1), ("c.example", 1))
-    found = unknown(counts, store.segments(0, 9), 0, 9, most=10)
+    found = requests_for_unknown_hosts(counts, store.segments(0, 9), 0, 9, most=10)
     assert sorted(found.names) == sorted(names)
     assert (found.names[0], found.requests, found.bytes) == (("b.example", 4), 8, 80)
-    assert unknown(counts, store.segments(5, 9), 5, 9, most=1) == Unhosted(
-        1, 10, (("192.0.2.1", 2),)
-    )
+    assert requests_for_unknown_hosts(
+        counts, store.segments(5, 9), 5, 9, most=1
+    ) == Unhosted(1, 10, (("192.0.2.1", 2),))
 
 
 @pytest.mark.usefixtures("read")
@@ -54,7 +54,9 @@ def test_names_that_are_lost_leave_the_counts_as_they_are(
 ) -> None:
     for path in counts.glob("*.strangers.parquet"):
         path.write_bytes(b"damaged")
-    assert unknown(counts, store.segments(0, 9), 0, 9, most=10) == Unhosted(8, 80, ())
+    assert requests_for_unknown_hosts(
+        counts, store.segments(0, 9), 0, 9, most=10
+    ) == Unhosted(8, 80, ())
 
 
 @pytest.mark.usefixtures("read")

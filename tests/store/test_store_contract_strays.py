@@ -16,7 +16,7 @@ from flex.model.strays import (
     DoorRead,
     Reading,
     Stray,
-    added,
+    strays_after_reading,
 )
 from flex.ports import Store
 from flex.store import MemoryStore
@@ -166,7 +166,7 @@ def test_every_request_counts_once_whenever_the_door_is_read_and_restarted(
         last = now if requests else last
         told = [("b.example", here, (now - last).total_seconds())] if here else []
         uptime = int((now - started).total_seconds())
-        door, kept = added(kept, door, "n1", reading(uptime, *told), now)
+        door, kept = strays_after_reading(kept, door, "n1", reading(uptime, *told), now)
         assert sum(one.requests for one in kept) == total
         assert all(one.first <= one.last <= now for one in kept)
 

@@ -205,7 +205,7 @@ def only_here(
 
     def mark(verb: Callable[Given, None]) -> Callable[Given, None]:
         @wraps(verb)
-        def checked(*given: Given.args, **options: Given.kwargs) -> None:
+        def verb_here(*given: Given.args, **options: Given.kwargs) -> None:
             ctx = get_current_context()
             found = ctx.obj
             if isinstance(found, Context) and found.remote:
@@ -217,8 +217,8 @@ def only_here(
                 )
             verb(*given, **options)
 
-        checked.__doc__ = f"{inspect.getdoc(verb)}\n\nNot with --server: {why}."
-        return checked
+        verb_here.__doc__ = f"{inspect.getdoc(verb)}\n\nNot with --server: {why}."
+        return verb_here
 
     return mark
 

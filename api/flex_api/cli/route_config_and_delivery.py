@@ -119,7 +119,11 @@ def route_config(
     _refuse_without_folder(to, tell=tell, back=back)
     checker = find_program() if to else None
     with open_world(found) as here:
-        files = install_files.one_before(to) if to and back else _made(here, node, plan)
+        files = (
+            install_files.one_before(to)
+            if to and back
+            else _files_for(here, node, plan)
+        )
         routing = here.settings.routing
     told: apply_to_haproxy.Told | Literal[""] = ""
     if to and tell:
@@ -254,7 +258,7 @@ def route_deliver(
         raise typer.Exit(NotWritten.exit_code)
 
 
-def _made(here: World, node: str, plan: str) -> dict[str, str]:
+def _files_for(here: World, node: str, plan: str) -> dict[str, str]:
     settings, store = here.settings, here.store
     if plan:
         return haproxy_pools_and_files.files_to_be(settings, store, node, plan)

@@ -23,7 +23,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.cli.wish_options import Asked, with_wish_options
 from flex_api.in_words import results_in_terminal, tokens_and_audit_text
 from flex_api.schemas.verbs_output import UnknownName, UnknownOutput
-from flex_logs_ingest.counts.unknown_hosts import unknown
+from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="check it, say what the next plan would do")
@@ -78,7 +78,7 @@ def sites_unknown(
             here.clock(), here.settings.profile.window.days
         ).start
         days = (int(since.timestamp()) // 86400, LAST_DAY)
-        told = unknown(
+        told = requests_for_unknown_hosts(
             here.settings.ingest.directory, here.store.segments(*days), *days, most
         )
     items = [
@@ -88,7 +88,9 @@ def sites_unknown(
     output = UnknownOutput(
         since=since, requests=told.requests, bytes=told.bytes, items=items
     )
-    found.show(output, lambda console: results_in_terminal.unknown(console, output))
+    found.show(
+        output, lambda console: results_in_terminal.unknown_hosts(console, output)
+    )
 
 
 @sites_app.command("pin")

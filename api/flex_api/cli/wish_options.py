@@ -30,7 +30,7 @@ def with_wish_options(verb: Verb) -> Verb:
     options = {name: _option(name) for name in ASKS if option(name)}
 
     @wraps(verb)
-    def called(**given: Any) -> None:
+    def verb_with_options(**given: Any) -> None:
         asked = {name: _value(name, given.pop(name)) for name in options}
         verb(**given, **{PARAMETER: asked})
 
@@ -43,8 +43,8 @@ def with_wish_options(verb: Verb) -> Verb:
             parameters.append(parameter)
     # Typer makes options of the parameters that it is shown.
     # Functions may have one.
-    called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return called
+    verb_with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return verb_with_options
 
 
 def _option(name: str) -> inspect.Parameter:

@@ -24,7 +24,7 @@ LIMIT = "as when the plan was made"
 _ENTRIES = 1000
 
 
-def overtaken(plan: Plan, in_force: str) -> Iterator[Stop]:
+def stop_if_overtaken(plan: Plan, in_force: str) -> Iterator[Stop]:
     """Where another partition came into force since the plan was made."""
     if in_force != plan.base:
         said = "it was made from another partition than the one in force"

@@ -42,7 +42,7 @@ def choose(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
     read_here = tuple(source for source in sources if source.globs)
     named = tuple(source for source in read_here if source.name == asked.source)
     if asked.source and not named:
-        raise _unknown(asked.source, read_here)
+        raise _unknown_source(asked.source, read_here)
     return named if asked.source else read_here
 
 
@@ -98,7 +98,7 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
         for source in found
     }
     if not found:
-        raise _unknown(name, sources)
+        raise _unknown_source(name, sources)
     if len(kinds) > 1:
         raise _bad(
             f"--source {name}" if name else "files without a source",
@@ -113,7 +113,7 @@ def _by(source: Source) -> str:
     return "by directory" if source.site.directory else ""
 
 
-def _unknown(name: str, sources: Sequence[Source]) -> BadInput:
+def _unknown_source(name: str, sources: Sequence[Source]) -> BadInput:
     known = sorted({source.name for source in sources})
     return _bad(
         f"the source {name!r}" if name else "files without a source",

@@ -154,11 +154,13 @@ def unused_files(settings: Settings, store: Store, period: Period) -> list[Unrea
         if each.copy_of and (each.source, each.path) not in told
     ]
     return found + [
-        _rewritten(store, each) for each in refused if not copy_is_counted(store, each)
+        _rewritten_log(store, each)
+        for each in refused
+        if not copy_is_counted(store, each)
     ]
 
 
-def _rewritten(store: Store, copy: Segment) -> Unread:
+def _rewritten_log(store: Store, copy: Segment) -> Unread:
     original = original_of(store, copy)
     if original is None:
         note = (

@@ -273,7 +273,7 @@ def sites(console: Console, output: SitesOutput) -> None:
     )
 
 
-def unknown(console: Console, output: UnknownOutput) -> None:
+def unknown_hosts(console: Console, output: UnknownOutput) -> None:
     asked = (
         f"{amounts.count(output.requests, 'request')} ({amounts.size(output.bytes)})"
     )

@@ -45,7 +45,7 @@ def held_back(world: World, order: NodeOrder, force: Collection[str] = ()) -> st
     """
     if world.settings.cluster.mode == "shadow":
         return "the mode is shadow"
-    freeze = freeze_and_change_windows.frozen(world)
+    freeze = freeze_and_change_windows.freeze_in_force(world)
     if (
         freeze is None
         or FREEZE in force

@@ -61,13 +61,13 @@ def deliver(
         lambda _: plan_to_route_by.at_present(settings, store, coming),
     )
 
-    def delivered(node: str) -> Delivered:
+    def deliver_one(node: str) -> Delivered:
         return _deliver(settings, node, made, found)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return tuple(
             side_by_side.map(
-                delivered, haproxy_pools_and_files.addresses(nodes(settings, store))
+                deliver_one, haproxy_pools_and_files.addresses(nodes(settings, store))
             )
         )
 
@@ -98,7 +98,7 @@ def undelivered_nodes(settings: Settings, store: Store) -> list[str]:
 def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, ...]:
     """What lies ready for these nodes, as it is: nothing is made anew."""
 
-    def carried(node: str) -> Delivered:
+    def carry(node: str) -> Delivered:
         folder = folder_of(settings, node)
         try:
             before = install_files.contents(folder)
@@ -109,7 +109,7 @@ def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, 
         return Delivered(node, str(folder), True)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
-        return tuple(side_by_side.map(carried, which))
+        return tuple(side_by_side.map(carry, which))
 
 
 def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:

@@ -60,7 +60,7 @@ def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str,
 def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
     routing = world.settings.routing
 
-    def asked(node: str) -> str:
+    def ask(node: str) -> str:
         socket = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
         try:
             said = socket.ask("get", "map", f"{routing.directory}/{MOVED}", ORDER)
@@ -75,6 +75,6 @@ def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str,
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return {
             node: why
-            for node, why in zip(nodes, side_by_side.map(asked, nodes), strict=True)
+            for node, why in zip(nodes, side_by_side.map(ask, nodes), strict=True)
             if why
         }

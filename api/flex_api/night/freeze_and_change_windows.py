@@ -37,13 +37,13 @@ def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:
 
 def thaw(world: World, *, dry_run: bool = False) -> Freeze | None:
     """The freeze that ended so; None where none was in force."""
-    found = frozen(world)
+    found = freeze_in_force(world)
     if found and not dry_run:
         world.store.put_freeze(None)
     return found
 
 
-def frozen(world: World) -> Freeze | None:
+def freeze_in_force(world: World) -> Freeze | None:
     """The freeze in force, which goes by the real time of day."""
     found = world.store.freeze()
     return found if found and found.holds(world.time_of_day()) else None
@@ -51,7 +51,7 @@ def frozen(world: World) -> Freeze | None:
 
 def of_now(world: World) -> tuple[Stop, ...]:
     """Why nothing is applied at this time."""
-    found = frozen(world)
+    found = freeze_in_force(world)
     return (*((stop(found),) if found else ()), *_outside(world))
 
 

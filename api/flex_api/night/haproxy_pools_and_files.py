@@ -255,7 +255,9 @@ def files_to_be(
     which = at_present(settings, store, coming)
     at, pools = _pools(settings, store, which)
     doors = store_order_for_doors.doors_to_be(settings, store, which)
-    return Maker(at, pools, settings.routing.layout(), doors and doors.unordered)(node)
+    return Maker(at, pools, settings.routing.layout(), doors and doors.without_order)(
+        node
+    )
 
 
 def refuse_away(settings: Settings, store: Store, node: str) -> None:

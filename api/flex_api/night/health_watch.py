@@ -64,7 +64,7 @@ class Watch:
         """
         before, nodes = self._pulses, self._world.nodes
         watched = [node for node in nodes if node.addresses]
-        self._pulses = health.felt(
+        self._pulses = health.pulses_after_probes(
             before, self._probe(watched), self._world.settings.watch.terms()
         )
         self._tell(before)
@@ -174,7 +174,7 @@ class Watch:
             return f"the mode is {self._world.settings.cluster.mode}"
         return (
             "changes are frozen"
-            if freeze_and_change_windows.frozen(self._world)
+            if freeze_and_change_windows.freeze_in_force(self._world)
             else ""
         )
 

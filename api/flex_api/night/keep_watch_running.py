@@ -109,11 +109,11 @@ class Post:
 def anyway(say: Say) -> Say:
     """Who listens no more, such as a pipe whose reader has gone, ends nobody's work."""
 
-    def said(line: str) -> None:
+    def say_anyway(line: str) -> None:
         with suppress(OSError, ValueError):
             say(line)
 
-    return said
+    return say_anyway
 
 
 def keep(

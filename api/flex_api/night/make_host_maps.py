@@ -101,17 +101,17 @@ def _next(
         maps = host_to_node_maps.maps_of(owner_of)
     cluster, reports = store.installation(), store.door_reports()
 
-    def numbered(number: int) -> Owners:
+    def with_number(number: int) -> Owners:
         heading = Heading(cluster, digest(maps.large), number)
         return host_to_node_maps.with_heading(maps, heading)
 
     if last and last.plan == wanted.plan:
-        again = numbered(last.number)
+        again = with_number(last.number)
         is_known = not wanted.decides or not is_behind(last, reports)
         if digest(again.moved) == last.moved and is_known:
             return last.number, again
     number = next_number(last, reports)
-    return number, numbered(number)
+    return number, with_number(number)
 
 
 def _addresses(known: Sequence[Node]) -> set[str]:

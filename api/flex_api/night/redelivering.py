@@ -27,7 +27,7 @@ def is_wanted(world: World) -> bool:
     return (
         (settings.routing.delivers or settings.routing.leads_to_all)
         and settings.cluster.mode != "shadow"
-        and not freeze_and_change_windows.frozen(world)
+        and not freeze_and_change_windows.freeze_in_force(world)
     )
 
 

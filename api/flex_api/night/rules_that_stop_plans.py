@@ -63,6 +63,6 @@ def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:
     """
     if plan.state not in refuse_ended_or_outdated.WAITING:
         return ()
-    return tuple(changed_since_plan.overtaken(plan, world.store.in_force())) or stops(
-        world, plan
-    )
+    return tuple(
+        changed_since_plan.stop_if_overtaken(plan, world.store.in_force())
+    ) or stops(world, plan)

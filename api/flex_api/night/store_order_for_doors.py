@@ -42,7 +42,7 @@ def doors_ordered(
     """Ordered by what was asked for behind the order `last`. None where there is another one by
     now: then it is to be asked for again.
     """
-    wanted = _wanted(settings, store, which)
+    wanted = _wanted_maps(settings, store, which)
     return make_host_maps.doors_ordered(
         settings, store, wanted, last, datetime.now(UTC)
     )
@@ -52,7 +52,7 @@ def doors_to_be(settings: Settings, store: Store, which: Between) -> Doors | Non
     """As they would be ordered; nothing is. None where there are no doors for all sites."""
     if not has_doors(settings, which):
         return None
-    return make_host_maps.doors(settings, store, _wanted(settings, store, which))
+    return make_host_maps.doors(settings, store, _wanted_maps(settings, store, which))
 
 
 def has_doors(settings: Settings, which: Between) -> bool:
@@ -62,7 +62,9 @@ def has_doors(settings: Settings, which: Between) -> bool:
     return settings.routing.leads_to_all and bool(which.doors)
 
 
-def _wanted(settings: Settings, store: Store, which: Between) -> make_host_maps.Wanted:
+def _wanted_maps(
+    settings: Settings, store: Store, which: Between
+) -> make_host_maps.Wanted:
     known = nodes(settings, store)
     serving = [node.name for node in known if node.addresses and node.state != "down"]
     return make_host_maps.Wanted(

@@ -90,7 +90,7 @@ def refuse_unwell(world: World, addresses: Collection[str]) -> None:
         for turn in range(watch.fails if asked else 0):
             time.sleep(watch.interval.total_seconds() if turn else 0.0)
             said = probing.answers(asked, watch.probes, watch.timeout.total_seconds())
-            pulses = health.felt(pulses, said, watch.terms())
+            pulses = health.pulses_after_probes(pulses, said, watch.terms())
             if not any(pulse.against or pulse.is_sick for pulse in pulses.values()):
                 return
     if sick := [node for node in asked if pulses[node.name].is_sick]:

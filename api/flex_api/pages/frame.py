@@ -115,7 +115,7 @@ def show(
 
 
 def _frame(desk: Desk, here: str) -> Frame:
-    frozen = freeze_and_change_windows.frozen(desk.world())
+    frozen = freeze_and_change_windows.freeze_in_force(desk.world())
     _, plan = desk.views.base()
     applied = [
         one.worst

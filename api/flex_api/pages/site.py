@@ -154,7 +154,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
         :: max(len(rows) // 5, 1)
     ]
 
-    def drawn(title: str, values: list[tuple[float, str]]) -> Lines:
+    def picture(title: str, values: list[tuple[float, str]]) -> Lines:
         marks = [Value(at, value, said) for at, (value, said) in enumerate(values)]
         return lines(
             title,
@@ -168,14 +168,14 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
         (row.access_bytes / (row.end - row.start).total_seconds(), row) for row in rows
     ]
     return (
-        drawn(
+        picture(
             "Sent a second",
             [
                 (value, f"{in_words.size(value)} a second, {row.start:%d %b}")
                 for value, row in sent
             ],
         ),
-        drawn(
+        picture(
             "Working set",
             [
                 (

@@ -66,7 +66,7 @@ def troubles(desk: Desk) -> tuple[Trouble, ...]:
 
 
 def _troubles(desk: Desk) -> Iterator[Trouble]:
-    if frozen := freeze_and_change_windows.frozen(desk.world()):
+    if frozen := freeze_and_change_windows.freeze_in_force(desk.world()):
         yield Trouble(
             _said_of_freeze(frozen),
             "Thaw it when changes may go on",
@@ -180,17 +180,17 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     period = Period.days_before(now, desk.settings.profile.window.days)
     hour = now.replace(minute=0, second=0, microsecond=0)
 
-    def looked() -> tuple[datetime, Period, Judged]:
+    def look() -> tuple[datetime, Period, Judged]:
         return (
             hour,
             period,
             logs_good_enough.judge(desk.settings, desk.house.store, period, now),
         )
 
-    found = desk.views.of("quality", looked)
+    found = desk.views.of("quality", look)
     if found[0] != hour:
         desk.views.held.pop("quality", None)
-        found = desk.views.of("quality", looked)
+        found = desk.views.of("quality", look)
     return found[1:]
 
 

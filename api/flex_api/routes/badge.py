@@ -39,7 +39,7 @@ def _state(desk: Desk) -> tuple[str, str]:
         desk.views.headlines(),
         desk.views.base(),
     )
-    if freeze_and_change_windows.frozen(desk.world()):
+    if freeze_and_change_windows.freeze_in_force(desk.world()):
         return "frozen", WAITS
     if runs and runs[0].exit_code not in (0, 22, None):
         return f"last run: exit {runs[0].exit_code}", WRONG

@@ -20,7 +20,8 @@ router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 def freeze(desk: Viewer) -> Response:
     """Whether changes are frozen, by whom and until when."""
     return reply(
-        desk.request, _freeze_model(freeze_and_change_windows.frozen(desk.world()))
+        desk.request,
+        _freeze_model(freeze_and_change_windows.freeze_in_force(desk.world())),
     )
 
 
@@ -50,7 +51,7 @@ def thaw(
 
 
 def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
-    found = freeze_and_change_windows.frozen(desk.world())
+    found = freeze_and_change_windows.freeze_in_force(desk.world())
     # That nothing is frozen can be read, and changed from there; for who wants a new freeze there
     # is none yet.
     is_new = found is None and not condition.if_match and bool(condition.if_none_match)

@@ -35,7 +35,7 @@ def metrics(desk: Viewer) -> Response:
         pins=tuple(pin for pins in desk.views.wishes().values() for pin in pins),
         sites=len(found.sites),
         replicated=int((np.diff(found.first) > 1).sum()),
-        frozen=freeze_and_change_windows.frozen(world) is not None,
+        frozen=freeze_and_change_windows.freeze_in_force(world) is not None,
         latest=desk.views.plan(headlines[0].id) if headlines else None,
         last_lines=last_lines,
         coverage=coverage,

@@ -272,7 +272,7 @@ def _anchored_secret(key_file: Path | None, folder: Path) -> Path | None:
 
 
 def _anchored_notify(notify: Notify, folder: Path) -> Notify:
-    def anchored(hook: Webhook) -> Webhook:
+    def anchor(hook: Webhook) -> Webhook:
         files = {
             name: _anchored_secret(getattr(hook, name), folder)
             for name in ("url_file", "secret_file")
@@ -280,7 +280,7 @@ def _anchored_notify(notify: Notify, folder: Path) -> Notify:
         return hook.model_copy(update=files)
 
     return notify.model_copy(
-        update={"webhook": tuple(anchored(hook) for hook in notify.webhook)}
+        update={"webhook": tuple(anchor(hook) for hook in notify.webhook)}
     )
 
 

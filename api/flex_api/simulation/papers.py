@@ -49,7 +49,7 @@ def run(
     """
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
-        raise _unknown(unknown[0])
+        raise _unknown_paper(unknown[0])
     if real is not None and (made_up := [name for name in names if name in MADE_UP]):
         raise _no_log_for(made_up[0])
     lab = Lab(place_by_solver, told, most, real)
@@ -214,7 +214,7 @@ def _slug(words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
-def _unknown(name: str) -> Unknown:
+def _unknown_paper(name: str) -> Unknown:
     return Unknown(
         f"the experiment {name}",
         "there is none with that name",

@@ -50,7 +50,7 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not order.done() and await others != query.files:
-            return _told(watch.cluster, node, watch.newest, await others)
+            return _newest_order(watch.cluster, node, watch.newest, await others)
         newest = await order
     finally:
         order.cancel()
@@ -59,7 +59,7 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
     files = await others if others.done() else query.files
     if newest is None and files == query.files:
         return nothing()
-    return _told(watch.cluster, node, newest or watch.newest, files)
+    return _newest_order(watch.cluster, node, newest or watch.newest, files)
 
 
 async def _refuse_away(desk: Desk, node: str) -> None:
@@ -85,7 +85,9 @@ def _others(desk: Desk, node: str) -> str:
     return known[1]
 
 
-def _told(cluster: str, node: str, newest: Newest | None, files: str) -> Response:
+def _newest_order(
+    cluster: str, node: str, newest: Newest | None, files: str
+) -> Response:
     order = newest and OrderTold.model_validate(newest.order, from_attributes=True)
     told = DoorsTold(node=node, cluster=cluster, order=order, files=files, moved="")
     if newest is None:

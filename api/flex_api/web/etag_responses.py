@@ -135,15 +135,15 @@ class Condition(BaseModel):
         if self.if_none_match and (
             self.if_none_match.strip() != "*" or current is not None
         ):
-            raise _overtaken(thing, "it is there already")
+            raise _overtaken_change(thing, "it is there already")
         if self.if_match and current is None:
-            raise _overtaken(thing, "it is not there any more")
+            raise _overtaken_change(thing, "it is not there any more")
         if (
             self.if_match
             and current is not None
             and not matches(self.if_match, etag(current))
         ):
-            raise _overtaken(thing, "somebody changed it since")
+            raise _overtaken_change(thing, "somebody changed it since")
 
 
 def _condition(
@@ -173,7 +173,7 @@ def _unconditional(thing: str) -> Unconditional:
     )
 
 
-def _overtaken(thing: str, answer: str) -> Overtaken:
+def _overtaken_change(thing: str, answer: str) -> Overtaken:
     return Overtaken(
         f"changing {thing}",
         answer,

@@ -117,7 +117,7 @@ class OnceOnly:
     ) -> None:
         seen, size = list[Message](), 0
 
-        async def noticed(message: Message) -> None:
+        async def note_and_send(message: Message) -> None:
             nonlocal size
             size += len(message.get("body", b""))
             # What is too large is let go as it comes.
@@ -125,7 +125,7 @@ class OnceOnly:
             await send(message)
 
         try:
-            await self.app(scope, receive, noticed)
+            await self.app(scope, receive, note_and_send)
         finally:
             done = _answer_to_keep(asked, seen, size)
             if done is None:

@@ -84,7 +84,7 @@ class Asking:
 
         begun = perf_counter()
 
-        async def sealed(message: Message) -> None:
+        async def seal_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seal(MutableHeaders(scope=message), request_id, scope["path"])
                 # Until the answer begins: a stream of events may last for hours. What a caller
@@ -109,9 +109,9 @@ class Asking:
                 )
             await self._let_in(request)
         except FlexError as error:
-            await self.problem(request, error)(scope, receive, sealed)
+            await self.problem(request, error)(scope, receive, seal_and_send)
             return
-        await self.app(scope, limited, sealed)
+        await self.app(scope, limited, seal_and_send)
 
     def _refuse_large(self, request: Request) -> None:
         length = request.headers.get("content-length", "0")
@@ -215,7 +215,7 @@ def _limit(receive: Receive, most: int) -> Receive:
     """Counts what comes: a body without a length is no way around the limit."""
     seen = 0
 
-    async def limited() -> Message:
+    async def receive_limited() -> Message:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
@@ -223,7 +223,7 @@ def _limit(receive: Receive, most: int) -> Receive:
             raise too_large(most)
         return message
 
-    return limited
+    return receive_limited
 
 
 def _request_id(headers: Headers) -> str:

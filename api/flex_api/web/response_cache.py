@@ -70,7 +70,7 @@ class Kept:
     def _keeping(self, key: Key, stamp: int, scope: Scope, send: Send) -> Send:
         made, seen = self.ticks(), list[Message]()
 
-        async def noticed(message: Message) -> None:
+        async def note_and_send(message: Message) -> None:
             # Nothing is kept of one that comes in pieces, so that no more than its first is held.
             if len(seen) < 3:
                 # Copied: who sends it on adds what belongs to this one request.
@@ -81,7 +81,7 @@ class Kept:
                 )
             await send(message)
 
-        return noticed
+        return note_and_send
 
     def _keep(self, key: Key, answer: Answer) -> None:
         self.answers[key] = answer

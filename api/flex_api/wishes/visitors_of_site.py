@@ -26,7 +26,7 @@ class Told(TypedDict):
     visitors_not_known: list[str]
 
 
-def told(world: World, site: str, here: Collection[str]) -> Told:
+def visitors_elsewhere(world: World, site: str, here: Collection[str]) -> Told:
     settings, store, now = world.settings, world.store, world.time_of_day()
     if not here or not settings.routing.publishing().by_doors([site]):
         return Told(visitors=[], visitors_not_known=[])

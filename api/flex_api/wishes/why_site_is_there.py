@@ -97,7 +97,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         if edit
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         edited=core_to_output_models.edit_row(edit) if edit else None,
-        **visitors_of_site.told(
+        **visitors_of_site.visitors_elsewhere(
             world, site, [problem.nodes[node] for node in _nodes_now(problem, position)]
         ),
     )

@@ -45,11 +45,11 @@ def verdicts(
     wait, every = _Wait(time.monotonic(), patience, timeout), verify.Wanted.of(wanted)
     first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
-    def settled(server: Address) -> Verdict:
+    def wait_for(server: Address) -> Verdict:
         return _wait_for_server(server, zone, every, key, wait, first)
 
     with ThreadPoolExecutor(len(servers)) as threads:
-        return tuple(threads.map(settled, servers))
+        return tuple(threads.map(wait_for, servers))
 
 
 def catch_up(

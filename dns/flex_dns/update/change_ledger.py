@@ -75,7 +75,7 @@ class Ledger:
         self.tallies[message.zone].done += len(changes)
         self._settle(message.row, len(changes))
 
-    def overtaken(
+    def note_overtaken(
         self,
         message: Message,
         conflicts: Sequence[Conflict],

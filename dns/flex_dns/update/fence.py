@@ -153,7 +153,7 @@ def _begin_epoch(
         ):
             return
         was = controller_records(session, server, [zone])[zone]
-    raise overtaken(server, zone)
+    raise ended_by_another_run(server, zone)
 
 
 def ours(
@@ -232,7 +232,7 @@ def held_error(server: Server, zone: str, by: str) -> Refused:
     )
 
 
-def overtaken(server: Server, zone: str) -> Refused:
+def ended_by_another_run(server: Server, zone: str) -> Refused:
     return Refused(
         f"asking {server}: whether we may change {zone}",
         "another run of this controller ended what this one began",

@@ -220,7 +220,7 @@ def _looked_after(
 def _settle(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
     found = standing(message.zone, message.changes, contents, message.claim.owner)
     ledger.note_done(message, found.done)
-    ledger.overtaken(message, found.conflicts, found.withheld)
+    ledger.note_overtaken(message, found.conflicts, found.withheld)
     if found.pending:
         yield message.only(found.pending)
 
@@ -239,7 +239,7 @@ def _error_of_lost_zone(
         return None
     is_ours = fence.controller_of(found) == message.claim.controller
     return (
-        fence.overtaken(server, message.zone)
+        fence.ended_by_another_run(server, message.zone)
         if is_ours
         else fence.held_error(server, message.zone, found)
     )

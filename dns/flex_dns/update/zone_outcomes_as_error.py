@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
 from flex.model.zone_plan import ZonePlan
 from flex_dns.update.change_ledger import Tally
-from flex_dns.zone.change_states import overtaken
+from flex_dns.zone.change_states import overtaken_changes
 
 # Names that an error lists. A guess.
 SHOWN = 10
@@ -53,11 +53,11 @@ def judge(
 
 def _of_zone(zone_plan: ZonePlan, tally: Tally, done: int) -> DnsError | PartlyApplied:
     if tally.unknown and tally.trouble:
-        return _unknown(tally.trouble, tally.unknown)
+        return _unknown_outcome(tally.trouble, tally.unknown)
     if tally.trouble:
         return halfway(tally.trouble, zone_plan, done) if done else tally.trouble
     if tally.conflicts:
-        return overtaken(zone_plan, done, tally.conflicts)
+        return overtaken_changes(zone_plan, done, tally.conflicts)
     error = tally.refused[0][1]
     return _faulty(error, zone_plan, tally, done) if done else error
 
@@ -113,7 +113,7 @@ def _faulty(
     )
 
 
-def _unknown(trouble: DnsError, count: int) -> PartlyApplied:
+def _unknown_outcome(trouble: DnsError, count: int) -> PartlyApplied:
     return kind(trouble)(
         trouble.asked,
         trouble.answer,

@@ -180,7 +180,7 @@ def refuse_outdated(zone_plan: ZonePlan, state: ZoneState) -> None:
     wants.
     """
     if found := conflicts(zone_plan, state):
-        raise overtaken(zone_plan, 0, found)
+        raise overtaken_changes(zone_plan, 0, found)
 
 
 def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
@@ -215,7 +215,7 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     ]
 
 
-def overtaken(
+def overtaken_changes(
     zone_plan: ZonePlan, done: int, conflicts: Sequence[Conflict]
 ) -> Stale | PartlyApplied:
     """The error for changes that somebody else overtook, after `done` changes of the plan hold."""

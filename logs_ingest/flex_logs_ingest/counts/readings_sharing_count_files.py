@@ -124,7 +124,7 @@ def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, 
         np.frombuffer(bounds, dtype=np.int64)[: len(names) + 1] if len(names) else _NONE
     )
 
-    def ordered(name: str) -> Ints:
+    def in_order(name: str) -> Ints:
         # It is a column of numbers.
         values: Ints = _join([rows[name] for rows in every])[order]  # type: ignore[literal-required]
         return values
@@ -134,10 +134,10 @@ def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, 
         site=site[order][first],
         text=text.to_pybytes()[: kept[-1]] if len(names) and text else b"",
         offsets=kept if len(names) else np.zeros(1, dtype=np.int64),
-        requests=_sums(ordered("requests"), first),
-        bytes=_sums(ordered("bytes"), first),
-        size=_largest(ordered("size"), first),
-        last=_largest(ordered("last"), first),
+        requests=_sums(in_order("requests"), first),
+        bytes=_sums(in_order("bytes"), first),
+        size=_largest(in_order("size"), first),
+        last=_largest(in_order("last"), first),
         sample_time=_NONE,
         sample_row=_NONE,
         sample_level=_NONE,

@@ -71,7 +71,7 @@ def delete(directory: Path, segment: str) -> None:
     _path(directory, segment).unlink(missing_ok=True)
 
 
-def unknown(
+def requests_for_unknown_hosts(
     directory: Path,
     segments: Sequence[Segment],
     first_day: int,

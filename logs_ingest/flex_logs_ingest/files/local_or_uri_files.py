@@ -51,7 +51,7 @@ def files(pattern: str) -> tuple[File, ...]:
             fs.FileSelector(folder or "/", allow_not_found=True)
         )
     except OSError as error:
-        raise _unknown(pattern, error) from error
+        raise _unknown_place(pattern, error) from error
     scheme = pattern[: len(pattern) - len(path)] if pattern.endswith(path) else ""
     return tuple(
         File(scheme + info.path, info.size, info.mtime_ns or 0)
@@ -123,11 +123,11 @@ def _open(place: str) -> tuple[Any, str]:
             place = str(Path(place).absolute())
         system, path = fs.FileSystem.from_uri(place)
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _unknown(place, error) from error
+        raise _unknown_place(place, error) from error
     return system, path.rstrip("/")
 
 
-def _unknown(place: str, error: Exception) -> BadInput:
+def _unknown_place(place: str, error: Exception) -> BadInput:
     return BadInput(
         f"the place {place}",
         str(error),

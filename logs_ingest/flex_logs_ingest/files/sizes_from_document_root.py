@@ -74,13 +74,13 @@ class Documents:
         Raises OSError. To be called once, before anything knows of the reading.
         """
         bytes_of: Counter[SiteDay] = Counter()
-        with _rewritten(files) as (file, keep):
+        with _rewrite_in_place(files) as (file, keep):
             for group in range(file.num_row_groups):
                 sized = self._with_sizes(file.read_row_group(group))
                 keep(sized)
                 bytes_of.update(_bytes_of(sized))
         if self.unsized:
-            with _rewritten(hours) as (file, keep):
+            with _rewrite_in_place(hours) as (file, keep):
                 keep(_share_bytes(file.read(), bytes_of))
 
     def _with_sizes(self, table: pa.Table) -> pa.Table:
@@ -177,7 +177,7 @@ def _with(table: pa.Table, **columns: Ints) -> pa.Table:
 
 
 @contextmanager
-def _rewritten(
+def _rewrite_in_place(
     path: Path,
 ) -> Iterator[tuple[pq.ParquetFile, Callable[[pa.Table], None]]]:
     """The file, and what writes the one that takes its place."""

@@ -243,7 +243,7 @@ def _with_times(extract: Extract, moved: tuple[int, ...]) -> Extract:
 def _without_sizes(extract: Extract) -> Extract:
     """The same, with one byte for each full answer, whatever a line says of its own."""
 
-    def unsized(line: bytes) -> Texts | None:
+    def usual_size(line: bytes) -> Texts | None:
         texts = extract(line)
         if texts is None or texts is HEADING:
             return texts
@@ -256,13 +256,13 @@ def _without_sizes(extract: Extract) -> Extract:
             b"1" if status == b"200" and not request.startswith(b"HEAD ") else b"0",
         )
 
-    return unsized
+    return usual_size
 
 
 def _with_short_hosts(extract: Extract, stops: bytes) -> Extract:
     """The same, with names of virtual hosts that end at the first of these bytes."""
 
-    def stopped(line: bytes) -> Texts | None:
+    def short_host(line: bytes) -> Texts | None:
         texts = extract(line)
         if texts is None:
             return None
@@ -272,20 +272,20 @@ def _with_short_hosts(extract: Extract, stops: bytes) -> Extract:
         )
         return vhost[:end], time, request, status, sent
 
-    return stopped
+    return short_host
 
 
 def _with_host_of_url(extract: Extract) -> Extract:
     """The same, with the host of the URL that was asked for."""
 
-    def sited(line: bytes) -> Texts | None:
+    def host_of_url(line: bytes) -> Texts | None:
         texts = extract(line)
         if texts is None:
             return None
         _, time, request, status, sent = texts
         return _host(request), time, request, status, sent
 
-    return sited
+    return host_of_url
 
 
 def _host(request: bytes) -> bytes:

@@ -191,7 +191,7 @@ def _oldest_first(reader: Reader, paths: Sequence[str]) -> list[_Found]:
     """
     found = []
     for path, look in zip(paths, heads(paths, reader.run.apart.workers), strict=True):
-        log = _plain(path, look, reader.run.small) if look else _packed(path)
+        log = _plain(path, look, reader.run.small) if look else _packed_log(path)
         if log:
             reader.look_at(path, log.head)
             reader.size += log.size
@@ -204,7 +204,7 @@ def _plain(path: str, look: Look, small: int) -> _Found:
     return _Found(age, path, head, size, 0 < size <= small)
 
 
-def _packed(path: str) -> _Found | None:
+def _packed_log(path: str) -> _Found | None:
     """One that is packed; None where it cannot be read."""
     try:
         with Log(path) as log:

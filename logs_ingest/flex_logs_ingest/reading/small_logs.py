@@ -204,13 +204,13 @@ def _found_out(reader: Reader, texts: dict[str, bytes]) -> dict[str, Ahead]:
     }
     formats = dict(zip(more, _formats(reader, more), strict=True))
     new = {path: more[path] for path in formats if formats[path] and not known[path]}
-    counted = {} if reader.run.invalid else _counted(reader, new, formats)
+    counted = {} if reader.run.invalid else _count_texts(reader, new, formats)
     return {
         path: Ahead(format_, counted.get(path)) for path, format_ in formats.items()
     }
 
 
-def _counted(
+def _count_texts(
     reader: Reader, texts: dict[str, bytes], formats: dict[str, str]
 ) -> dict[str, CountedAhead]:
     run = reader.run

@@ -38,12 +38,12 @@ def reference_count_logs(
     wait for each other.
     """
     return [
-        _told(text, layouts[number], rule, sample_limit, look)
+        _opening_and_counts(text, layouts[number], rule, sample_limit, look)
         for text, number, rule in logs
     ]
 
 
-def _told(
+def _opening_and_counts(
     text: bytes, layout: Layout, rule: SiteRule, sample_limit: int, look: int
 ) -> Told:
     opening = _opening(text[:look], ReferenceScan(layout, rule, 0, False))

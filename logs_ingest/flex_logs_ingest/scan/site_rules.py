@@ -144,12 +144,12 @@ class SiteRule:
         """As `of_file`, for many: what all of them have in common is worked out once."""
         if not self.pattern:
             return lambda _: self
-        pattern, renamed = re.compile(self.pattern), self._renaming()
+        pattern, main_name = re.compile(self.pattern), self._renaming()
 
         def rule_of(path: str) -> SiteRule | None:
             found = pattern.fullmatch(os.path.basename(path))  # noqa: PTH119 - a third of the time
             name = site_name(os.fsencode(found["site"] or "")) if found else ""
-            return SiteRule(fixed=renamed(name)) if name else None
+            return SiteRule(fixed=main_name(name)) if name else None
 
         return rule_of
 
@@ -159,11 +159,11 @@ class SiteRule:
         """
         name_of = directory_name if self.directory else site_name
         can_be = bool if self.directory else is_host
-        renamed, listed = self._renaming(), self.listed
+        main_name, listed = self._renaming(), self.listed
         targets = frozenset(map(_target, self.aliases.values()))
 
         def site_of(text: bytes) -> str:
-            site = renamed(name_of(text))
+            site = main_name(name_of(text))
             hosted = (
                 site in targets or can_be(site) if listed is None else site in listed
             )
@@ -222,12 +222,12 @@ class SiteRule:
         }
         known = {*aliases, *aliases.values(), *(self.listed or ())}
 
-        def renamed(name: str) -> str:
+        def main_name(name: str) -> str:
             if name not in aliases and not self.directory:
                 name = _fold(name, known, self.www)
             return aliases.get(name, name)
 
-        return renamed
+        return main_name
 
 
 def _target(site: str) -> str:

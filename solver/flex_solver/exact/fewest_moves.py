@@ -177,7 +177,7 @@ def _from_known(search: _Search, rows: Ints) -> _Answer | None:
         and (found := _try_all_ways(search, rows, asked)) is not None
     ):
         return found
-    return _proven(search, rows, asked.least)
+    return _prove_fewest(search, rows, asked.least)
 
 
 def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
@@ -224,7 +224,7 @@ def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> 
     )
 
 
-def _proven(search: _Search, rows: Ints, least: int) -> _Answer | None:
+def _prove_fewest(search: _Search, rows: Ints, least: int) -> _Answer | None:
     """Which of the partitions with as few moves it is gets settled while it is proven that none has
     fewer.
     """
