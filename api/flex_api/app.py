@@ -18,7 +18,6 @@ import flex
 from flex.errors import FlexError
 from flex.ports import Publisher, Store
 from flex_api import wiring
-from flex_api.jobs import Workers
 from flex_api.night.keep_watch_running import Watched
 from flex_api.pages import PAGES
 from flex_api.pages.refusal_page import plain_page, refuse
@@ -63,6 +62,7 @@ from flex_api.web.response_cache import Kept
 from flex_api.web.slow_reads import Turns
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock
+from flex_api.work_in_background import Workers
 
 ROUTES = (
     wishes_and_campaigns,

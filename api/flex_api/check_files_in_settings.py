@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flex.errors import FlexError
 from flex_api import which_names_are_sites
-from flex_api.settings.dns import Primary
+from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.whole_settings import Settings
 from flex_api.wiring import sources
 from flex_logs_ingest.files.find_and_unpack_logs import paths

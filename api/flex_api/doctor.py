@@ -25,8 +25,8 @@ from flex_api.facts import logs_good_enough, other_names
 from flex_api.in_words import amounts
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.verbs_output import CheckRow
-from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
+from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.wiring import controller, server, servers, solver, sources
 from flex_dns.preflight.primary_check import Wanted, preflight
 from flex_dns.wire.session import Session

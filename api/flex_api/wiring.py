@@ -22,8 +22,8 @@ from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
 from flex.wishes import wishes_in_force_now
 from flex_api import which_names_are_sites
-from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
+from flex_api.settings.name_servers_and_zones import Primary
 from flex_dns.preflight import primary_check
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.several_primaries import SeveralPublishers

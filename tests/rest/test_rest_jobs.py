@@ -19,13 +19,13 @@ import pytest
 from flex.model.jobs import Job
 from flex.store import holder
 from flex.store.holder_process_has_ended import PATIENCE
-from flex_api import jobs
+from flex_api import work_in_background
 from flex_api.web.request_context import world
 from tests.rest.conftest import NOW
 
 if TYPE_CHECKING:
-    from flex_api.jobs import Follow
     from flex_api.wiring import World
+    from flex_api.work_in_background import Follow
     from tests.rest.conftest import Door
 
 
@@ -182,7 +182,7 @@ def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(
 def test_while_it_is_being_done_a_job_says_so(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "BEATS", timedelta(milliseconds=5))
+    monkeypatch.setattr(work_in_background, "BEATS", timedelta(milliseconds=5))
     work = Work(door)
     job, heard = work.start(), 0
     before = job.created

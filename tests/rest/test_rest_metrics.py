@@ -17,7 +17,7 @@ from flex.model.limits_and_approvals import Breach, Stop
 from flex.model.operator_orders import Freeze
 from flex_api.night import ask_every_haproxy
 from flex_api.night.keep_watch_running import Watched
-from flex_api.night.metrics import of_watch
+from flex_api.night.prometheus_metrics import of_watch
 from flex_api.web.latency_histogram import Timing
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex_api import cli
-from flex_api.in_words.glossary import TERMS, markdown
+from flex_api.in_words.terms_explained import TERMS, markdown
 from tests.web.scriptless import Browser
 
 if TYPE_CHECKING:

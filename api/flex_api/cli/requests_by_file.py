@@ -12,9 +12,9 @@ from rich.console import Console
 
 from flex_api.cli.common import context, only_here
 from flex_api.cli.open_installation import open_world
+from flex_api.files_visitors_ask_for import files_output
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.requests_by_file import files_output
 from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
 
 

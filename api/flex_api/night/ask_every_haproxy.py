@@ -27,7 +27,7 @@ from flex.routing.read_haproxy_live_state import (
 from flex.routing.warming import hottest
 from flex_api.night import deliver_haproxy_files
 from flex_api.night.door_states import DoorState
-from flex_api.night.metrics import Labels, Series
+from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.schemas.routing import (
     LiveMember,
     LiveRow,

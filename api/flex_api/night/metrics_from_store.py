@@ -12,8 +12,8 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
-from flex_api.night import metrics
-from flex_api.night.metrics import Known
+from flex_api.night import prometheus_metrics
+from flex_api.night.prometheus_metrics import Known
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 
@@ -51,7 +51,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         expiry=settings.safety.plan_expiry,
         review=settings.cluster.mode == "review",
     )
-    return metrics.text(known)
+    return prometheus_metrics.text(known)
 
 
 def _latest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from flex_api.in_words.glossary import TERMS
+from flex_api.in_words.terms_explained import TERMS
 from flex_api.pages.frame import show
 from flex_api.web.request_context import Viewer
 

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
-from flex_api import requests_by_file, which_names_are_sites
+from flex_api import files_visitors_ask_for, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import visitors_text, wish_text
 from flex_api.pages.forms import (
@@ -200,7 +200,7 @@ def _said_of_visitors(why: object) -> list[str]:
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
     try:
-        return requests_by_file.files_output(desk.world(), name, limit=FILES)
+        return files_visitors_ask_for.files_output(desk.world(), name, limit=FILES)
     except NoData as error:
         return error.answer
 

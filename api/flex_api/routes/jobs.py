@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 
 from flex.errors import Unauthenticated
 from flex.model.jobs import Job, JobState
-from flex_api import jobs as working
+from flex_api import work_in_background as working
 from flex_api.routes.problems import describe
 from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
 from flex_api.schemas.rest_bodies_and_answers import JobShown, JobsPage

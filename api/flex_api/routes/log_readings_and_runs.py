@@ -10,7 +10,6 @@ from flex.model.log_reading import Segment
 from flex.model.nightly_run import Run
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts
-from flex_api.jobs import Follow
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
 from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
@@ -25,6 +24,7 @@ from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Operator, Viewer
 from flex_api.wiring import World
+from flex_api.work_in_background import Follow
 
 router = APIRouter(prefix="/api/v1", tags=["data"])
 

@@ -12,7 +12,6 @@ from flex.errors import Overtaken, Unconditional
 from flex.model.limits_and_approvals import Approval
 from flex.planning.what_if import Supposition
 from flex_api.facts import core_to_output_models
-from flex_api.jobs import Follow, Work
 from flex_api.night import (
     apply_or_accept_plan,
     approving,
@@ -34,6 +33,7 @@ from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Approver, Desk, Operator
 from flex_api.wiring import World
+from flex_api.work_in_background import Follow, Work
 
 router = APIRouter(prefix="/api/v1", tags=["plans"])
 

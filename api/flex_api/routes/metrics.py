@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from fastapi import APIRouter, Response
 
-from flex_api import jobs
+from flex_api import work_in_background
 from flex_api.night import ask_every_haproxy, door_states, freeze_and_change_windows
-from flex_api.night.metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.night.metrics_from_store import JOBS, of_logs
+from flex_api.night.prometheus_metrics import CONTENT_TYPE, Known, of_watch, text
 from flex_api.routes.nodes import in_dns_still
 from flex_api.web import visitors_view
 from flex_api.web.cached_haproxy_state import distributors
@@ -39,7 +39,7 @@ def metrics(desk: Viewer) -> Response:
         latest=desk.views.plan(headlines[0].id) if headlines else None,
         last_lines=last_lines,
         coverage=coverage,
-        jobs=[jobs.as_it_is(job) for job in desk.store.jobs(JOBS)],
+        jobs=[work_in_background.as_it_is(job) for job in desk.store.jobs(JOBS)],
         expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )

@@ -19,7 +19,6 @@ from flex.site_names_in_words import first_few
 from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
 from flex_api.facts.dead_nodes_in_dns import Dead
-from flex_api.jobs import Follow
 from flex_api.night import change_nodes as noding
 from flex_api.night import failover
 from flex_api.night.failover import Taken
@@ -57,6 +56,7 @@ from flex_api.web.request_context import (
 )
 from flex_api.wiring import World
 from flex_api.wishes import effect_of_draining, previewing
+from flex_api.work_in_background import Follow
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
 

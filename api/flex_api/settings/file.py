@@ -17,9 +17,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from flex.errors import BadSetting
-from flex_api.settings.dns import Primary
 from flex_api.settings.explain_bad_settings import explain
 from flex_api.settings.file_changed import Origin, origin
+from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.safety_and_notices import Metrics, Notify, Webhook
 from flex_api.settings.whole_settings import Database, Report, Settings, SourceSection
 

@@ -23,10 +23,10 @@ from flex.model.wish import Pin
 from flex.placing.problem import DIMENSIONS, MoveLimits, Terms
 from flex.traffic.replicas_and_demand import RESOURCES
 from flex_api.settings.api import Api, Auth
-from flex_api.settings.dns import Dns
 from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.file_changed import Origin
 from flex_api.settings.health_watch_settings import Watch
+from flex_api.settings.name_servers_and_zones import Dns
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing_and_warming import Routing, Warming
 from flex_api.settings.safety_and_notices import Metrics, Notify, Safety

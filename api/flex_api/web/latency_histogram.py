@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from flex_api.night.metrics import label_text
+from flex_api.night.prometheus_metrics import label_text
 
 # Upper bounds of the buckets, in seconds: the defaults of Prometheus's client for Go.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

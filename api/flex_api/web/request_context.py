@@ -19,7 +19,6 @@ from flex.model.audit_chain import Author
 from flex.model.roles_and_tokens import Role
 from flex.ports import Publisher, Store
 from flex_api import wiring
-from flex_api.jobs import Workers
 from flex_api.manage_tokens import NODE, Caller, refuse_below
 from flex_api.night.keep_watch_running import Watched
 from flex_api.settings.file import Settings
@@ -32,6 +31,7 @@ from flex_api.web.paging import refuse_other_filters
 from flex_api.web.slow_reads import Turns
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock, World
+from flex_api.work_in_background import Workers
 
 Connect = Callable[[], Publisher]
 

@@ -15,7 +15,7 @@ from flex.errors import Unknown
 from flex.model.plan import Plan
 from flex.planning import verify_dns
 from flex_api import wiring
-from flex_api.settings.dns import Primary
+from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.wiring import World
 from flex_dns.exports import Wanted, wanted_zone
 from flex_dns.update import fence

@@ -17,8 +17,8 @@ from typing import TypeAlias
 from flex.errors import BadInput, BadSetting, DnsError
 from flex.zones import records
 from flex_api import wiring
-from flex_api.settings.dns import Primary
 from flex_api.settings.file import Settings
+from flex_api.settings.name_servers_and_zones import Primary
 from flex_dns.checks import servers_to_check
 from flex_dns.server_configuration import knot_conf, named_conf
 from flex_dns.server_configuration.primary_setup_values import (
