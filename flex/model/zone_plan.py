@@ -49,13 +49,25 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class StaysBehind:
+    """Another name of a site that does not move with it, and the nodes that its addresses lead to.
+    Both names are host names.
+    """
+
+    name: str
+    site: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ZonePlan:
     """What would have to change in one zone, in canonical order.
 
     `foreign` are the names we were asked to place that hold somebody else's addresses: never
     touched, always shown. `owned` is how many names carried our marker when the plan was made;
     limits are shares of it. `serial` is the zone's at that time, 0 where it is not known: a zone
-    that still has it is as the plan saw it.
+    that still has it is as the plan saw it. `stay_behind` are the other names of sites that do not
+    move with them; they are among the `foreign` names, too.
     """
 
     zone: str
@@ -63,3 +75,4 @@ class ZonePlan:
     foreign: tuple[str, ...] = ()
     owned: int = 0
     serial: int = 0
+    stay_behind: tuple[StaysBehind, ...] = ()

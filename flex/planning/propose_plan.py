@@ -313,8 +313,9 @@ def _plans(
     partition: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
 ) -> tuple[ZonePlan, ...]:
     wanted = records.records(partition, facts.nodes, rules.ttl)
-    return tuple(
-        zone_changes.diff(
+    made = []
+    for zone, in_zone in records.in_zones(wanted, rules.zones).items():
+        one = zone_changes.diff(
             zone,
             in_zone,
             found.states[zone],
@@ -322,8 +323,9 @@ def _plans(
             ttl=rules.ttl,
             left_alone=found.foreign[zone],
         )
-        for zone, in_zone in records.in_zones(wanted, rules.zones).items()
-    )
+        behind = found.others.staying_behind_in(zone)
+        made.append(replace(one, stay_behind=behind))
+    return tuple(made)
 
 
 def because(facts: Facts) -> Because:

@@ -19,6 +19,8 @@ from flex.zones.names_not_following_sites import Followed, Stray
 
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
+_UNCOUNTED = "not known how much of their site's traffic comes by these names"
+_UNSEEN = "in no zone of the settings, so where they lead is not known"
 
 
 def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
@@ -75,17 +77,15 @@ def of_other_names(
     if unknown := [
         stray.name for stray in strays if stray.other.looked and not stray.other.share
     ]:
-        yield (
-            "not known how much of their site's traffic comes by these names, so it "
-            "counts where the site is: "
-            f"{first_few(unknown)}"
-        )
+        yield (f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown)}")
     if found.unseen:
         named = [f"{other.name} ({other.site})" for other in found.unseen]
-        yield (
-            f"{_names(len(named))} in no zone of the settings, so where they lead "
-            f"is not known: {first_few(named)}"
-        )
+        yield (f"{_names(len(named))} {_UNSEEN}: {first_few(named)}")
+
+
+def is_of_other_names(note: str) -> bool:
+    """Whether a note of a plan is one of these."""
+    return any(said in note for said in (OF_OTHER_NAMES, _UNCOUNTED, _UNSEEN))
 
 
 def _stray(stray: Stray) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flex.model.nodes import Node
+from flex.model.zone_plan import StaysBehind
 from flex.zones import records
 from flex.zones.records import Answer, ZoneState
 
@@ -104,6 +105,14 @@ class Followed:
 
     strays: tuple[Stray, ...] = ()
     unseen: tuple[OtherName, ...] = ()
+
+    def staying_behind_in(self, zone: str) -> tuple[StaysBehind, ...]:
+        """What a plan keeps of the strays of a zone."""
+        return tuple(
+            StaysBehind(stray.name, stray.site, tuple(node for node, _ in stray.parts))
+            for stray in self.strays
+            if stray.zone == zone
+        )
 
 
 def by_zone(

@@ -106,6 +106,21 @@ def test_they_are_named_by_doctor_plan_report_and_verify(
         "note: 10 other names of 10 sites"
         in empty.flex("plan", "show", shown["id"]).out
     )
+    (said,) = [note for note in shown["notes"] if note.startswith("10 other names")]
+    for tried in (("down", "n1"), ("drain", "n1")):
+        asked = ("-o", "json", "nodes", *tried, "--dry-run")
+        notes = empty.flex(*asked).json["preview"]["notes"]
+        assert said in notes
+        assert any(
+            note.startswith(
+                "10 other names lead to n1 and stay there when their sites leave"
+            )
+            for note in notes
+        )
+    drained = empty.flex("-o", "json", "nodes", "drain", "n1").json["notes"]
+    assert said in drained
+    assert any("lead to n1 and stay there" in note for note in drained)
+    assert empty.flex("nodes", "undrain", "n1").code == 0
     write(empty, [f"www.{site}" for site in sites[:10]], [])
 
 

@@ -132,6 +132,9 @@ def test_a_name_that_does_not_move_with_its_site_is_named_with_where_it_leads(
     assert "50% of its requests" in entry
     assert "1 other name of 1 site" in noted(made)
     assert f"www.{SITES[0]}" in noted(made)
+    (behind,) = made.zone_plans[0].stay_behind
+    assert (behind.name, behind.site) == (f"www.{SITES[0]}", SITES[0])
+    assert set(behind.nodes) == {node for node in ("n1", "n2", "n3") if node in said}
 
 
 def test_a_name_with_the_addresses_of_its_site_stays_behind_at_the_next_move() -> None:
@@ -191,6 +194,7 @@ def test_other_names_of_a_site_that_people_keep_flex_away_from_are_not_asked_for
     ).without_excluded()
     made = planned(here, at("192.0.2.1"))
     assert made.plan.zone_plans[0].foreign == ()
+    assert made.plan.zone_plans[0].stay_behind == ()
 
 
 def test_what_comes_by_another_name_is_no_site_of_the_partition() -> None:

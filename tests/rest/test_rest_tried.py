@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.model.wish import Pin
+from flex.model.zone_plan import StaysBehind
 from flex.planning.remarks_on_sites import OF_OTHER_NAMES
 from flex.store import MemoryStore
 from flex_api import manage_tokens
-from tests.rest.conftest import NOW, ROOT, Door, fill
+from tests.rest.conftest import NOW, ROOT, Door, fill, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,3 +205,98 @@ def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_site
     names = f"1 other name of 1 site {OF_OTHER_NAMES}: www.s030.example.org (at n1)"
     door.store.update(replace(last, notes=(names,)))
     assert [said in str(each) for each in notes()] == [True, True, True]
+
+
+# How, where, with what, and under which condition. Any: what JSON holds.
+Asked = tuple[str, str, dict[str, Any], dict[str, str]]
+PUT_PIN: Asked = ("PUT", f"{FREE}/pin", {"nodes": ["n2"]}, NEW)
+DRAIN: Asked = ("PUT", "/api/v1/nodes/n3/drain", {}, ANY)
+DOWN: Asked = ("PUT", "/api/v1/nodes/n3/down", {}, ANY)
+SMALLER: Asked = ("PATCH", "/api/v1/nodes/n3", {"capacity_ratio": 0.5}, ANY)
+ADD: Asked = ("POST", "/api/v1/nodes", FOUR, {})
+WWW = f"1 other name of 1 site {OF_OTHER_NAMES}: www.s030.example.org (at n1, n3)"
+UNSEEN = (
+    "1 other name in no zone of the settings, so where they lead is not known: "
+    "s030.example.net (s030.example.org)"
+)
+STAYS = (
+    "1 other name leads to n3 and stays there when its site leaves it: "
+    "www.s030.example.org; change that where these records are kept"
+)
+
+
+def with_names_that_stay(**sections: Any) -> Door:
+    """The newest plan found another name of a site, and a site that somebody else has on n3. Any:
+    sections of settings.
+    """
+    door = Door(fill(MemoryStore(), read=0), settings(**sections))
+    _, placement = door.store.placement()
+    (theirs, *_) = placement["site"][placement["node"] == "n3"]
+    last = door.store.plans(1)[0]
+    zone_plan = replace(
+        last.zone_plans[0],
+        foreign=(
+            f"{theirs}. (holds addresses without our marker)",
+            "www.s030.example.org. (another name of s030.example.org)",
+        ),
+        stay_behind=(
+            StaysBehind("www.s030.example.org", "s030.example.org", ("n1", "n3")),
+        ),
+    )
+    notes = ("a remark", WWW, UNSEEN)
+    door.store.update(replace(last, notes=notes, zone_plans=(zone_plan,)))
+    return door
+
+
+@pytest.fixture(scope="module")
+def with_www() -> Door:
+    """One for all: what is asked here changes nothing."""
+    return with_names_that_stay()
+
+
+@pytest.mark.parametrize(
+    ("asked", "leaves"),
+    [(PUT_PIN, False), (DRAIN, True), (DOWN, True), (SMALLER, False), (ADD, False)],
+    ids=["pin", "drain", "down", "smaller", "add"],
+)
+def test_what_is_tried_says_of_other_names_what_the_plan_says(
+    with_www: Door, asked: Asked, leaves: bool
+) -> None:
+    method, address, body, headers = asked
+    said = tried(with_www, method, address, json=body, headers=headers)
+    notes = said["preview"]["notes"]
+    assert [note for note in notes if note in (WWW, UNSEEN)] == [WWW, UNSEEN]
+    assert "a remark" not in notes
+    assert any(note.startswith("what comes by other names that") for note in notes)
+    assert (STAYS in notes) == leaves
+    theirs = "counts here as if FLEX could move it, and it cannot: "
+    (about,) = [note for note in notes if theirs in note]
+    assert about.endswith("(holds addresses without our marker)")
+
+
+def test_what_nodes_less_would_do_says_which_names_stay_at_them(with_www: Door) -> None:
+    asked = {"without_nodes": ["n3"]}
+    notes = fresh(with_www).post("/api/v1/whatif", json=asked).json()["notes"]
+    assert (WWW in notes, STAYS in notes) == (True, True)
+    assert STAYS not in fresh(with_www).post("/api/v1/whatif", json={}).json()["notes"]
+
+
+def test_a_site_that_doors_lead_to_is_not_said_to_stay() -> None:
+    """It goes where they lead, whoever has its records."""
+    door = with_names_that_stay(routing={"on": True, "doors": "all"})
+    method, address, body, headers = DRAIN
+    notes = tried(door, method, address, json=body, headers=headers)["preview"]["notes"]
+    assert not [note for note in notes if "as if FLEX could" in note]
+
+
+def test_how_many_sites_leave_a_drained_node_is_said_with_the_names_that_stay() -> None:
+    door = with_names_that_stay()
+    client = door.open("operator")
+    drained = client.put("/api/v1/nodes/n3/drain", json={}, headers=ANY)
+    assert drained.status_code == 200
+    turn = door.open("viewer").get("/api/v1/nodes/n3/turn").json()
+    assert "leave n3 with the next plan" in turn["turn"][0]
+    assert [WWW in turn["turn"], STAYS in turn["turn"]] == [True, True]
+    assert client.delete("/api/v1/nodes/n3/drain", headers=ANY).status_code == 200
+    turn = door.open("viewer").get("/api/v1/nodes/n3/turn").json()
+    assert [WWW in turn["turn"], STAYS in turn["turn"]] == [True, False]

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from flex.model.period import Period
 from flex.model.wish import Pin
-from flex.planning.remarks_on_sites import OF_OTHER_NAMES
 from flex.zones import names_not_following_sites, records
 from flex.zones.names_not_following_sites import Followed, OtherName, Share
 from flex_api.settings.file import Settings
@@ -86,18 +85,3 @@ def read_other_names(
         for zone in zones
     }
     return names_not_following_sites.follow(others, states, world.nodes)
-
-
-def not_followed(world: World) -> list[str]:
-    """What is said where no name server is asked, as far as the newest plan found names that lead
-    elsewhere.
-    """
-    newest = world.store.plans(1)
-    if not any(OF_OTHER_NAMES in note for one in newest for note in one.notes):
-        return []
-    said = (
-        "what comes by other names that do not move with their sites is counted here "
-        "as if it went where the sites "
-        "go, as no name server is asked; `flex plan` counts it where these names lead"
-    )
-    return [said]

@@ -143,6 +143,8 @@ def one(
     loads, tolerance = _loads(plan, row.node), desk.settings.solver.tolerance
     measured = [one for one in predictions(desk)[1] if one[0] == row.node]
     without = _without(desk, row.node) if preview else None
+    waits = _waits_for_next_plan(row, plan)
+    effect = nodes.effect_of(desk, row.node) if waits else None
     return show(
         desk,
         "node.html",
@@ -167,12 +169,25 @@ def one(
         if hours is not None
         else None,
         weeks=latest_weeks(desk, WEEKS),
+        waits=waits,
+        effect=effect,
+        previewed=bool(preview),
         preview=without,
-        pending=preview and without is None,
+        pending=(preview and without is None) or (waits and effect is None),
         notes=notes,
         stated={key: request.query_params.get(key, "") for key in STATED},
         limits=desk.settings.safety,
     )
+
+
+def _waits_for_next_plan(row: NodeRow, in_force: Plan | None) -> bool:
+    """Whether sites are still to leave it, or whether it was taken back and no plan was applied
+    since. A node that is down is off DNS at once, or every page says that it is not.
+    """
+    if row.state == "draining":
+        return row.sites > 0
+    settled = in_force.settled if in_force else None
+    return bool(row.state == "active" and row.since and settled and row.since > settled)
 
 
 def _without(desk: Desk, node: str) -> Supposed | None:

@@ -56,6 +56,7 @@ from flex_api.web.request_context import (
 )
 from flex_api.wiring import World
 from flex_api.wishes import effect_of_draining, previewing
+from flex_api.wishes.effect_of_draining import Effect
 from flex_api.work_in_background import Follow
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
@@ -164,10 +165,17 @@ def turn(desk: Reader, node: str) -> Response:
     by which rules.
     """
     here = desk.world()
-    noding.find(here, node)
-    return reply(
-        desk.request, NodeTurn(node=node, turn=effect_of_draining.sentences(here, node))
-    )
+    state = noding.find(here, node).state
+    found = effect_of_draining.effect(here, node)
+    made = NodeTurn(node=node, turn=list(found.sentences))
+    if found.turn:
+        numbers = {
+            "way": "comes" if state == "active" else "leaves",
+            "next_plan": found.turn.now,
+            "later": found.turn.later,
+        }
+        made = made.model_copy(update=numbers)
+    return reply(desk.request, made)
 
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -360,18 +368,22 @@ def _order(
     turned = made.node.state != old.state
     return reply(
         desk.request,
-        made.model_copy(update={"turn": turn_of(desk, wanted.node) if turned else []}),
+        made.model_copy(update={"turn": _turn(desk, wanted.node) if turned else []}),
     )
 
 
-def turn_of(
-    desk: Desk, node: str, *, patience: float | None = PATIENCE
-) -> list[str] | None:
+def _turn(desk: Desk, node: str) -> list[str] | None:
     """None while it is being worked out: nobody waits long for what was ordered already."""
+    found = effect_of(desk, node, patience=PATIENCE)
+    return None if found is None else list(found.sentences)
+
+
+def effect_of(desk: Desk, node: str, *, patience: float | None = None) -> Effect | None:
+    """What the next plan does with the node as it is; None while that is being worked out."""
     here = desk.world()
     return desk.house.later.ask(
         f"turn of {node}",
-        lambda: effect_of_draining.sentences(here, node),
+        lambda: effect_of_draining.effect(here, node),
         patience=patience,
     )
 

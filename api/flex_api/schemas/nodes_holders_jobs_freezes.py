@@ -58,6 +58,13 @@ TURN = "how many sites come to the node or leave it with the next plan, and late
 class NodeTurn(Part):
     node: str
     turn: list[str] = Field(description=TURN)
+    way: Literal["comes", "leaves"] | None = Field(
+        None, description="what sites do; null where no plan could be made yet"
+    )
+    next_plan: int | None = Field(
+        None, description="sites that do so with the next plan"
+    )
+    later: int | None = Field(None, description="sites that do so with later plans")
 
 
 class NodesOutput(Output):

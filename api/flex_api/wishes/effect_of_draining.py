@@ -2,25 +2,25 @@
 nights.
 
 Takes a world in which the node has its new state already, and the name of the node. Returns
-sentences. Does not store anything or ask a name server, so sites that FLEX may not move count as if
-it might. The search is the short one of previews (preview_solver.py), under the rules and limits of
-a night.
+sentences, and the numbers in them. Does not store anything or ask a name server, so sites that FLEX
+may not move count as if it might; what the newest plan found of them is said. The search is the short
+one of previews (preview_solver.py), under the rules and limits of a night.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from flex.errors import FlexError, Infeasible, NoData
 from flex.model.limits_and_approvals import Stop
+from flex.model.nodes import NodeState
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.rules_of_movement import LIFTED
 from flex.planning.which_rules_stop_moves import decide_with_stops
 from flex.wishes import suspended_wishes
-from flex_api.facts import what_earlier_nights_allow
+from flex_api.facts import names_that_stay, what_earlier_nights_allow
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.wiring import World
@@ -38,50 +38,63 @@ class Turn:
     stops: tuple[Stop, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a person is told, and the numbers in it: None where they are not known. Sites leave a
+    node that takes none.
+    """
+
+    sentences: tuple[str, ...] = ()
+    turn: Turn | None = None
+
+
 def sentences(world: World, node: str) -> list[str]:
+    return list(effect(world, node).sentences)
+
+
+def effect(world: World, node: str) -> Effect:
     """Nothing where no partition is in force, or no plan could be made yet: then there is nothing
     to say.
     """
     state = next((one.state for one in world.nodes if one.name == node), None)
     if not world.store.in_force():
-        return []
+        return Effect()
     try:
-        return (
-            list(_coming(world, node))
-            if state == "active"
-            else list(_going(world, node))
-        )
+        turn = _turn(world, node, comes=state == "active")
     except (NoData, Infeasible):
-        return []
+        return Effect()
     except FlexError as error:
         # What was ordered is stored by now.
-        return [f"how many sites that is with the next plan is not known: {error}"]
+        return Effect(
+            (f"how many sites that is with the next plan is not known: {error}",)
+        )
+    if state == "active":
+        said = (_coming(turn, node), *names_that_stay.remarks(world))
+    elif turn.now or turn.later:
+        said = (_going(turn, node, state), *names_that_stay.remarks(world, [node]))
+    else:
+        said = (f"no site is on {node}",)
+    return Effect(said, turn)
 
 
-def _coming(world: World, node: str) -> Iterator[str]:
-    turn = _turn(world, node, comes=True)
+def _coming(turn: Turn, node: str) -> str:
     if turn.now or turn.later:
-        yield f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
-    elif turn.stops:
-        yield (
+        return f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
+    if turn.stops:
+        return (
             f"no site comes to {node} with the next plan: "
             f"{'; '.join(stop.sentence for stop in turn.stops)}"
         )
-    else:
-        yield f"no site comes to {node} with the next plan: balance does not ask for it"
+    return f"no site comes to {node} with the next plan: balance does not ask for it"
 
 
-def _going(world: World, node: str) -> Iterator[str]:
-    turn = _turn(world, node, comes=False)
-    if turn.now or turn.later:
-        hurry = (
-            f"; `flex nodes drain {node} --deadline TIME` to hurry"
-            if turn.later
-            else ""
-        )
-        yield f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}{hurry}"
-    else:
-        yield f"no site is on {node}"
+def _going(turn: Turn, node: str, state: NodeState | None) -> str:
+    said = f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}"
+    if not turn.later:
+        return said
+    if state == "down":
+        return f"{said}; `flex nodes down {node}` takes it out of DNS at once"
+    return f"{said}; `flex nodes drain {node} --deadline TIME` to hurry"
 
 
 def _sites(turn: Turn, one: str, many: str) -> str:

@@ -22,7 +22,7 @@ from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import Supposed
 from flex.wishes import suspended_wishes, wishes_in_force_now
 from flex_api import wiring
-from flex_api.facts import core_to_output_models, other_names
+from flex_api.facts import core_to_output_models, names_that_stay
 from flex_api.night import failover as failing
 from flex_api.night import nightly
 from flex_api.schemas.what_if_output import PreviewRow
@@ -73,7 +73,9 @@ def without_pin(world: World, dropped: Pin) -> PreviewRow:
 def of_node(world: World, changed: Node) -> PreviewRow:
     """A node in another state, with other memory or capacity, or a new one."""
     others = [node for node in world.nodes if node.name != changed.name]
-    return _row(_preview(world, world.pins, (*others, changed)), {changed.name})
+    leaving = () if changed.state == "active" else (changed.name,)
+    found = _preview(world, world.pins, (*others, changed), leaving)
+    return _row(found, {changed.name})
 
 
 def of_failure(world: World, node: Node) -> PreviewRow:
@@ -94,7 +96,9 @@ def of_failure(world: World, node: Node) -> PreviewRow:
         propose_plan.build(replace(facts, pins=kept.pins), world.rules)
     )
     moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
-    return _preview_row(moves, (), score.balance(problem, rows), before, {node.name})
+    after = score.balance(problem, rows)
+    said = names_that_stay.remarks(world, [node.name])
+    return _preview_row(moves, (), after, before, {node.name}, said)
 
 
 def look_if_possible(look: Callable[[], PreviewRow]) -> Tried:
@@ -113,26 +117,37 @@ def _others(world: World, mine: Pin) -> list[Pin]:
     ]
 
 
-def _preview(world: World, pins: Sequence[Pin], nodes: Sequence[Node] = ()) -> Preview:
+def _preview(
+    world: World,
+    pins: Sequence[Pin],
+    nodes: Sequence[Node] = (),
+    leaving: Collection[str] = (),
+) -> Preview:
+    """`leaving` are the nodes whose sites go elsewhere."""
     every = nightly.gather(world, replayed=False)
     changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
-    return Preview(_next(world, every), _next(world, changed))
+    with_it = _next(world, changed)
+    said = names_that_stay.remarks(world, leaving)
+    return Preview(_next(world, every), replace(with_it, notes=(*with_it.notes, *said)))
 
 
 def _next(world: World, every: Facts) -> Supposed:
     rules = wiring.rules(world.settings, every.pins)
-    found = what_if.suppose(
+    return what_if.suppose(
         every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver)
     )
-    return replace(found, notes=(*found.notes, *other_names.not_followed(world)))
 
 
 def _row(found: Preview, names: Collection[str]) -> PreviewRow:
     without, with_it = found.without, found.with_it
-    told = _preview_row(
-        with_it.moves, without.moves, with_it.after, without.after, names
+    return _preview_row(
+        with_it.moves,
+        without.moves,
+        with_it.after,
+        without.after,
+        names,
+        with_it.notes,
     )
-    return told.model_copy(update={"notes": list(with_it.notes)})
 
 
 def _preview_row(
@@ -141,6 +156,7 @@ def _preview_row(
     after: Balance,
     without: Balance,
     names: Collection[str],
+    notes: Sequence[str],
 ) -> PreviewRow:
     """Moves of the site that it is about, or from and to the node, come first; then the largest."""
     known = {(move.site, move.source, move.target) for move in anyhow}
@@ -162,5 +178,5 @@ def _preview_row(
         worst_resource=after.worst_resource,
         worst_ratio_without=without.worst,
         items=[core_to_output_models.move_row(move) for move in new[:MOST]],
-        notes=[],
+        notes=list(notes),
     )

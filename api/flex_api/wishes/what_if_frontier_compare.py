@@ -21,7 +21,7 @@ from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
     forecasts,
-    other_names,
+    names_that_stay,
     partition_differences,
     what_earlier_nights_allow,
 )
@@ -53,7 +53,8 @@ def what_if(
         if with_frontier
         else ()
     )
-    found = replace(found, notes=(*found.notes, *other_names.not_followed(world)))
+    said = names_that_stay.remarks(world, wanted.lost)
+    found = replace(found, notes=(*found.notes, *said))
     return _output(found, facts.period, points)
 
 
@@ -93,7 +94,8 @@ def without_node(world: World, node: str) -> Supposed:
         Supposition(lost=(node,)),
         solver=quick(world.solver),
     )
-    return replace(found, notes=(*found.notes, *other_names.not_followed(world)))
+    said = names_that_stay.remarks(world, [node])
+    return replace(found, notes=(*found.notes, *said))
 
 
 def frontier_of(world: World) -> FrontierOutput:
@@ -129,7 +131,7 @@ def frontier_of(world: World) -> FrontierOutput:
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
         plan_worst_ratio=waiting[0].after.worst if waiting else None,
-        notes=other_names.not_followed(world),
+        notes=names_that_stay.remarks(world),
     )
 
 

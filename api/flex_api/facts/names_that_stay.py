@@ -1,0 +1,90 @@
+"""What is said of names that FLEX does not move, where what would move is looked at without asking
+a name server.
+
+Takes a world, and the nodes that sites would leave. Returns sentences: what the newest plan found of
+such names, and how they count here. Does not ask where the names lead now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from flex.model.plan import Plan
+from flex.planning import remarks_on_sites
+from flex.site_names_in_words import first_few
+from flex.table_schemas import texts
+from flex.zones import records
+from flex_api.wiring import World
+
+COUNTED_WITH_SITES = (
+    "what comes by other names that do not move with their sites is counted here as if "
+    "it went where the sites go, as no name server is asked; `flex plan` counts it "
+    "where these names lead"
+)
+
+
+def remarks(world: World, leaving: Collection[str] = ()) -> list[str]:
+    """`leaving` are nodes whose sites would go elsewhere."""
+    newest = world.store.plans(1)
+    return [said for plan in newest for said in _remarks(world, plan, leaving)]
+
+
+def _remarks(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[str]:
+    of_names = [note for note in plan.notes if remarks_on_sites.is_of_other_names(note)]
+    yield from of_names
+    if any(remarks_on_sites.OF_OTHER_NAMES in note for note in of_names):
+        yield COUNTED_WITH_SITES
+    for node in leaving:
+        yield from _staying_at(plan, node)
+    yield from _not_ours(world, plan, leaving)
+
+
+def _staying_at(plan: Plan, node: str) -> Iterator[str]:
+    there = sorted(
+        one.name
+        for zone_plan in plan.zone_plans
+        for one in zone_plan.stay_behind
+        if node in one.nodes
+    )
+    if there:
+        which, leave = (
+            (f"1 other name leads to {node} and stays", "its site leaves")
+            if len(there) == 1
+            else (
+                f"{len(there):,} other names lead to {node} and stay",
+                "their sites leave",
+            )
+        )
+        yield (
+            f"{which} there when {leave} it: {first_few(there)}; change that where "
+            "these records are kept"
+        )
+
+
+def _not_ours(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[str]:
+    """Sites of the partition in force that are not FLEX's to change in DNS."""
+    reasons = _reasons(plan)
+    if not reasons:
+        return
+    _, partition = world.store.placement()
+    if leaving:
+        partition = partition[partition["node"].isin(list(leaving))]
+    found = {
+        site: reasons[records.name_of(site)]
+        for site in sorted(set(texts(partition["site"])))
+        if records.name_of(site) in reasons
+    }
+    led = world.settings.routing.publishing().by_doors(found)
+    named = [f"{site} {why}" for site, why in found.items() if site not in led]
+    if named:
+        what = "1 site counts" if len(named) == 1 else f"{len(named):,} sites count"
+        move = "it" if len(named) == 1 else "them"
+        yield (
+            f"{what} here as if FLEX could move {move}, and it cannot: {first_few(named)}"
+        )
+
+
+def _reasons(plan: Plan) -> Mapping[str, str]:
+    """By name, in brackets."""
+    entries = [entry for one in plan.zone_plans for entry in one.foreign]
+    return {name: why for name, _, why in (entry.partition(" ") for entry in entries)}
