@@ -90,11 +90,16 @@ class Doors(Protocol):
     """The doors of all nodes, which lead each visitor to the node that has the site."""
 
     def lead(self, plan: Plan) -> None:
-        """Has all doors lead by the plan from now on.
+        """Has all doors lead by the plan from now on. Where it makes before it breaks, sites that
+        get nodes wait: their visitors are led there from their wave on.
 
         It is written down before any node hears of it. Harmless to repeat. Raises where it could
         not be written down: then no node has heard of it.
         """
+        ...
+
+    def lead_all(self, plan: Plan) -> None:
+        """The same, and no site waits any more."""
         ...
 
     def behind(self, patience: float) -> Mapping[str, str]:

@@ -22,7 +22,7 @@ from collections.abc import (
     Set,
 )
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -65,14 +65,19 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """`coming` is what the wave brings, in the step that brings it; `serving` are the addresses of
-    all waves so far.
+    """`coming` is what the wave brings, in the step that brings it, and `beside` what it brings
+    without any change of DNS; `serving` are the addresses of all waves so far.
     """
 
     zone_plans: tuple[ZonePlan, ...]
     wave: int = 0
     coming: Coming | None = None
     serving: frozenset[str] = frozenset()
+    beside: Coming = field(default_factory=dict)
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.zone_plans or self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class GentlePublisher:
 
     With a `ttl` what moves has it on the way: it is lowered one old TTL ahead, and the last step of
     each wave restores it. `shares` are those of the first waves in the sites that move; with none
-    all move at once.
+    all move at once. What moves `beside`, without any change of DNS, is in the same waves.
     """
 
     publisher: Publisher
@@ -91,6 +96,7 @@ class GentlePublisher:
     ttl: int = 0
     shares: tuple[float, ...] = ()
     hooks: Hooks = Hooks()
+    beside: Coming = field(default_factory=dict)
 
     def read(
         self, zone: str, names: Sequence[str], also: Sequence[str] = ()
@@ -143,14 +149,23 @@ class GentlePublisher:
     def _steps(
         self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost
     ) -> list[_Step]:
-        wave_of = waves.waves(zone_plans, self.shares)
+        wave_of = waves.waves(zone_plans, self.shares, self.beside)
         steps = [_Step(tuple(zone_changes.lower_ttls(made, self.ttl) for made in left))]
         ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
-            coming = _coming(waves.part(made, wave_of, number) for made in zone_plans)
+            coming = coming_by_name(
+                waves.part(made, wave_of, number) for made in zone_plans
+            )
+            beside = {
+                name: new
+                for name, new in self.beside.items()
+                if wave_of[name] == number
+            }
             serving |= {
-                address for addresses in coming.values() for address in addresses
+                address
+                for addresses in (*coming.values(), *beside.values())
+                for address in addresses
             }
             parts = [waves.part(made, wave_of, number) for made in ready]
             steps += [
@@ -161,6 +176,7 @@ class GentlePublisher:
                     number,
                     coming,
                     serving,
+                    beside,
                 ),
                 _Step(
                     tuple(
@@ -172,7 +188,7 @@ class GentlePublisher:
                     serving,
                 ),
             ]
-        return [needed for step in steps if (needed := _without(step, lost)).zone_plans]
+        return [needed for step in steps if (needed := _without(step, lost)).is_needed]
 
     def _make(
         self,
@@ -187,10 +203,11 @@ class GentlePublisher:
         not at all.
         """
         step = _without(step, lost)
-        if step.zone_plans and step.serving:
+        if step.is_needed and step.serving:
             self.hooks.well(step.serving)
-        if step.zone_plans and step.coming:
-            self.hooks.ahead(step.coming, step.wave + 1, last + 1)
+        coming = {**(step.coming or {} if step.zone_plans else {}), **step.beside}
+        if coming:
+            self.hooks.ahead(coming, step.wave + 1, last + 1)
         try:
             self._apply(step, journal)
         except (Stale, PartlyApplied) as error:
@@ -298,7 +315,7 @@ class GentlePublisher:
 
 
 def _wait_after(zone_plans: Iterable[ZonePlan]) -> float:
-    return float(max(map(zone_changes.longest_ttl, zone_plans)))
+    return float(max(map(zone_changes.longest_ttl, zone_plans), default=0))
 
 
 def _without(step: _Step, lost: Lost) -> _Step:
@@ -320,8 +337,8 @@ def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan,
     return tuple(parts)
 
 
-def _coming(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
-    """The addresses that names get and do not have."""
+def coming_by_name(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
+    """By name the addresses that it gets and does not have."""
     found: dict[str, set[str]] = {}
     for change in (
         change

@@ -16,7 +16,8 @@ from typing import Protocol
 class DoorOrder:
     """All doors are to go by the partition of this plan.
 
-    `large` and `moved` are the digests of both maps, as these say themselves.
+    `large` and `moved` are the digests of both maps, as these say themselves. Visitors of the sites
+    in `waiting` are led by the partition before it, until their wave begins.
     """
 
     number: int
@@ -24,6 +25,7 @@ class DoorOrder:
     large: str
     moved: str
     time: datetime
+    waiting: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ def carry_out(
         # Visitors find the site's new node before any resolver hears of it.
         doors.lead(plan)
     _apply(plan, publisher, store, begun=begun)
+    if doors:
+        doors.lead_all(plan)
     enters("verify")
     verdicts = verify_dns.check(
         plan, partition, nodes, ttl, publisher, patience=patience

@@ -62,7 +62,13 @@ class SqlDoorOrders(Part):
         return _decompress(packed)
 
     def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
-        row = {"id": 1, **asdict(order), "content": _compress(moved)}
+        waiting = "\n".join(sorted(order.waiting))
+        row = {
+            "id": 1,
+            **asdict(order),
+            "waiting": waiting,
+            "content": _compress(moved),
+        }
         with self._database.writing() as connection:
             if not _grows(order, _order(connection), before):
                 return False
@@ -139,7 +145,10 @@ def _grows(order: DoorOrder, last: DoorOrder | None, before: int) -> bool:
 
 def _order(connection: Connection) -> DoorOrder | None:
     found = connection.execute(select(*_ORDER)).mappings().one_or_none()
-    return DoorOrder(**found) if found is not None else None
+    if found is None:
+        return None
+    waiting = frozenset(found["waiting"].splitlines())
+    return DoorOrder(**{**found, "waiting": waiting})
 
 
 def _digest(connection: Connection) -> str:

@@ -174,6 +174,8 @@ door_order = Table(
     Column("moved", TEXT, nullable=False),
     Column("time", Utc, nullable=False),
     Column("content", LargeBinary, nullable=False),
+    # Sites that are led as before the plan, one on each line, until their wave begins.
+    Column("waiting", TEXT, nullable=False),
     CheckConstraint("id = 1", name="single"),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from flex.model.zone_plan import Change, ZonePlan
@@ -17,9 +17,13 @@ from flex.zones import zone_changes
 from flex.zones.marker import marker_name
 
 
-def waves(zone_plans: Sequence[ZonePlan], shares: Sequence[float]) -> dict[str, int]:
+def waves(
+    zone_plans: Sequence[ZonePlan],
+    shares: Sequence[float],
+    beside: Collection[str] = (),
+) -> dict[str, int]:
     """The wave of each name that moves, and of its marker. A change that only adds or only removes
-    addresses belongs to the first wave.
+    addresses belongs to the first wave. The names `beside` move without any change of DNS.
 
     Each of the first waves has its share of the names that move, and at least one. The last wave
     has the rest.
@@ -30,11 +34,15 @@ def waves(zone_plans: Sequence[ZonePlan], shares: Sequence[float]) -> dict[str, 
         for change in made.changes
         if _moves(change)
     }
-    names = sorted(zones, key=lambda name: (zlib.crc32(name.encode()), name))
+    names = sorted(
+        {*zones, *beside}, key=lambda name: (zlib.crc32(name.encode()), name)
+    )
     found: dict[str, int] = {}
     for number, of_wave in enumerate(_parts(names, shares)):
         for name in of_wave:
-            found[name] = found[marker_name(name, zones[name])] = number
+            found[name] = number
+            if name in zones:
+                found[marker_name(name, zones[name])] = number
     return found
 
 

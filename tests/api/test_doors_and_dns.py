@@ -12,7 +12,10 @@ import pytest
 from flex.model.door_order import DoorReport
 from flex.routing import host_to_node_maps
 from flex.store import SqlStore, open_store
+from flex_api.night import warm_and_check_before_wave
 from flex_api.settings.file import load
+from flex_api.wiring import World
+from flex_dns.make_before_break import Coming
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -132,6 +135,100 @@ def test_doors_lead_before_dns_and_go_back_where_dns_refuses(
     assert installation.flex("apply", made["id"]).code == 0
     assert doors(installation)[site] == there
     assert doors_agree(installation)
+
+
+@pytest.mark.parametrize("publish", ["doors+dns", "doors", "mixed"])
+def test_doors_lead_to_a_wave_once_its_nodes_are_warm_and_to_later_waves_later(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, publish: str
+) -> None:
+    first_night_before_gentle_moves(installation, publish)
+    moves = pin_two_sites(installation, publish)
+    before = doors(installation)
+    seen: list[tuple[set[str], dict[str, str]]] = []
+
+    def prepared(world: World, forced: object, coming: Coming, *_: object) -> None:
+        seen.append(({name.rstrip(".") for name in coming}, doors(installation)))
+
+    monkeypatch.setattr(warm_and_check_before_wave, "prepare_wave", prepared)
+    said = installation.night()
+    assert said.code == 0, said.err
+    (first, at_first), (second, later) = seen
+    assert ({*first, *second}, first & second) == (set(moves), set())
+    assert at_first == before
+    assert later == moved(before, {site: moves[site] for site in first})
+    assert doors(installation) == moved(before, moves)
+
+
+def test_a_killed_run_goes_on_with_the_wave_that_doors_had_not_begun(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_night_before_gentle_moves(installation, "doors")
+    moves = pin_two_sites(installation, "doors")
+    before = doors(installation)
+    seen: list[set[str]] = []
+
+    def dies_in_the_second(
+        world: World, _: object, coming: Coming, *__: object
+    ) -> None:
+        seen.append({name.rstrip(".") for name in coming})
+        if len(seen) == 2:
+            raise RuntimeError("killed")
+
+    monkeypatch.setattr(warm_and_check_before_wave, "prepare_wave", dies_in_the_second)
+    assert installation.night().code not in (0, 30, 31)
+    (done,) = seen[0]
+    assert doors(installation) == moved(before, {done: moves[done]})
+    # Whoever delivers meanwhile does not bring the others there before their wave.
+    installation.flex("route", "deliver")
+    assert doors(installation) == moved(before, {done: moves[done]})
+    resumed = installation.flex("apply", "--resume")
+    assert resumed.code == 0, resumed.err
+    assert seen[2:] == [seen[1]]
+    assert doors(installation) == moved(before, moves)
+
+
+def moved(before: dict[str, str], moves: dict[str, str]) -> dict[str, str]:
+    """Doors by which these sites, with all their names, are on these nodes."""
+    return {
+        name: moves.get(name.removeprefix("www."), node)
+        for name, node in before.items()
+    }
+
+
+def first_night_before_gentle_moves(installation: Installation, publish: str) -> None:
+    if publish == "doors":
+        without_dns(installation)
+    else:
+        with_doors(installation)
+    text = installation.settings.read_text()
+    # Resolvers are waited for by the TTL that names had before.
+    gentle = "[dns]\nttl = 1\nmake_before_break = true\nwaves = [0.01]\n"
+    installation.settings.write_text(text.replace("[dns]\n", gentle))
+    assert installation.night().code == 0
+
+
+def pin_two_sites(installation: Installation, publish: str) -> dict[str, str]:
+    """By site the node that it is to move to. One of them is led by the doors alone, where it is
+    `mixed`.
+    """
+    nodes = {
+        row["node"]
+        for row in installation.flex("-o", "json", "nodes", "list").json["items"]
+    }
+    alone = {
+        site: min(nodes - here)
+        for site, here in placed(installation).items()
+        if len(here) == 1
+    }
+    moves = dict(sorted(alone.items())[:2])
+    for site, node in moves.items():
+        assert installation.flex("sites", "pin", site, "--nodes", node).code == 0
+    if publish == "mixed":
+        with installation.settings.open("a") as settings:
+            settings.write(
+                f'[[routing.site]]\nname = "{min(moves)}"\npublish = "doors"\n'
+            )
+    return moves
 
 
 def test_a_dead_node_is_led_around_though_the_name_server_died_with_it(

@@ -370,3 +370,32 @@ def begun(journal: MemoryJournal, zone: str) -> MemoryJournal:
     if not journal.rows():
         journal.intend([JournalRow(0, zone, (0,), "done")])
     return journal
+
+
+def test_what_moves_without_dns_is_in_the_same_waves_and_waits_for_nobody(
+    target: Publisher, home: str
+) -> None:
+    """Names of others, or of no zone at all, that doors alone lead."""
+    beside = {f"{number}.elsewhere.": set(NEW) for number in range(9)}
+    coming: list[set[str]] = []
+    well: list[set[str]] = []
+    waits: list[float] = []
+    hooks = Hooks(
+        ahead=lambda names, *_: coming.append(set(names)),
+        well=lambda addresses: well.append(set(addresses)),
+    )
+    gentle = GentlePublisher(
+        target, waits.append, shares=(0.1, 0.5), hooks=hooks, beside=beside
+    )
+    gentle.apply()
+    assert [len(names) for names in coming] == [1, 5, 3]
+    assert set().union(*coming) == set(beside)
+    assert (well, sum(waits)) == ([set(NEW)] * 3, 0.0)
+    coming.clear()
+    gentle.apply(move(home, *NEW))
+    assert [len(names) for names in coming] == [1, 5, 4]
+    assert set().union(*coming) == {*beside, f"www.{home}"}
+    # One TTL for the one name that is in DNS, and one more before the wave behind it.
+    is_last = f"www.{home}" in coming[-1]
+    assert sum(waits) == (60.0 if is_last else 120.0)
+    assert addresses(target, home) == list(NEW)

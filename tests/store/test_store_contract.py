@@ -302,7 +302,8 @@ def test_the_large_map_is_kept_and_replaced_by_who_knows_the_one_that_is_there(
 
 
 def door_order(number: int, moved: str = "m1") -> DoorOrder:
-    return DoorOrder(number, "p1", "l1", moved, NOW)
+    waiting = frozenset({"b.example", "c.example"})
+    return DoorOrder(number, "p1", "l1", moved, NOW, waiting)
 
 
 def test_an_order_of_doors_takes_the_place_of_the_one_that_its_author_knew(

@@ -63,7 +63,7 @@ def _publish(
             world.store.placement_of(plan.id),
             nodes=world.nodes,
             ttl=world.settings.dns.ttl,
-            publisher=gentle_moves.publisher(world, plan),
+            publisher=gentle_moves.publisher(world, plan, doors),
             store=world.store,
             now=world.clock(),
             patience=world.settings.dns.settle.total_seconds(),

@@ -7,7 +7,7 @@ unless a dead node is taken out: then nothing is waited for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from flex.model.plan import Plan
 from flex.placing import failover
@@ -26,8 +26,27 @@ class DoorsOfNodes:
         self._delivered: frozenset[str] = frozenset()
 
     def lead(self, plan: Plan) -> None:
+        self._order(plan, None)
+
+    def lead_sites(self, plan: Plan, sites: Collection[str]) -> None:
+        """These sites wait no longer: their wave begins."""
+        waiting = self.waiting(plan)
+        if not waiting.isdisjoint(sites):
+            self._order(plan, waiting.difference(sites))
+
+    def lead_all(self, plan: Plan) -> None:
+        self.lead_sites(plan, self.waiting(plan))
+
+    def waiting(self, plan: Plan) -> frozenset[str]:
+        """The sites whose visitors are led as before the plan."""
+        last = self._world.store.door_order()
+        return last.waiting if last and last.plan == plan.id else frozenset()
+
+    def _order(self, plan: Plan, waiting: Collection[str] | None) -> None:
         world = self._world
-        order = store_order_for_doors.order(world.settings, world.store, plan.id)
+        order = store_order_for_doors.order(
+            world.settings, world.store, plan.id, waiting
+        )
         self._number = order.number if order else 0
         # Nodes that follow or fetch hear of the order by themselves.
         delivers = world.settings.routing.delivers

@@ -11,11 +11,14 @@ from functools import partial
 
 from flex.model.plan import Plan
 from flex.placing import failover
+from flex.planning import sites_that_get_nodes
 from flex.ports import Publisher
+from flex.zones import records
 from flex_api.night import freeze_and_change_windows, warm_and_check_before_wave
+from flex_api.night.doors_of_nodes import DoorsOfNodes
 from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.wiring import World
-from flex_dns.make_before_break import GentlePublisher, Hooks
+from flex_dns.make_before_break import Coming, GentlePublisher, Hooks, coming_by_name
 
 
 def begin(world: World, plan: Plan) -> Plan:
@@ -38,8 +41,10 @@ def warms_first(world: World, plan: Plan) -> bool:
     return bool(world.settings.warming.bytes) and not is_gentle(world, plan)
 
 
-def publisher(world: World, plan: Plan) -> Publisher:
-    """A dead node's sites lose it at once; all other moves may make before they break."""
+def publisher(world: World, plan: Plan, doors: DoorsOfNodes | None = None) -> Publisher:
+    """A dead node's sites lose it at once; all other moves may make before they break. Doors lead
+    to a site's new node when its wave begins, once that is warmed up and before DNS names it.
+    """
     ttl = begin(world, plan).moving_ttl
     if ttl is None:
         return world.publisher
@@ -49,9 +54,24 @@ def publisher(world: World, plan: Plan) -> Publisher:
         if plan.state != "applying"
         else set[str]()
     )
+
+    beside = _coming_without_dns(world, plan) if doors else {}
+
+    def ahead(coming: Coming, wave: int, waves: int) -> None:
+        if doors and plan.state == "applying":
+            # Doors lead to them already, by what a killed run did.
+            waiting = {records.name_of(site) for site in doors.waiting(plan)}
+            led = beside.keys() - waiting
+            coming = {name: new for name, new in coming.items() if name not in led}
+        if not coming:
+            return
+        warm_and_check_before_wave.prepare_wave(world, forced, coming, wave, waves)
+        if doors:
+            doors.lead_sites(plan, {name.rstrip(".") for name in coming})
+
     hooks = Hooks(
         begins=partial(warm_and_check_before_wave.tell_of_waits, world),
-        ahead=partial(warm_and_check_before_wave.prepare_wave, world, forced),
+        ahead=ahead,
         well=partial(warm_and_check_before_wave.refuse_unwell, world),
         idle=partial(giving_way, world),
     )
@@ -62,4 +82,20 @@ def publisher(world: World, plan: Plan) -> Publisher:
         ttl,
         dns.waves,
         hooks,
+        beside,
     )
+
+
+def _coming_without_dns(world: World, plan: Plan) -> dict[str, set[str]]:
+    """The names that doors alone lead to new nodes, with the addresses of these. They move in
+    waves like those that DNS follows.
+    """
+    _, in_force = world.store.placement()
+    coming = world.store.placement_of(plan.id)
+    in_dns = coming_by_name(plan.zone_plans)
+    addresses = {node.name: node.addresses for node in world.nodes}
+    return {
+        name: {address for node in nodes for address in addresses.get(node, ())}
+        for site, nodes in sites_that_get_nodes.new_nodes(in_force, coming).items()
+        if (name := records.name_of(site)) not in in_dns
+    }

@@ -23,7 +23,7 @@ from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import Heading, Owners, digest
 from flex.routing.pool import is_host
-from flex.table_schemas import texts
+from flex.table_schemas import PLACEMENT, texts
 from flex_api.night import doors_avoid_dead_nodes, other_names_to_route
 from flex_api.settings.file import Settings
 
@@ -31,6 +31,7 @@ from flex_api.settings.file import Settings
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The sites of this plan's partition are to be on its nodes, as far as these are `serving`.
+    Those that are `waiting` stay where the partition in force has them.
 
     While the plan is `coming` no large map is written in place of an old one: that takes seconds.
     Whoever `decides` also orders anew what nodes say they know better than the store.
@@ -41,6 +42,7 @@ class Wanted:
     plan: str
     coming: bool
     decides: bool
+    waiting: frozenset[str] = frozenset()
 
 
 def doors(settings: Settings, store: Store, wanted: Wanted) -> Doors:
@@ -71,7 +73,12 @@ def doors_ordered(
         before = last.number if last else 0
         if number != before:
             order = DoorOrder(
-                number, wanted.plan, digest(maps.large), digest(maps.moved), now
+                number,
+                wanted.plan,
+                digest(maps.large),
+                digest(maps.moved),
+                now,
+                wanted.waiting,
             )
             store.put_door_order(order, maps.moved, before)
     return Doors(maps, _addresses(wanted.known))
@@ -93,7 +100,7 @@ def _next(
     than then.
     """
     placement = doors_avoid_dead_nodes.on_serving_nodes(
-        settings, store, store.placement_of(wanted.plan), wanted.serving
+        settings, store, _partition(store, wanted), wanted.serving
     )
     owner_of = owners_of_names(settings, placement, wanted.serving)
     maps = host_to_node_maps.maps_of(owner_of, large)
@@ -105,13 +112,26 @@ def _next(
         heading = Heading(cluster, digest(maps.large), number)
         return host_to_node_maps.with_heading(maps, heading)
 
-    if last and last.plan == wanted.plan:
+    if last and (last.plan, last.waiting) == (wanted.plan, wanted.waiting):
         again = with_number(last.number)
         is_known = not wanted.decides or not is_behind(last, reports)
         if digest(again.moved) == last.moved and is_known:
             return last.number, again
     number = next_number(last, reports)
     return number, with_number(number)
+
+
+def _partition(store: Store, wanted: Wanted) -> pd.DataFrame:
+    coming = store.placement_of(wanted.plan)
+    if not wanted.waiting:
+        return coming
+    _, in_force = store.placement()
+    waits = list(wanted.waiting)
+    parts = [
+        coming[~coming["site"].isin(waits)],
+        in_force[in_force["site"].isin(waits)],
+    ]
+    return PLACEMENT.make(pd.concat(parts, ignore_index=True))
 
 
 def _addresses(known: Sequence[Node]) -> set[str]:

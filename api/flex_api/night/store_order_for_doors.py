@@ -6,9 +6,11 @@ nodes hear of it is told elsewhere. Does not write any file.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from flex.model.door_order import DoorOrder
+from flex.planning import sites_that_get_nodes
 from flex.ports import Store
 from flex.routing.haproxy_frontends import Doors
 from flex_api.night import make_host_maps
@@ -17,9 +19,18 @@ from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
 
 
-def order(settings: Settings, store: Store, coming: str = "") -> DoorOrder | None:
+def order(
+    settings: Settings,
+    store: Store,
+    coming: str = "",
+    waiting: Collection[str] | None = None,
+) -> DoorOrder | None:
     """By what all doors are to go from now on: the plan that is coming, or what is in force. None
     where there are no doors for all sites, or nothing for them to go by.
+
+    Sites that are `waiting` are led as before that plan. With None it is those that were waiting
+    when doors were last ordered to go by the same plan; first, of a plan that makes before it
+    breaks, all that get nodes.
 
     Raises LostLease where the step that asks holds the lease no more.
     """
@@ -32,17 +43,21 @@ def order(settings: Settings, store: Store, coming: str = "") -> DoorOrder | Non
         which = at_present(settings, store, coming)
         if not has_doors(settings, which):
             return None
-        if doors_ordered(settings, store, which, last):
+        if doors_ordered(settings, store, which, last, waiting):
             return store.door_order()
 
 
 def doors_ordered(
-    settings: Settings, store: Store, which: Between, last: DoorOrder | None
+    settings: Settings,
+    store: Store,
+    which: Between,
+    last: DoorOrder | None,
+    waiting: Collection[str] | None = None,
 ) -> Doors | None:
     """Ordered by what was asked for behind the order `last`. None where there is another one by
     now: then it is to be asked for again.
     """
-    wanted = _wanted_maps(settings, store, which)
+    wanted = _wanted_maps(settings, store, which, last, waiting)
     return make_host_maps.doors_ordered(
         settings, store, wanted, last, datetime.now(UTC)
     )
@@ -52,7 +67,8 @@ def doors_to_be(settings: Settings, store: Store, which: Between) -> Doors | Non
     """As they would be ordered; nothing is. None where there are no doors for all sites."""
     if not has_doors(settings, which):
         return None
-    return make_host_maps.doors(settings, store, _wanted_maps(settings, store, which))
+    wanted = _wanted_maps(settings, store, which, store.door_order())
+    return make_host_maps.doors(settings, store, wanted)
 
 
 def has_doors(settings: Settings, which: Between) -> bool:
@@ -63,14 +79,38 @@ def has_doors(settings: Settings, which: Between) -> bool:
 
 
 def _wanted_maps(
-    settings: Settings, store: Store, which: Between
+    settings: Settings,
+    store: Store,
+    which: Between,
+    last: DoorOrder | None,
+    waiting: Collection[str] | None = None,
 ) -> make_host_maps.Wanted:
     known = nodes(settings, store)
     serving = [node.name for node in known if node.addresses and node.state != "down"]
+    is_coming = which.doors != store.in_force()
+    if not is_coming:
+        # Of a partition in force nothing waits any more.
+        waiting = ()
+    elif waiting is None:
+        waiting = (
+            last.waiting
+            if last and last.plan == which.doors
+            else _waiting_at_first(store, which.doors)
+        )
     return make_host_maps.Wanted(
         known,
         serving,
         which.doors,
-        coming=which.doors != store.in_force(),
+        coming=is_coming,
         decides=not which.ordered,
+        waiting=frozenset(waiting),
     )
+
+
+def _waiting_at_first(store: Store, coming: str) -> Collection[str]:
+    """The sites whose visitors are led to new nodes only when their wave begins."""
+    plan = store.plan(coming)
+    if plan.state != "applying" or plan.moving_ttl is None:
+        return ()
+    _, in_force = store.placement()
+    return sites_that_get_nodes.new_nodes(in_force, store.placement_of(coming))
