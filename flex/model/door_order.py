@@ -27,6 +27,10 @@ class DoorOrder:
     time: datetime
     waiting: frozenset[str] = frozenset()
 
+    @property
+    def sites_waiting(self) -> int:
+        return len(self.waiting)
+
 
 @dataclass(frozen=True, slots=True)
 class DoorReport:

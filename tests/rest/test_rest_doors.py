@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -165,6 +166,19 @@ def test_lists_and_metrics_say_who_goes_by_what_and_who_has_not_heard(
         assert f"{line}\n" in metrics
     page = all_doors.open("viewer").get("/routing").text
     assert "HAProxy does not answer" in page
+    assert "2 nodes have not heard of the newest order" in page
+
+
+def test_sites_that_wait_for_their_wave_are_counted(all_doors: Door) -> None:
+    store = all_doors.store
+    last = order(store, 1)
+    waiting = frozenset({"a.example", "b.example"})
+    new = replace(last, number=2, waiting=waiting)
+    assert store.put_door_order(new, "", 1)
+    said = all_doors.open("viewer").get("/api/v1/routing").json()
+    assert said["order"]["sites_waiting"] == 2
+    page = all_doors.open("viewer").get("/routing").text
+    assert "2 sites wait for their wave and are led as before" in page
 
 
 def test_what_a_database_that_was_put_back_does_not_know_is_said(

@@ -368,6 +368,9 @@ def _print_orders(console: Console, output: RouteOutput, order: OrderTold) -> No
         f"All doors are to go by order {order.number}, of {amounts.when(order.time)}: the "
         f"plan {order.plan}."
     )
+    if order.sites_waiting:
+        waiting = amounts.count(order.sites_waiting, "site")
+        console.print(f"Waiting for their wave, and led as before: {waiting}.")
     table = grid("node", "order>", "since", "")
     for row in output.nodes:
         since = amounts.when(row.order_since) if row.order_since else ""

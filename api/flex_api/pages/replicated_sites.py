@@ -58,6 +58,7 @@ def page(
     heard = desk.house.later.ask(
         "distributors", lambda: distributors(desk), lasting=GOOD
     )
+    states = door_states.door_states(desk.settings, desk.store)
     return show(
         desk,
         "routing.html",
@@ -72,7 +73,8 @@ def page(
         live=ask_every_haproxy.as_live(heard or ()),
         pending=heard is None,
         order=ask_every_haproxy.as_order(desk.settings, desk.store),
-        states=door_states.door_states(desk.settings, desk.store),
+        states=states,
+        unheard=sum(bool(one.unheard) for one in states),
         name=name,
         at=visitors_view.at_doors(desk),
         outside=visitors_view.outside_dns(desk),

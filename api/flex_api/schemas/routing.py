@@ -107,6 +107,9 @@ class OrderTold(Part):
     large: str
     moved: str
     time: datetime
+    sites_waiting: int = Field(
+        0, description="that are led as before the plan until their wave begins"
+    )
 
 
 class LeftOut(Part):
