@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
@@ -20,6 +21,7 @@ from flex_api.schemas.dns_difference_routing_pages import (
     DnsDiffPage,
     RoutingPage,
 )
+from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow, NodeRow, NodeTurn
 from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.rest_bodies_and_answers import (
@@ -51,6 +53,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     ProfileRow,
     RecordRow,
     RecordsPage,
+    RecoveryGiven,
     ReportRow,
     ReportsPage,
     RollbackGiven,
@@ -68,10 +71,12 @@ from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
     ExplainOutput,
+    FilesOutput,
     PlanOutput,
     PlanRow,
     RunRow,
     SiteRow,
+    UnknownOutput,
 )
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
@@ -92,6 +97,11 @@ class Client(Asking):
     def sites(self, **filters: Filter) -> Iterator[SiteRow]:
         for page in self.pages(SitesPage, "/sites", filters):
             yield from page.items
+
+    def period(self) -> tuple[datetime | None, datetime | None]:
+        """That of the profiles of the sites: every page names it."""
+        page = next(self.pages(SitesPage, "/sites", {"limit": 1}))
+        return page.period_start, page.period_end
 
     def profile(self, site: str, **filters: Filter) -> Iterator[ProfileRow]:
         for page in self.pages(ProfilePage, f"/sites/{part(site)}/profile", filters):
@@ -175,6 +185,11 @@ class Client(Asking):
     def make_plan(self, given: PlanGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/plans", given, {})[0]
 
+    def try_discard(self, plan: str, tag: str, reason: str = "") -> PlanOutput:
+        """As it would be, put aside."""
+        path = f"/plans/{part(plan)}?{_why(reason, True)}"
+        return self.ask(PlanOutput, "DELETE", path, None, {"If-Match": tag})[0]
+
     def discard(self, plan: str, tag: str, reason: str = "") -> None:
         self.send(
             "DELETE",
@@ -204,6 +219,29 @@ class Client(Asking):
     def rollback(self, given: RollbackGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/rollbacks", given, {})[0]
 
+    def try_rollback(self, given: RollbackGiven) -> PlanOutput:
+        """The plan back, which is not kept."""
+        path = f"/rollbacks{_dry(True)}"
+        return self.ask(PlanOutput, "POST", path, given, {})[0]
+
+    def recover(self, given: RecoveryGiven, tag: str) -> JobShown:
+        """The tag has the digests of the plans that are half applied."""
+        return self.ask(JobShown, "POST", "/recoveries", given, {"If-Match": tag})[0]
+
+    def export(self, plan: str, form: str, zones: str = "") -> str:
+        """Zones with commas between them; all of the plan where none is named."""
+        asked = urlencode({"format": form, "zone": zones})
+        return self.text(f"/plans/{part(plan)}/export?{asked}", ANY + "/" + ANY)
+
+    def data(self) -> DataOutput:
+        return self.get(DataOutput, "/data")[0]
+
+    def files(self, **asked: Filter) -> FilesOutput:
+        return self.get(FilesOutput, f"/files?{urlencode(asked)}")[0]
+
+    def unknown_names(self, **asked: Filter) -> UnknownOutput:
+        return self.get(UnknownOutput, f"/unknown-names?{urlencode(asked)}")[0]
+
     def runs(self, **filters: Filter) -> Iterator[RunRow]:
         for page in self.pages(RunsPage, "/runs", filters):
             yield from page.items
@@ -211,8 +249,16 @@ class Client(Asking):
     def freeze(self) -> tuple[FreezeShown, str]:
         return self.get(FreezeShown, "/freeze")
 
-    def put_freeze(self, given: FreezeGiven, tag: str) -> FreezeShown:
-        return self.ask(FreezeShown, "PUT", "/freeze", given, {"If-Match": tag})[0]
+    def put_freeze(
+        self, given: FreezeGiven, tag: str, *, dry_run: bool = False
+    ) -> FreezeShown:
+        path = f"/freeze{_dry(dry_run)}"
+        return self.ask(FreezeShown, "PUT", path, given, {"If-Match": tag})[0]
+
+    def try_thaw(self, tag: str) -> FreezeShown:
+        """What would end."""
+        path = f"/freeze{_dry(True)}"
+        return self.ask(FreezeShown, "DELETE", path, None, {"If-Match": tag})[0]
 
     def thaw(self, tag: str, reason: str = "") -> None:
         self.send(

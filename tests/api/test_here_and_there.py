@@ -12,14 +12,13 @@ import pytest
 
 from flex_api import cli
 from flex_api.cli import global_options
-from flex_api.cli.common import NOT_THERE
+from flex_api.cli.on_this_machine_only import OF_A_VERB, OF_AN_OPTION
 
 # Nobody listens there: whoever asks ends with AWAY.
 NOWHERE = "http://127.0.0.1:1"
 AWAY = 27
 # The exit codes of a refusal. `flex route` has had 3 since before the others.
 REFUSED = {2, 3}
-WHY = "Not with --server: "
 # What a verb needs, and what an option is given, by the name of the parameter or by its metavar.
 GIVEN = {
     "addresses": "192.0.2.9",
@@ -33,12 +32,18 @@ GIVEN = {
     "tolerance": "0.05",
     "TIME": "2027-01-01",
 }
-# `flex whatif --ram` is a factor.
-OF_A_VERB = {("whatif", "ram"): "1.5", ("report", "form"): "html"}
+# `flex whatif --ram` is a factor. Rules are looked at before a plan is made that goes back.
+GIVEN_TO_A_VERB = {
+    ("whatif", "ram"): "1.5",
+    ("report", "form"): "html",
+    ("rollback", "force"): "freeze",
+    ("export", "form"): "hosts",
+    ("files", "sort"): "bytes",
+}
 # A change of a node says what of it.
 BESIDES = {"nodes set": ("--capacity", "2")}
-# Its help says in one sentence which option a server takes.
-IN_A_SENTENCE = {"ingest": "takes --reason alone"}
+# A reason is a sentence of its own, not a word.
+WORDS_OF_A_REASON = 4
 
 
 def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -55,7 +60,7 @@ VERBS = dict(verbs(global_options.command(cli.application())))
 
 def value(verb: str, parameter: Any) -> str:
     name = parameter.name
-    given = OF_A_VERB.get((verb, name)) or GIVEN.get(name)
+    given = GIVEN_TO_A_VERB.get((verb, name)) or GIVEN.get(name)
     return given or GIVEN.get(parameter.metavar or "", "1")
 
 
@@ -70,6 +75,14 @@ def needed(verb: str) -> list[str]:
     return words
 
 
+def given_words(verb: str, parameter: Any) -> list[str]:
+    """As somebody writes it on the command line."""
+    if parameter.param_type_name == "argument":
+        return [value(verb, parameter)]
+    name: str = parameter.opts[0]
+    return [name] if parameter.is_flag else [name, value(verb, parameter)]
+
+
 def ask(tmp_path: Path, *words: str) -> int:
     token = tmp_path / "token"
     token.write_text("flex_x", encoding="utf-8")
@@ -80,11 +93,12 @@ def ask(tmp_path: Path, *words: str) -> int:
 def test_a_verb_asks_the_server_or_says_why_it_does_not(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, works_here_only, why = VERBS[verb].help.partition(WHY)
+    _, works_here_only, why = VERBS[verb].help.partition(OF_A_VERB)
     code = ask(tmp_path, *verb.split(), *needed(verb))
     said = capsys.readouterr().err
     if works_here_only:
         assert code in REFUSED
+        assert len(why.split()) >= WORDS_OF_A_REASON
         assert why.strip().rstrip(".") in " ".join(said.split())
         assert "--server" in said
     else:
@@ -94,9 +108,9 @@ def test_a_verb_asks_the_server_or_says_why_it_does_not(
 OPTIONS = [
     (verb, option)
     for verb, command in VERBS.items()
-    if WHY not in command.help
+    if OF_A_VERB not in command.help
     for option in command.params
-    if option.param_type_name == "option" and option.opts[0] not in ("-o", "--output")
+    if not option.required and option.opts[0] not in ("-o", "--output")
 ]
 
 
@@ -106,17 +120,15 @@ OPTIONS = [
 def test_an_option_is_taken_with_a_server_or_says_that_it_is_not(
     verb: str, option: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [] if option.is_flag else [value(verb, option)]
-    code = ask(tmp_path, *verb.split(), *needed(verb), option.opts[0], *words)
-    said = capsys.readouterr().err
-    in_a_sentence = IN_A_SENTENCE.get(verb, "")
-    assert in_a_sentence in " ".join(VERBS[verb].help.split())
-    works_here_only = NOT_THERE in (option.help or "") or (
-        bool(in_a_sentence) and option.opts[0] not in in_a_sentence
-    )
+    words = given_words(verb, option)
+    code = ask(tmp_path, *verb.split(), *needed(verb), *words)
+    said = " ".join(capsys.readouterr().err.split())
+    _, works_here_only, why = (option.help or "").partition(OF_AN_OPTION)
     if works_here_only:
         assert code == 2
-        assert f"{option.opts[0]} with --server" in said
+        assert f"{words[0]} with --server" in said or "FILE with --server" in said
+        assert len(why.split()) >= WORDS_OF_A_REASON
+        assert why in said
     else:
         assert code == AWAY, said
 

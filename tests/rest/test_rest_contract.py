@@ -427,7 +427,7 @@ def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
 BY_THEMSELVES = {
     ("sites/{site}/profile", "after"), ("sites/{site}/profile", "before"), ("reports", "state"),
     ("plans", "base"), ("partitions/{partition}/difference", "to"), ("routing", "plan"),
-    ("routing", "live"),
+    ("routing", "live"), ("runs", "figures"),
 }  # fmt: skip
 
 

@@ -15,9 +15,11 @@ import pytest
 
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import Verdict
+from flex.model.nightly_run import Run
 from flex.model.plan import Plan, PlanState
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
+from flex.store import holder
 from flex.zones.records import ZoneState
 from flex_api.night import nightly
 
@@ -209,3 +211,52 @@ def test_nobody_ends_a_job_in_the_middle_of_finishing_another_plan(door: Door) -
     assert (answer.status_code, answer.json()["code"]) == (409, "busy")
     target.go.set()
     door.app.state.house.workers.wait(job["id"])
+
+
+def test_runs_come_with_the_figures_of_their_plans_where_these_are_asked_for(
+    door: Door,
+) -> None:
+    client, plan = door.open("viewer"), door.store.plans(1)[0]
+    run = Run("r9", holder(), plan.created + timedelta(days=1), plan=plan.id)
+    door.store.begin(run, timedelta(hours=1), plan.created)
+    door.store.end(replace(run, ended=run.started))
+    for asked, moves in (("false", None), ("true", len(plan.moves))):
+        rows = client.get(f"/api/v1/runs?figures={asked}&plan={plan.id}").json()
+        assert [row["moves"] for row in rows["items"]] == [moves]
+
+
+@pytest.mark.parametrize("way", ["resume", "undo", "abandon"])
+def test_what_is_half_applied_is_ended_by_who_looked_at_it_alone(
+    door: Door, way: str
+) -> None:
+    other, noted = begun(door), door.store.last_number()
+    client = door.open("approver")
+    for tag, status in ((None, 428), ("*", 412), (f'"{"0" * 64}"', 412)):
+        headers = {"If-Match": tag} if tag else {}
+        answer = client.post("/api/v1/recoveries", json={"way": way}, headers=headers)
+        assert (answer.status_code, answer.json()["unchanged"]) == (
+            status,
+            "it stays half applied",
+        )
+    assert door.store.last_number() == noted
+    assert door.store.plan(other.id).state == "applying"
+
+
+@pytest.mark.parametrize(
+    ("way", "state"), [("resume", "applied"), ("undo", "failed"), ("abandon", "failed")]
+)
+def test_what_is_half_applied_is_ended_once(door: Door, way: str, state: str) -> None:
+    other, client = begun(door), door.open("approver")
+    headers = {"If-Match": f'"{other.digest}"', "Idempotency-Key": "night-1"}
+    asked = {"way": way, "reason": "killed"}
+    job = client.post("/api/v1/recoveries", json=asked, headers=headers).json()
+    door.app.state.house.workers.wait(job["id"])
+    again = client.post("/api/v1/recoveries", json=asked, headers=headers).json()
+    assert again["id"] == job["id"]
+    ended = client.get(f"/api/v1/jobs/{job['id']}").json()
+    assert (ended["kind"], ended["state"]) == (way, "done"), ended
+    assert ended["result"] == f"/api/v1/plans/{other.id}"
+    assert door.store.plan(other.id).state == state
+    after = client.post("/api/v1/recoveries", json={"way": way}).json()
+    door.app.state.house.workers.wait(after["id"])
+    assert client.get(f"/api/v1/jobs/{after['id']}").json()["result"] == ""

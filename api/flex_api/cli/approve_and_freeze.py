@@ -8,14 +8,14 @@ import typer
 
 from flex_api.cli import local_or_server
 from flex_api.cli.common import (
-    NOT_THERE,
-    AsOf,
     Context,
+    DryRun,
     PlanId,
     Reason,
     context,
     moment,
 )
+from flex_api.cli.on_this_machine_only import AsOf
 from flex_api.cli.plan_apply_and_report import show
 from flex_api.in_words import amounts
 from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
@@ -30,9 +30,6 @@ Agreed = Annotated[
         metavar="RULE",
         help="a rule that it may go over, under safety.four_eyes",
     ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help=f"check it, change nothing; {NOT_THERE}")
 ]
 
 

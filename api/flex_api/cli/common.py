@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import pwd
 import re
@@ -13,14 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer._click.globals import get_current_context
 
-from flex.errors import BadInput, FlexError, Misused
+from flex.errors import BadInput, FlexError
 from flex_api.cli import is_started_by_timer
 from flex_api.schemas.output import ErrorOutput, Output, StopRow
 from flex_api.schemas.request_and_page_base import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
@@ -74,29 +71,9 @@ NodeName = Annotated[str, typer.Argument(metavar="NODE")]
 PlanId = Annotated[
     str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")
 ]
-
-
-# What the help of an option says that a server does not have.
-NOT_THERE = "not with --server"
-AsOf = Annotated[
-    datetime | None,
-    typer.Option(
-        "--as-of",
-        formats=[
-            "%Y-%m-%dT%H:%M:%S",
-            "%Y-%m-%dT%H:%M:%SZ",
-            "%Y-%m-%dT%H:%M",
-            "%Y-%m-%dT%H:%MZ",
-            "%Y-%m-%d",
-        ],
-        help="act as if it were this time (UTC, with or without a Z), to try old logs; "
-        f"{NOT_THERE}",
-    ),
-]
 Limit = Annotated[
     int, typer.Option(min=1, max=1000, help="show at most this many, the newest")
 ]
-Given = ParamSpec("Given")
 
 
 class Format(StrEnum):
@@ -187,57 +164,6 @@ def context(ctx: typer.Context) -> Context:
     found = ctx.obj
     assert isinstance(found, Context), "the application's callback makes it"
     return found
-
-
-# What helps where a verb works on its own machine only.
-HERE = "run it on that machine, without --server"
-
-
-def only_here(
-    why: str,
-    *,
-    error: type[BadInput] = Misused,
-    advice: str = HERE,
-) -> Callable[[Callable[Given, None]], Callable[Given, None]]:
-    """For a verb that a FLEX server does not do: its help says why, and with --server it raises
-    `error`, which says the same.
-    """
-
-    def mark(verb: Callable[Given, None]) -> Callable[Given, None]:
-        @wraps(verb)
-        def verb_here(*given: Given.args, **options: Given.kwargs) -> None:
-            ctx = get_current_context()
-            found = ctx.obj
-            if isinstance(found, Context) and found.remote:
-                raise error(
-                    f"{ctx.command_path} with --server",
-                    f"it works on its own machine only: {why}",
-                    kept="nothing was asked or changed",
-                    advice=advice,
-                )
-            verb(*given, **options)
-
-        verb_here.__doc__ = f"{inspect.getdoc(verb)}\n\nNot with --server: {why}."
-        return verb_here
-
-    return mark
-
-
-def all_only_here(
-    app: typer.Typer,
-    why: str,
-    *,
-    error: type[BadInput] = Misused,
-    advice: str = HERE,
-) -> None:
-    """For every verb of a group, and for its own help."""
-    app.info.help = f"{app.info.help}\n\nNot with --server: {why}."
-    mark = only_here(why, error=error, advice=advice)
-    for verb in app.registered_commands:
-        if verb.callback:
-            verb.callback = mark(verb.callback)
-    if app.registered_callback and app.registered_callback.callback:
-        app.registered_callback.callback = mark(app.registered_callback.callback)
 
 
 def now() -> datetime:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flex.errors import BadInput, NoData, NotWritten
-from flex.model.plan import Plan
-from flex_api.cli.common import context, only_here
-from flex_api.cli.open_installation import open_world
-from flex_api.wiring import World
+from flex.errors import NotWritten
+from flex_api.cli import local_or_server
+from flex_api.cli.common import context, write
 from flex_api.wishes import export_plan
-from flex_dns.exports import ENDINGS, EXPORTS, Wanted
+from flex_dns.exports import ENDINGS, EXPORTS
 
 
 def add_to(app: typer.Typer) -> None:
     app.command()(export)
 
 
-@only_here("it reads the plans of this machine's database")
 def export(
     ctx: typer.Context,
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTS))],
@@ -43,45 +39,22 @@ def export(
     """Print the records of a plan for another tool. nsupdate gets its changes, with what they
     require.
     """
-    if form not in EXPORTS:
-        raise _bad(
-            f"exporting as {form!r}",
-            f"there are {', '.join(EXPORTS)}",
-            "name one of them",
-        )
+    export_plan.refuse_unknown(form)
     found = context(ctx)
-    with open_world(found) as here:
-        wanted = export_plan.zones(here, _plan_to_export(here, plan_id), zone or ())
-        wanted = (
-            export_plan.with_controller(here, wanted) if form == "nsupdate" else wanted
-        )
+    by = local_or_server.exports(found)
     if to is None:
-        sys.stdout.write(_together(form, wanted))
+        write(by.together(form, plan_id, zone or ()))
         return
-    for path in _write(form, wanted, to):
+    for path in _write(form, by.by_zone(form, plan_id, zone or ()), to):
         found.say(f"wrote {path}")
 
 
-def _together(form: str, wanted: Sequence[Wanted]) -> str:
-    """A zone's file takes no names of another zone."""
-    if form == "zone" and len(wanted) > 1:
-        answer = f"the plan has {len(wanted)} of them, and a zone's file holds one"
-        raise _bad(
-            "the lines of a zone",
-            answer,
-            "name one with --zone, or write a file for each with --to DIR",
-        )
-    return EXPORTS[form](wanted)
-
-
-def _write(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
-    paths = [
-        folder / f"{one.zone_plan.zone}{ENDINGS.get(form, form)}" for one in wanted
-    ]
+def _write(form: str, texts: Mapping[str, str], folder: Path) -> list[Path]:
+    paths = {zone: folder / f"{zone}{ENDINGS.get(form, form)}" for zone in texts}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, one in zip(paths, wanted, strict=True):
-            path.write_text(EXPORTS[form]([one]), encoding="utf-8")
+        for zone, text in texts.items():
+            paths[zone].write_text(text, encoding="utf-8")
     except OSError as error:
         raise NotWritten(
             f"writing the records of each zone to {folder}",
@@ -89,22 +62,4 @@ def _write(form: str, wanted: Sequence[Wanted], folder: Path) -> list[Path]:
             kept="DNS is as it was; some of the files may be there",
             advice="choose a folder you may write to",
         ) from error
-    return paths
-
-
-def _plan_to_export(here: World, plan_id: str) -> Plan:
-    if plan_id:
-        return here.store.plan(plan_id)
-    latest = here.store.plans(1)
-    if not latest:
-        raise NoData(
-            "the latest plan",
-            "there is none",
-            kept="nothing was printed",
-            advice="make one with `flex plan`",
-        )
-    return latest[0]
-
-
-def _bad(asked: str, answer: str, advice: str) -> BadInput:
-    return BadInput(asked, answer, kept="nothing was printed", advice=advice)
+    return list(paths.values())

@@ -20,7 +20,8 @@ from flex.routing.haproxy_program import program
 from flex.store import migrate
 from flex_api import check_files_in_settings, first_files, systemd_units
 from flex_api import doctor as checking
-from flex_api.cli.common import Context, Format, all_only_here, context, now, only_here
+from flex_api.cli.common import Context, Format, context, now
+from flex_api.cli.on_this_machine_only import all_only_here, only_here
 from flex_api.configuration_for_primaries import configurations
 from flex_api.in_words import results_in_terminal
 from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart

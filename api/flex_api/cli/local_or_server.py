@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from flex.planning.what_if import Supposition
     from flex_api.cli.common import Context
     from flex_api.cli.node_options import NodeSaid
+    from flex_api.night.end_half_applied_plans import Way
+    from flex_api.schemas.log_verbs_output import DataOutput
     from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput, NodesOutput
     from flex_api.schemas.sites import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     )
     from flex_api.schemas.verbs_output import (
         ExplainOutput,
+        FilesOutput,
         PlanOutput,
         PlansOutput,
         RunsOutput,
+        UnknownOutput,
         VerifyOutput,
     )
     from flex_api.schemas.what_if_output import (
@@ -92,7 +96,7 @@ class Plans(Protocol):
         *,
         by_hand: bool,
     ) -> PlanOutput | None: ...
-    def end(self, way: str, reason: str) -> Sequence[PlanOutput]:
+    def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
         """What an interrupted run began: `resume`, `undo` or `abandon` it."""
 
     def go_back(
@@ -113,6 +117,25 @@ class Look(Protocol):
         self, plan: str, form: str, to: Path | None, *, pdf: bool
     ) -> str | bytes | Path:
         """The report itself, or the file that it was written to."""
+
+
+class Logs(Protocol):
+    """What the logs say, and how far they can be trusted."""
+
+    def data(self, damaged: Path | None) -> DataOutput:
+        """Counts that cannot be read are set aside first, where they are named."""
+
+    def files(
+        self, site: str, *, order: str, limit: int, match: str, days: int
+    ) -> FilesOutput: ...
+    def unknown_names(self, most: int) -> UnknownOutput: ...
+
+
+class Exports(Protocol):
+    """A plan, the latest where none is named, as text for other tools."""
+
+    def together(self, form: str, plan: str, zones: Sequence[str]) -> str: ...
+    def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]: ...
 
 
 class Freezing(Protocol):
@@ -164,11 +187,10 @@ def nodes(found: Context) -> Nodes:
 
 
 def plans(found: Context, as_of: datetime | None = None) -> Plans:
-    """`as_of` is another time to act at. A server goes by its own clock and refuses it."""
+    """`as_of` is another time to act at, which a server does not take."""
     if found.remote:
-        from flex_api.cli.on_a_server.plans import PlansThere, refuse_time
+        from flex_api.cli.on_a_server.plans import PlansThere
 
-        refuse_time(as_of)
         return PlansThere(found, found.remote)
     from flex_api.cli.on_this_machine.plans import PlansHere
 
@@ -183,6 +205,26 @@ def look(found: Context) -> Look:
     from flex_api.cli.on_this_machine.verify_history_report import LookHere
 
     return LookHere(found)
+
+
+def logs(found: Context, as_of: datetime | None = None) -> Logs:
+    if found.remote:
+        from flex_api.cli.on_a_server.logs_files_and_exports import LogsThere
+
+        return LogsThere(found.remote)
+    from flex_api.cli.on_this_machine.logs_files_and_exports import LogsHere
+
+    return LogsHere(found, as_of)
+
+
+def exports(found: Context) -> Exports:
+    if found.remote:
+        from flex_api.cli.on_a_server.logs_files_and_exports import ExportsThere
+
+        return ExportsThere(found.remote)
+    from flex_api.cli.on_this_machine.logs_files_and_exports import ExportsHere
+
+    return ExportsHere(found)
 
 
 def freezing(found: Context) -> Freezing:

@@ -10,14 +10,19 @@ from typing import Annotated
 import typer
 
 from flex.errors import BadInput
-from flex.model.period import Period
 from flex.planning.missing_readings import holes
 from flex.site_names_in_words import first_few
 from flex_api import ingest_only
-from flex_api.cli.common import AsOf, Context, Reason, context, now, only_here
+from flex_api.cli import local_or_server
+from flex_api.cli.common import Context, Reason, context, now
+from flex_api.cli.on_this_machine_only import (
+    AsOf,
+    argument_here,
+    only_here,
+    option_here,
+)
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import following
-from flex_api.facts import logs_good_enough
 from flex_api.facts.choose_log_sources import Asked, choose, of_files
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
@@ -25,7 +30,6 @@ from flex_api.night.leases import lease
 from flex_api.report import readings
 from flex_api.settings.file import Settings
 from flex_api.wiring import site_names, sources
-from flex_logs_ingest.counts.damaged_count_files import set_aside
 from flex_logs_ingest.files.find_and_unpack_logs import NO_FILE, Source, path_text
 from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.parcels.take_in_parcels import Arrival
@@ -36,6 +40,9 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 # What is said of files that a run could not use and somebody has to mend.
 UNREAD = ("unreadable", "unknown format", "unknown site")
 
+# Why a server does not take some of what is said of logs.
+SOURCES_OF_SERVER = "a server reads the logs that its own settings name"
+FILES_HERE = "it is a file of the machine that reads the logs"
 # The largest size of the file of malformed lines, in MB. A guess.
 INVALID_LIMIT = 100
 
@@ -57,7 +64,8 @@ def ingest(
     ctx: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument_here(
+            SOURCES_OF_SERVER,
             metavar="[FILE]...",
             help="read these files; - is standard input; all that is new in every "
             "source when left out",
@@ -69,34 +77,49 @@ def ingest(
             metavar="NAME", help="this source of the settings: n1 or n1:example.org"
         ),
     ] = "",
-    node: Annotated[str, typer.Option(help="the files are logs of this node")] = "",
-    site: Annotated[str, typer.Option(help="and of this site")] = "",
+    node: Annotated[
+        str, option_here(SOURCES_OF_SERVER, help="the files are logs of this node")
+    ] = "",
+    site: Annotated[str, option_here(SOURCES_OF_SERVER, help="and of this site")] = "",
     format_: Annotated[
-        str, typer.Option("--format", help="and in this format, or auto")
+        str,
+        option_here(SOURCES_OF_SERVER, "--format", help="and in this format, or auto"),
     ] = "",
     invalid: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="write every malformed line to this file"),
+        option_here(
+            FILES_HERE, metavar="FILE", help="write every malformed line to this file"
+        ),
     ] = None,
     invalid_limit: Annotated[
-        int, typer.Option(metavar="MB", min=1, help="the largest size of that file")
+        int,
+        option_here(
+            FILES_HERE, metavar="MB", min=1, help="the largest size of that file"
+        ),
     ] = INVALID_LIMIT,
     partials_only: Annotated[
         Path | None,
-        typer.Option(
+        option_here(
+            FILES_HERE,
             metavar="DIR",
             help="count beside the logs, without the database: parcels go to DIR/out",
         ),
     ] = None,
     count_copies: Annotated[
         bool,
-        typer.Option(
+        option_here(
+            SOURCES_OF_SERVER,
             "--count-copies",
             help="count FILE also where it was taken for a counted log that was edited",
         ),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="a row for every file")
+        bool,
+        option_here(
+            "a server says how much it read, not of which files",
+            "--verbose",
+            help="a row for every file",
+        ),
     ] = False,
     reason: Reason = "",
 ) -> None:
@@ -106,26 +129,14 @@ def ingest(
     count once. So does a file whose addresses were masked after it was read: `flex data` shows it,
     and --count-copies counts it all the same.
 
-    With --server it reads what is new in every source of the server, and takes --reason alone.
+    With --server it reads what is new in the sources of the server.
     """
     found = context(ctx)
     asked = Asked(tuple(files or ()), source, node, site, format_)
     if found.remote:
         from flex_api.cli.on_a_server import read_new_logs as there
 
-        refused = {
-            "FILE": asked.files,
-            "--source": asked.source,
-            "--node": asked.node,
-            "--site": asked.site,
-            "--format": asked.format,
-            "--invalid": invalid,
-            "--invalid-limit": invalid_limit != INVALID_LIMIT,
-            "--partials-only": partials_only,
-            "--count-copies": count_copies,
-            "--verbose": verbose,
-        }
-        output = there.read_logs(found, found.remote, reason, refused)
+        output = there.read_logs(found, found.remote, source, reason)
         found.show(output, lambda console: console.print(there.line(output)))
         return
     if count_copies and not files:
@@ -289,14 +300,14 @@ def _refusal(refused: Sequence[Arrival]) -> BadInput:
     )
 
 
-@only_here("it reads counts that stay on the machine that made them")
 def data(
     ctx: typer.Context,
     as_of: AsOf = None,
     detailed_exitcode: Detailed = False,
     damaged: Annotated[
         Path | None,
-        typer.Option(
+        option_here(
+            FILES_HERE,
             "--set-aside",
             metavar="FILE",
             help="set counts aside that cannot be read, and go on without them",
@@ -307,17 +318,7 @@ def data(
     late or misdated.
     """
     found = context(ctx)
-    with open_world(found, as_of) as here:
-        for path in set_aside(damaged) if damaged else ():
-            found.say(f"Set aside: {path}")
-        moment = here.clock()
-        period = Period.days_before(moment, here.settings.profile.window.days)
-        judged = logs_good_enough.judge(here.settings, here.store, period, moment)
-        output = logs_good_enough.data_output(
-            judged,
-            period,
-            logs_good_enough.unused_files(here.settings, here.store, period),
-        )
+    output = local_or_server.logs(found, as_of).data(damaged)
     found.show(output, lambda console: results_in_terminal.data(console, output))
-    if detailed_exitcode and any(node.state == "bad" for node in judged.nodes):
+    if detailed_exitcode and any(node.state == "bad" for node in output.nodes):
         raise typer.Exit(20)

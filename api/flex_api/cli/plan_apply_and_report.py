@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flex.errors import BadInput, Unreachable, Unverified
 from flex_api.cli import local_or_server
 from flex_api.cli.common import (
-    NOT_THERE,
-    AsOf,
     Context,
+    DryRun,
     Limit,
     PlanId,
     Reason,
@@ -22,10 +21,10 @@ from flex_api.cli.common import (
     author,
     context,
     now,
-    only_here,
     write,
 )
 from flex_api.cli.is_started_by_timer import is_started_by_timer
+from flex_api.cli.on_this_machine_only import AsOf, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
 from flex_api.in_words import results_in_terminal
@@ -36,6 +35,9 @@ from flex_api.schemas.verbs_output import (
     RunOutput,
     VerifyOutput,
 )
+
+if TYPE_CHECKING:
+    from flex_api.night.end_half_applied_plans import Way
 
 Forced = Annotated[
     list[str] | None,
@@ -118,10 +120,7 @@ def plan_discard(
     ctx: typer.Context,
     plan_id: PlanId,
     reason: Reason = "",
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help=f"check it, change nothing; {NOT_THERE}"),
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Put a plan aside. It cannot be applied any more."""
     found = context(ctx)
@@ -149,31 +148,25 @@ def apply(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help=f"finish what an interrupted run began; {NOT_THERE}"
-        ),
+        typer.Option("--resume", help="finish what an interrupted run began"),
     ] = False,
     abandon: Annotated[
         bool,
         typer.Option(
             "--abandon",
             help="give up what an interrupted run began; what DNS says becomes the "
-            "partition in force; "
-            f"{NOT_THERE}",
+            "partition in force",
         ),
     ] = False,
     undo: Annotated[
         bool,
-        typer.Option(
-            "--undo", help=f"take back what an interrupted run began; {NOT_THERE}"
-        ),
+        typer.Option("--undo", help="take back what an interrupted run began"),
     ] = False,
     by_hand: Annotated[
         bool,
         typer.Option(
             "--by-hand",
-            help="the plan is in DNS already: send nothing, and check every name server; "
-            f"{NOT_THERE}",
+            help="the plan is in DNS already: send nothing, and check every name server",
         ),
     ] = False,
     dry_run: Annotated[
@@ -192,7 +185,7 @@ def apply(
     refused.
     """
     found = context(ctx)
-    ways = {"resume": resume, "undo": undo, "abandon": abandon}
+    ways: dict[Way, bool] = {"resume": resume, "undo": undo, "abandon": abandon}
     _refuse_two(
         {**{f"--{way}": given for way, given in ways.items()}, "--by-hand": by_hand},
         plan_id,
@@ -242,23 +235,20 @@ def rollback(
     ] = "",
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help=f"make and show the plan, apply nothing; {NOT_THERE}"
-        ),
+        typer.Option("--dry-run", help="make and show the plan, apply nothing"),
     ] = False,
     force: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help=f"apply the plan although this rule forbids it; may be repeated; {NOT_THERE}",
+            help="apply the plan although this rule forbids it; may be repeated",
         ),
     ] = None,
     as_of: AsOf = None,
     reason: Reason = "",
 ) -> None:
-    """Go back to an earlier partition. This makes an ordinary plan, under the same rules.
-
-    With --server the plan is made and not applied: `flex apply` does that.
+    """Go back to an earlier partition. This makes an ordinary plan, and applies it under the same
+    rules.
     """
     found = context(ctx)
     made = local_or_server.plans(found, as_of).go_back(

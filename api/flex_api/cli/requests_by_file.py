@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flex_api.cli.common import context, only_here
-from flex_api.cli.open_installation import open_world
-from flex_api.files_visitors_ask_for import files_output
+from flex_api.cli import local_or_server
+from flex_api.cli.common import context
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
@@ -31,7 +30,6 @@ def add_to(app: typer.Typer) -> None:
     app.command()(files)
 
 
-@only_here("it reads counts that stay on the machine that made them")
 def files(
     ctx: typer.Context,
     site: Annotated[
@@ -64,10 +62,9 @@ def files(
     nearly all of its traffic.
     """
     found = context(ctx)
-    with open_world(found) as here:
-        output = files_output(
-            here, site, days=days, order=sort.value, limit=limit, match=match
-        )
+    output = local_or_server.logs(found).files(
+        site, order=sort.value, limit=limit, match=match, days=days
+    )
     if as_csv:
         _write_csv(output)
     else:

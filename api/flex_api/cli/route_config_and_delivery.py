@@ -19,7 +19,8 @@ from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
 from flex_api.cli import route_follow
 from flex_api.cli.client_from_options import token_in
-from flex_api.cli.common import all_only_here, context
+from flex_api.cli.common import context
+from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid

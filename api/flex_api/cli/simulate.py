@@ -22,7 +22,8 @@ from flex.sim.policies import POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
-from flex_api.cli.common import all_only_here, context
+from flex_api.cli.common import context
+from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from flex.model.period import LAST_DAY, Period
 from flex.model.wish import Pin
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
@@ -17,13 +16,9 @@ from flex_api.cli.common import (
     author,
     context,
     moment,
-    only_here,
 )
-from flex_api.cli.open_installation import open_world
 from flex_api.cli.wish_options import Asked, with_wish_options
 from flex_api.in_words import results_in_terminal, tokens_and_audit_text
-from flex_api.schemas.verbs_output import UnknownName, UnknownOutput
-from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="check it, say what the next plan would do")
@@ -64,7 +59,6 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
 
 
 @sites_app.command("unknown")
-@only_here("it reads counts that stay on the machine that made them")
 def sites_unknown(
     ctx: typer.Context,
     most: Annotated[
@@ -73,21 +67,7 @@ def sites_unknown(
 ) -> None:
     """Show what visitors asked of names that are no known sites, since the profiles begin."""
     found = context(ctx)
-    with open_world(found) as here:
-        since = Period.days_before(
-            here.clock(), here.settings.profile.window.days
-        ).start
-        days = (int(since.timestamp()) // 86400, LAST_DAY)
-        told = requests_for_unknown_hosts(
-            here.settings.ingest.directory, here.store.segments(*days), *days, most
-        )
-    items = [
-        UnknownName(name=name, requests_at_least=requests)
-        for name, requests in told.names
-    ]
-    output = UnknownOutput(
-        since=since, requests=told.requests, bytes=told.bytes, items=items
-    )
+    output = local_or_server.logs(found).unknown_names(most)
     found.show(
         output, lambda console: results_in_terminal.unknown_hosts(console, output)
     )

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from flex_api.cli.common import Reason, all_only_here, context
+from flex_api.cli.common import Reason, context
+from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.in_words import results_in_terminal
 from flex_api.night import who_holds_zones

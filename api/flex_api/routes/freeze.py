@@ -11,7 +11,7 @@ from flex_api.night import freeze_and_change_windows
 from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.rest_bodies_and_answers import FreezeGiven, FreezeShown
 from flex_api.web.etag_responses import TheCondition, nothing, reply
-from flex_api.web.request_context import Desk, Operator, Viewer
+from flex_api.web.request_context import Desk, OnlyTry, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 
@@ -26,28 +26,40 @@ def freeze(desk: Viewer) -> Response:
 
 
 @router.put("", response_model=FreezeShown)
-def put(desk: Operator, given: FreezeGiven, condition: TheCondition) -> Response:
+def put(
+    desk: Operator,
+    given: FreezeGiven,
+    condition: TheCondition,
+    dry_run: OnlyTry = False,
+) -> Response:
     """Stop all changes in DNS; nights go on to read logs and to make plans."""
     desk = desk.because(given.reason)
     wanted = Freeze(desk.now, given.until, given.reason, desk.caller.name)
     with desk.store.together():
         _refuse_unmet(desk, condition)
-        freeze_and_change_windows.freeze(desk.world(), wanted)
+        freeze_and_change_windows.freeze(desk.world(), wanted, dry_run=dry_run)
     return reply(desk.request, _freeze_model(wanted))
 
 
-@router.delete("", status_code=204)
+@router.delete(
+    "",
+    status_code=204,
+    responses={
+        200: {"model": FreezeShown, "description": "of a dry run: what would end"}
+    },
+)
 def thaw(
     desk: Operator,
     condition: TheCondition,
     reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+    dry_run: OnlyTry = False,
 ) -> Response:
     """End it."""
     desk = desk.because(reason)
     with desk.store.together():
         _refuse_unmet(desk, condition)
-        freeze_and_change_windows.thaw(desk.world())
-    return nothing()
+        ended = freeze_and_change_windows.thaw(desk.world(), dry_run=dry_run)
+    return reply(desk.request, _freeze_model(ended)) if dry_run else nothing()
 
 
 def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:

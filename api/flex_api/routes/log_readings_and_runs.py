@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from flex.model.log_reading import Segment
 from flex.model.nightly_run import Run
 from flex_api.facts import core_to_output_models
+from flex_api.facts.choose_log_sources import Asked, choose
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
@@ -23,7 +24,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Operator, Viewer
-from flex_api.wiring import World
+from flex_api.wiring import World, sources
 from flex_api.work_in_background import Follow
 
 router = APIRouter(prefix="/api/v1", tags=["data"])
@@ -89,8 +90,13 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
     """Read what is new in the logs; each line counts once."""
     desk = desk.because(given.reason)
 
+    every = sources(desk.settings)
+    chosen = (
+        choose(Asked((), given.source, "", "", ""), every) if given.source else None
+    )
+
     def work(world: World, _: Follow) -> str:
-        files = nightly.ingest(world)
+        files = nightly.ingest(world, chosen)
         lines = sum(number for file in files for _, number in file.lines)
         world.store.note("ingest", "", None, {"files": len(files), "lines": lines})
         world.say(
@@ -114,6 +120,9 @@ class RunsQuery(TimedQuery):
     plan: Annotated[
         str, Query(max_length=100, pattern=CLEAN, description="of this plan")
     ] = ""
+    figures: Annotated[
+        bool, Query(description="with the figures of each run's plan")
+    ] = False
 
 
 @router.get("/runs", response_model=RunsPage)
@@ -136,7 +145,12 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [core_to_output_models.run_row(run) for run in found.items]
+    items = [
+        core_to_output_models.run_row(
+            run, desk.views.plan(run.plan) if query.figures and run.plan else None
+        )
+        for run in found.items
+    ]
     return page_response(
         desk.request, RunsPage(items=items, next=found.next), found.next
     )

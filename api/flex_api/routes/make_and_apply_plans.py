@@ -4,22 +4,26 @@ brought back. What takes long is a job.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from flex.errors import Overtaken, Unconditional
 from flex.model.limits_and_approvals import Approval
+from flex.model.plan import Plan
 from flex.planning.what_if import Supposition
-from flex_api.facts import core_to_output_models
 from flex_api.night import (
     apply_or_accept_plan,
     approving,
     finish_plans_of_killed_runs,
     may_plan_be_applied,
     nightly,
+    rules_that_stop_plans,
+    try_plan_back,
 )
 from flex_api.night.leases import lease
+from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.night.record_stages import Steps
 from flex_api.routes.jobs import job_model
 from flex_api.schemas.rest_bodies_and_answers import (
@@ -31,11 +35,15 @@ from flex_api.schemas.rest_bodies_and_answers import (
 )
 from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.etag_responses import reply
-from flex_api.web.request_context import Approver, Desk, Operator
+from flex_api.web.request_context import DRY_IN_TURN, Approver, Desk, Operator
 from flex_api.wiring import World
 from flex_api.work_in_background import Follow, Work
 
 router = APIRouter(prefix="/api/v1", tags=["plans"])
+
+TryBack = Annotated[
+    bool, Query(description="make the plan and show it; it is not kept")
+]
 
 
 @router.post("/plans", status_code=202, response_model=JobShown)
@@ -91,7 +99,7 @@ def approval(
         chosen = decide(desk.world(), plan, said)
     return reply(
         desk.request,
-        core_to_output_models.plan_output(chosen),
+        plan_with_stops(desk.world(), chosen),
         201,
         Location=f"/api/v1/plans/{chosen.id}",
     )
@@ -107,12 +115,14 @@ def apply(
     ] = None,
 ) -> Response:
     """Push a plan to the name servers and check what they answer. It is applied as it was shown, or
-    refused.
+    refused. One that an interrupted run began is finished.
     """
     desk = desk.because(given.reason)
     chosen = desk.store.plan(plan)
     _refuse_unmet(chosen.id, chosen.digest, if_match)
-    may_plan_be_applied.refuse_forbidden(desk.world(), chosen.id, force=given.force)
+    rules_that_stop_plans.refuse_unknown(given.force, f"applying {chosen.id}")
+    if given.by_hand or chosen.state != "applying":
+        may_plan_be_applied.refuse_forbidden(desk.world(), chosen.id, force=given.force)
 
     def work(world: World, follow: Follow) -> str:
         with lease(world, "apply") as held:
@@ -121,34 +131,48 @@ def apply(
             # the middle.
             follow.past_return()
             step = Steps(world, held.run)
+            if world.store.plan(chosen.id).state != "applying" and not given.by_hand:
+                step.through(
+                    lambda: finish_plans_of_killed_runs.finish_where_allowed(
+                        world, given.force, step.enter
+                    ),
+                    lambda _: "done",
+                )
             step.through(
-                lambda: finish_plans_of_killed_runs.finish_where_allowed(
-                    world, given.force, step.enter
-                ),
-                lambda _: "done",
-            )
-            step.through(
-                lambda: apply_or_accept_plan.apply(
-                    world,
-                    chosen.id,
-                    force=given.force,
-                    checksum=chosen.digest,
-                    enters=step.enter,
-                ),
-                lambda done: done.state,
+                partial(_carry_out, world, chosen, given, step), lambda done: done.state
             )
         return f"/api/v1/plans/{chosen.id}"
 
     return _start(desk, "apply", work)
 
 
-@router.post("/rollbacks", status_code=202, response_model=JobShown)
-def rollback(desk: Operator, given: RollbackGiven) -> Response:
+def _carry_out(world: World, plan: Plan, given: ApplyGiven, step: Steps) -> Plan:
+    force, digest = given.force, plan.digest
+    if given.by_hand:
+        return apply_or_accept_plan.accept(world, plan.id, force=force, checksum=digest)
+    return apply_or_accept_plan.apply(
+        world, plan.id, force=force, checksum=digest, enters=step.enter
+    )
+
+
+@router.post(
+    "/rollbacks",
+    status_code=202,
+    response_model=JobShown,
+    responses={200: {"model": PlanOutput, "description": "of a dry run"}},
+    dependencies=[DRY_IN_TURN],
+)
+def rollback(
+    desk: Operator, given: RollbackGiven, dry_run: TryBack = False
+) -> Response:
     """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and
     applied like any other.
     """
     author = desk.caller.name
     to = nightly.earlier(desk.store, given.to)
+    if dry_run:
+        tried = try_plan_back.try_back(desk.world(), to, author)
+        return reply(desk.request, plan_with_stops(desk.world(), tried))
 
     def work(world: World, _: Follow) -> str:
         with lease(world, "rollback") as held:

@@ -11,7 +11,8 @@ from flex.model.plan import Move, Plan
 from flex_api.facts import core_to_output_models, dns_changes_by_name
 from flex_api.facts.dns_changes_by_name import Named
 from flex_api.in_words import amounts
-from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night import approving
+from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.report.json_and_markdown import table
 from flex_api.schemas.dns_difference_routing_pages import DnsDiffPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
@@ -35,7 +36,7 @@ from flex_api.web.paging import (
     page_of_ordered,
     sort_rows,
 )
-from flex_api.web.request_context import Desk, Operator, Viewer
+from flex_api.web.request_context import Desk, OnlyTry, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
 
@@ -130,13 +131,7 @@ def plan(desk: Viewer, plan: str) -> Response:
 
 def _output(desk: Desk, plan: Plan) -> PlanOutput:
     """With what stands in its way now."""
-    stops = [
-        core_to_output_models.stop_row(stop)
-        for stop in rules_that_stop_plans.in_the_way(desk.world(), plan)
-    ]
-    return core_to_output_models.plan_output(plan).model_copy(
-        update={"in_the_way": stops}
-    )
+    return plan_with_stops(desk.world(), plan)
 
 
 def the_plan(desk: Desk, plan: str) -> Plan:
@@ -259,18 +254,25 @@ def _asked_for(query: DnsDiffQuery, one: Named) -> bool:
     )
 
 
-@router.delete("/{plan}", status_code=204)
+@router.delete(
+    "/{plan}",
+    status_code=204,
+    responses={200: {"model": PlanOutput, "description": "of a dry run"}},
+)
 def discard(
     desk: Operator,
     plan: str,
     condition: TheCondition,
     reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+    dry_run: OnlyTry = False,
 ) -> Response:
     """Put a plan aside; it can not be applied any more."""
     desk = desk.because(reason)
     with desk.store.together():
         condition.refuse_unmet(f"the plan {plan}", _output(desk, desk.store.plan(plan)))
-        approving.discard(desk.world(), plan, reason)
+        put_aside = approving.discard(desk.world(), plan, reason, dry_run=dry_run)
+    if dry_run:
+        return reply(desk.request, _output(desk, put_aside))
     return nothing()
 
 

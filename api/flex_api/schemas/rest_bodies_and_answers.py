@@ -217,6 +217,23 @@ class ApplyGiven(Given):
         tuple[Text, ...],
         Field(max_length=50, description="rules that it is applied in spite of"),
     ] = ()
+    by_hand: Annotated[
+        bool,
+        Field(
+            description="it is in DNS already: nothing is sent, every name server is asked"
+        ),
+    ] = False
+    reason: Text = ""
+
+
+class RecoveryGiven(Given):
+    way: Annotated[
+        Literal["resume", "undo", "abandon"],
+        Field(
+            description="finish it, take it back, or give it up: what DNS says becomes "
+            "the partition in force"
+        ),
+    ]
     reason: Text = ""
 
 
@@ -286,6 +303,14 @@ class IngestsPage(PageOf):
 
 
 class IngestGiven(Given):
+    source: Annotated[
+        str,
+        Field(
+            max_length=255,
+            pattern=CLEAN,
+            description="a source of the settings; all of them, if empty",
+        ),
+    ] = ""
     reason: Text = ""
 
 

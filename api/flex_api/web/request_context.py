@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from flex.errors import Denied
 from flex.model.audit_chain import Author
@@ -128,6 +128,11 @@ Viewer = Annotated[Desk, Depends(_desk("viewer"))]
 Operator = Annotated[Desk, Depends(_desk("operator"))]
 Approver = Annotated[Desk, Depends(_desk("approver"))]
 Admin = Annotated[Desk, Depends(_desk("admin"))]
+
+
+# For what is tried out at once. What the next plan would do takes longer, and says so where it is
+# asked.
+OnlyTry = Annotated[bool, Query(description="check it, change nothing")]
 
 
 def in_turn(takes_long: Callable[[Request], bool]) -> Any:

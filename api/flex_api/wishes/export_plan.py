@@ -11,16 +11,66 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from flex.errors import Unknown
+from flex.errors import BadInput, NoData, Unknown
 from flex.model.plan import Plan
 from flex.planning import verify_dns
 from flex_api import wiring
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.wiring import World
-from flex_dns.exports import Wanted, wanted_zone
+from flex_dns.exports import EXPORTS, Wanted, wanted_zone
 from flex_dns.update import fence
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.session import Session
+
+
+def refuse_unknown(form: str) -> None:
+    """Raises BadInput for a format that there is not."""
+    if form not in EXPORTS:
+        raise _bad(
+            f"exporting as {form!r}",
+            f"there are {', '.join(EXPORTS)}",
+            "name one of them",
+        )
+
+
+def zones_for(world: World, plan: Plan, form: str, only: Sequence[str]) -> list[Wanted]:
+    """What this format says of each zone."""
+    found = zones(world, plan, only)
+    return with_controller(world, found) if form == "nsupdate" else found
+
+
+def together(form: str, found: Sequence[Wanted]) -> str:
+    """One text. A zone's file takes no names of another zone."""
+    if form == "zone" and len(found) > 1:
+        answer = f"the plan has {len(found)} of them, and a zone's file holds one"
+        raise _bad(
+            "the lines of a zone",
+            answer,
+            "name one with --zone, or write a file for each with --to DIR",
+        )
+    return EXPORTS[form](found)
+
+
+def by_zone(form: str, found: Sequence[Wanted]) -> dict[str, str]:
+    return {one.zone_plan.zone: EXPORTS[form]([one]) for one in found}
+
+
+def zone_name(written: str) -> str:
+    """As plans have it."""
+    return f"{written.lower().rstrip('.')}."
+
+
+def no_plan() -> NoData:
+    return NoData(
+        "the latest plan",
+        "there is none",
+        kept="nothing was printed",
+        advice="make one with `flex plan`",
+    )
+
+
+def _bad(asked: str, answer: str, advice: str) -> BadInput:
+    return BadInput(asked, answer, kept="nothing was printed", advice=advice)
 
 
 def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
@@ -34,7 +84,7 @@ def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
         one.zone: wanted_zone(one, said[one.zone], claim, ttl)
         for one in plan.zone_plans
     }
-    asked = [f"{name.lower().rstrip('.')}." for name in only]
+    asked = [zone_name(name) for name in only]
     for name in asked:
         if name not in found:
             raise Unknown(

@@ -8,7 +8,7 @@ from datetime import datetime
 from flex.errors import FlexError
 from flex_api.cli.common import Context
 from flex_api.cli.node_options import NodeSaid
-from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as, result_of
+from flex_api.cli.on_a_server.send_and_follow_jobs import given_as, result_of
 from flex_api.client import Client
 from flex_api.in_words import preview_text, results_in_terminal
 from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import islice
 
 from flex.errors import NoData
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.cli.common import Context
-from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import (
+from flex_api.cli.on_a_server.send_and_follow_jobs import (
     given_as,
     plan_of,
-    refuse,
+    result_of,
 )
 from flex_api.client import Client
-from flex_api.night import approving
+from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night.end_half_applied_plans import Way
 from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
     ApprovalGiven,
     PlanGiven,
+    RecoveryGiven,
     RollbackGiven,
 )
 from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
-
-
-def refuse_time(as_of: datetime | None) -> None:
-    refuse({"--as-of": as_of}, "a server goes by its own clock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,7 @@ class PlansThere:
         return plan_of(self.context, self.client, self.client.make_plan(given))
 
     def every(self, limit: int) -> PlansOutput:
-        rows = zip(self.client.plans(), range(limit), strict=False)
-        return PlansOutput(items=[row for row, _ in rows])
+        return PlansOutput(items=list(islice(self.client.plans(limit=limit), limit)))
 
     def one(self, plan: str) -> PlanOutput:
         return self.client.plan(plan)[0]
@@ -53,8 +50,9 @@ class PlansThere:
         return self.one(plan or self._next())
 
     def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput:
-        refuse({"--dry-run": dry_run}, "a server does not try out discarding a plan")
         found, tag = self.client.plan(plan)
+        if dry_run:
+            return self.client.try_discard(found.id, tag, reason)
         self.client.discard(found.id, tag, reason)
         return self.one(found.id)
 
@@ -67,23 +65,32 @@ class PlansThere:
         *,
         by_hand: bool,
     ) -> PlanOutput | None:
-        refuse({"--by-hand": by_hand}, "a server applies plans by itself alone")
         found = self._looked_at(plan or self._next(), checksum)
-        given = given_as(ApplyGiven, force=tuple(force), reason=reason)
+        given = given_as(ApplyGiven, force=tuple(force), by_hand=by_hand, reason=reason)
         job = self.client.apply(found.id, found.digest, given)
         return plan_of(self.context, self.client, job)
 
-    def end(self, way: str, reason: str) -> Sequence[PlanOutput]:  # noqa: ARG002  of the protocol
-        refuse({f"--{way}": True}, "a server ends by itself what it began")
-        return ()
+    def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
+        """What is half applied when it is looked at here, and nothing else."""
+        begun = [self.one(row.id) for row in self.client.plans(state="applying")]
+        tag = ", ".join(f'"{plan.digest}"' for plan in begun)
+        given = given_as(RecoveryGiven, way=way, reason=reason)
+        job = self.client.recover(given, tag)
+        result_of(self.context, self.client, job)
+        return [self.one(plan.id) for plan in begun]
 
     def go_back(
         self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
     ) -> PlanOutput | None:
-        why = "a server makes the plan back and does not apply it"
-        refuse({"--force": force, "--dry-run": dry_run}, why)
+        """Two jobs: one makes the plan, the other applies it. Who may only make it hears so, and the
+        plan is there for somebody else.
+        """
+        rules_that_stop_plans.refuse_unknown(force, "going back")
         given = given_as(RollbackGiven, to=to, reason=reason)
-        return plan_of(self.context, self.client, self.client.rollback(given))
+        if dry_run:
+            return self.client.try_rollback(given)
+        made = plan_of(self.context, self.client, self.client.rollback(given))
+        return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
 
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str

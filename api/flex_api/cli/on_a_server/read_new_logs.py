@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from flex_api.cli.common import Context
-from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as, refuse
+from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.schemas.nodes_holders_jobs_freezes import JobOutput
 from flex_api.schemas.rest_bodies_and_answers import IngestGiven
 
 
-def read_logs(
-    found: Context, client: Client, reason: str, files: Mapping[str, object]
-) -> JobOutput:
-    """Raises Misused for `files`: what is said of files of this machine, by its option."""
-    refuse(files, "a server reads what is new in every source of its own settings")
-    job = client.read_logs(given_as(IngestGiven, reason=reason))
+def read_logs(found: Context, client: Client, source: str, reason: str) -> JobOutput:
+    """All sources, where none is named."""
+    job = client.read_logs(given_as(IngestGiven, source=source, reason=reason))
     ended = client.follow(job, found.say)
     return JobOutput(
         id=ended.id,

@@ -7,9 +7,15 @@ from typing import Any
 
 from flex.errors import Unknown
 from flex.model.wish import Pin
-from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as
+from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
-from flex_api.schemas.sites import PinGiven, PinOutput, PinShown, SitesOutput
+from flex_api.schemas.sites import (
+    PinGiven,
+    PinOutput,
+    PinShown,
+    SiteRow,
+    SitesOutput,
+)
 from flex_api.wishes.make_and_drop_wishes import until_text
 
 
@@ -18,12 +24,14 @@ class SitesThere:
     client: Client
 
     def every(self) -> SitesOutput:
-        items = list(self.client.sites())
-        return SitesOutput(period_start=None, period_end=None, items=items)
+        return self._output(list(self.client.sites()))
 
     def one(self, site: str) -> SitesOutput:
-        items = [self.client.site(site)]
-        return SitesOutput(period_start=None, period_end=None, items=items)
+        return self._output([self.client.site(site)])
+
+    def _output(self, items: list[SiteRow]) -> SitesOutput:
+        start, end = self.client.period()
+        return SitesOutput(period_start=start, period_end=end, items=items)
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
         """As on the server itself: a wish with an end takes no place of one without."""

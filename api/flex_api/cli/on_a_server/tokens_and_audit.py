@@ -8,7 +8,7 @@ from itertools import islice
 
 from flex.model.roles_and_tokens import Role
 from flex_api import verify_audit_log
-from flex_api.cli.on_a_server.follow_jobs_and_refuse_options import given_as
+from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.schemas.rest_bodies_and_answers import TokenGiven
 from flex_api.schemas.tokens_and_audit import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from flex_api.client import Client
@@ -25,8 +26,8 @@ class LookThere:
         )
 
     def runs(self, limit: int) -> RunsOutput:
-        rows = zip(self.client.runs(), range(limit), strict=False)
-        return RunsOutput(items=[row for row, _ in rows])
+        rows = self.client.runs(limit=limit, figures=True)
+        return RunsOutput(items=list(islice(rows, limit)))
 
     def report(
         self,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -17,23 +17,21 @@ from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models
-from flex_api.facts.core_to_output_models import plan_output
 from flex_api.night import (
     apply_or_accept_plan,
     approving,
-    finish_plans_of_killed_runs,
-    give_up_half_applied_plan,
+    end_half_applied_plans,
     may_plan_be_applied,
     nightly,
     rules_that_stop_plans,
-    take_back_half_applied_plan,
+    try_plan_back,
 )
+from flex_api.night.end_half_applied_plans import Way
 from flex_api.night.leases import lease
+from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.night.record_stages import Steps
 from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 from flex_api.wiring import World
-
-NOT_KEPT = "a dry run: this plan was shown and not kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class PlansHere:
                 here, force, author=author(), take_back=take_back
             ).plan
             held.concerns(plan)
-        return plan_output(plan)
+            return plan_with_stops(here, plan)
 
     def every(self, limit: int) -> PlansOutput:
         with open_world(self.context) as here:
@@ -64,18 +62,20 @@ class PlansHere:
 
     def one(self, plan: str) -> PlanOutput:
         with open_world(self.context) as here:
-            return plan_output(here.store.plan(plan))
+            return plan_with_stops(here, here.store.plan(plan))
 
     def to_apply(self, plan: str) -> PlanOutput:
         with open_world(self.context, self.as_of) as here:
-            return plan_output(_plan_to_apply(here, plan))
+            return plan_with_stops(here, _plan_to_apply(here, plan))
 
     def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput:
         with (
             open_world(self.context, reason=reason) as here,
             nullcontext() if dry_run else lease(here, "discard"),
         ):
-            return plan_output(approving.discard(here, plan, reason, dry_run=dry_run))
+            return plan_with_stops(
+                here, approving.discard(here, plan, reason, dry_run=dry_run)
+            )
 
     def apply(
         self,
@@ -101,36 +101,12 @@ class PlansHere:
                     lambda: way(here, wanted.id, force=force, checksum=checksum),
                     _became,
                 )
-        return plan_output(done)
+            return plan_with_stops(here, done)
 
-    def end(self, way: str, reason: str) -> Sequence[PlanOutput]:
+    def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
         with open_world(self.context, self.as_of, reason=reason) as here:
-            begun = here.store.plans(state="applying")
-            with lease(here, way) as held:
-                for plan in begun:
-                    held.concerns(plan)
-                step = Steps(here, held.run)
-                ways = {
-                    "resume": partial(
-                        step.through,
-                        lambda: finish_plans_of_killed_runs.finish(here, step.enter),
-                        lambda _: "done",
-                    ),
-                    "undo": partial(
-                        step,
-                        way,
-                        lambda: take_back_half_applied_plan.take_back(here),
-                        ", ".join,
-                    ),
-                    "abandon": partial(
-                        step,
-                        way,
-                        lambda: give_up_half_applied_plan.give_up(here),
-                        ", ".join,
-                    ),
-                }
-                ways[way]()
-                return [plan_output(here.store.plan(plan.id)) for plan in begun]
+            ended = end_half_applied_plans.end(here, way)
+            return [plan_with_stops(here, plan) for plan in ended]
 
     def go_back(
         self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
@@ -138,12 +114,10 @@ class PlansHere:
         rules_that_stop_plans.refuse_unknown(force, "going back")
         if dry_run:
             with open_world(self.context, self.as_of) as here:
-                may_plan_be_applied.refuse_half_applied(here, "making a plan back")
-                made = nightly.way_back(here, nightly.earlier(here.store, to)).plan
-            # Shown only: a plain `flex apply` must never carry out what somebody merely looked at.
-            return plan_output(
-                replace(made, state="discarded", author=author(), message=NOT_KEPT)
-            )
+                made = try_plan_back.try_back(
+                    here, nightly.earlier(here.store, to), author()
+                )
+                return plan_with_stops(here, made)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             lease(here, "rollback") as held,
@@ -160,7 +134,7 @@ class PlansHere:
                 ),
                 _became,
             )
-        return plan_output(done)
+            return plan_with_stops(here, done)
 
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str
@@ -172,7 +146,9 @@ class PlansHere:
             said = Approval(
                 "approve", author(), here.time_of_day(), reason, tuple(force)
             )
-            return plan_output(approving.approve(here, plan, said, checksum=checksum))
+            return plan_with_stops(
+                here, approving.approve(here, plan, said, checksum=checksum)
+            )
 
     def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
         with (
@@ -180,7 +156,9 @@ class PlansHere:
             lease(here, "reject"),
         ):
             said = Approval("reject", author(), here.time_of_day(), reason)
-            return plan_output(approving.reject(here, plan, said, checksum=checksum))
+            return plan_with_stops(
+                here, approving.reject(here, plan, said, checksum=checksum)
+            )
 
 
 def _became(plan: Plan) -> str:

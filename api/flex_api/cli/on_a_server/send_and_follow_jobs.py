@@ -1,15 +1,12 @@
-"""What the verbs share that ask a FLEX server: how a job is followed, and how an option is refused
-that a server does not have.
-"""
+"""What the verbs share that ask a FLEX server: what is sent to it, and how a job is followed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from flex.errors import BadInput, Misused
+from flex.errors import BadInput
 from flex_api.cli.common import Context
 from flex_api.client import Client
 from flex_api.schemas.rest_bodies_and_answers import JobShown
@@ -30,18 +27,6 @@ def given_as(model: type[Given], **values: object) -> Given:
             kept="nothing was sent",
             advice="correct it; /api/docs of the server says what it takes",
         ) from error
-
-
-def refuse(given: Mapping[str, object], why: str) -> None:
-    """Raises Misused where one of these options is given."""
-    for name, value in given.items():
-        if value:
-            raise Misused(
-                f"{name} with --server",
-                why,
-                kept="nothing was asked",
-                advice="leave it out, or run the verb on the server's own machine",
-            )
 
 
 def result_of(found: Context, client: Client, job: JobShown) -> tuple[str, str]:

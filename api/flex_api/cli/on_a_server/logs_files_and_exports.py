@@ -1,0 +1,51 @@
+"""What a FLEX server says of its logs, of files, and of its plans for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex_api.client import Client
+from flex_api.schemas.log_verbs_output import DataOutput
+from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
+from flex_api.wishes import export_plan
+
+
+@dataclass(frozen=True, slots=True)
+class LogsThere:
+    client: Client
+
+    def data(self, damaged: Path | None) -> DataOutput:  # noqa: ARG002  of the protocol
+        return self.client.data()
+
+    def files(
+        self, site: str, *, order: str, limit: int, match: str, days: int
+    ) -> FilesOutput:
+        return self.client.files(
+            site=site, sort=order, most=limit, match=match, days=days
+        )
+
+    def unknown_names(self, most: int) -> UnknownOutput:
+        return self.client.unknown_names(most=most)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportsThere:
+    client: Client
+
+    def together(self, form: str, plan: str, zones: Sequence[str]) -> str:
+        return self.client.export(plan or self._latest(), form, ",".join(zones))
+
+    def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
+        found = self.client.plan(plan or self._latest())[0]
+        names = [export_plan.zone_name(zone) for zone in zones]
+        return {
+            name: self.client.export(found.id, form, name)
+            for name in names or [zone.zone for zone in found.zones]
+        }
+
+    def _latest(self) -> str:
+        for row in self.client.plans(limit=1):
+            return row.id
+        raise export_plan.no_plan()

@@ -1,0 +1,120 @@
+"""What a verb prints, and how it ends, is the same on this machine and with `--server`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api.served import served
+from tests.api.test_dry_runs import CALLS, prepare
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation, Said
+
+pytestmark = pytest.mark.real
+
+# What each verb is asked. SITE, PLAN and WAITING stand for what the installation has.
+READ: tuple[str, ...] = (
+    "plan list",
+    "plan show PLAN",
+    "plan show nothing",
+    "plan diff PLAN",
+    "plan frontier",
+    "sites list",
+    "sites show SITE",
+    "sites show nobody.example",
+    "nodes list",
+    "verify",
+    "verify --detailed-exitcode",
+    "history",
+    "history --limit 1",
+    "explain SITE",
+    "explain nobody.example",
+    "whatif --more 1 --frontier",
+    "token list",
+    "audit --limit 3",
+    "audit --actor nobody",
+    "report --format json",
+    "report --format md",
+    "apply --dry-run PLAN",
+    "data",
+    "data --detailed-exitcode",
+    "files --days 366 --limit 3",
+    "files SITE --sort bytes --limit 3 --match *.html",
+    "files nobody.example",
+    "sites unknown --most 5",
+    "export nsupdate",
+    "export zone PLAN",
+    "export dnscontrol PLAN --zone HOME.EXAMPLE",
+    "export hosts PLAN --zone nowhere.example",
+    "export tables",
+)
+DRY: tuple[str, ...] = tuple(
+    " ".join(word for word in (*words, "--dry-run") if word not in ("--as-of", "NOW"))
+    for words in CALLS.values()
+)
+# Of each call anew: when it was made, and who asked.
+OF_A_CALL = {"made", "created", "since", "author"}
+OF_A_TRIED_PLAN = {"id", "digest", "plan"}
+
+
+def differences(one: Any, other: Any, at: str = "") -> Iterator[str]:
+    """Where two results differ, and by what. Any: what JSON holds."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in {**one, **other}:
+            yield from differences(one.get(name), other.get(name), f"{at}.{name}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from differences(left, right, f"{at}[{number}]")
+    elif one != other:
+        yield f"{at}: {str(one)[:200]} here, {str(other)[:200]} there"
+
+
+def result(said: Said) -> Any:
+    """What was printed: JSON, or text of a form of its own."""
+    try:
+        return json.loads(said.out)
+    except ValueError:
+        return said.out.splitlines()
+
+
+def own_to_a_call(verb: str, difference: str) -> bool:
+    name = difference.partition(":")[0].rpartition(".")[2]
+    if "--dry-run" in verb and name in OF_A_CALL:
+        return True
+    if verb.startswith("report"):
+        return name == "made"
+    if verb == "plan frontier":
+        # A search that ends with its time may find another point.
+        return name.startswith(("items", "moves", "worst_ratio"))
+    return verb.startswith("rollback") and name in OF_A_TRIED_PLAN
+
+
+@pytest.fixture
+def prepared(installation: Installation) -> dict[str, str]:
+    site, plan, waiting = installation.once(prepare)
+    return {"SITE": site, "PLAN": plan, "WAITING": waiting}
+
+
+def test_a_verb_says_the_same_here_and_there(
+    installation: Installation, prepared: Mapping[str, str]
+) -> None:
+    found = []
+    with served(installation) as there:
+        for verb in (*READ, *DRY):
+            words = [prepared.get(word, word) for word in verb.split()]
+            form = () if "md" in words else ("-o", "json")
+            here, away = installation.flex(*form, *words), there(*form, *words)
+            found += [
+                f"flex {verb}: {each}"
+                for each in differences(
+                    {"code": here.code, "result": result(here)},
+                    {"code": away.code, "result": result(away)},
+                )
+                if not own_to_a_call(verb, each)
+            ]
+    print(*found, sep="\n")
+    assert found == []
