@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ import pytest
 from flex.errors import LostLease
 from flex.model.dead_node_retries import MOST
 from flex.model.operator_orders import Freeze
+from flex.routing.haproxy_program import program
 from flex_api import wiring
 from flex_api.night import deliver_haproxy_files
 from flex_api.night.leases import lease
@@ -152,6 +154,142 @@ def test_the_watch_tries_after_growing_pauses_and_says_when_it_is_there(
     carrier.runs()
     watch.round()
     assert carrier.runs() == []
+
+
+class Gate:
+    """The HAProxy of this machine, that refuses every configuration while it is `shut`."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._shut = folder / "shut"
+        script = folder / "haproxy"
+        script.write_text(
+            f'#!/bin/sh\nif test "$1" = -c -a -e {self._shut}; then\n'
+            'echo "[ALERT] (1) : it is refused" >&2; exit 1; fi\n'
+            f'exec {program().path} "$@"\n'
+        )
+        script.chmod(0o755)
+
+    def shut(self) -> None:
+        self._shut.touch()
+
+    def open(self) -> None:
+        self._shut.unlink()
+
+
+@pytest.fixture
+def gate(
+    installation: Installation, carrier: Carrier, monkeypatch: pytest.MonkeyPatch
+) -> Gate:
+    """Files were refused after they were delivered once: a night in mode review tried it."""
+    made = Gate(installation.folder / "gate")
+    monkeypatch.setenv("PATH", str(installation.folder / "gate"), prepend=os.pathsep)
+    in_mode(installation, "review")
+    installation.night(2)
+    assert (carrier.owed(), carrier.runs()) == ([], ["n1", "n2", "n3"])
+    # What is put into configurations changes, and with it the files.
+    installation.extra += 'listen = ["127.0.0.1:8088"]\n'
+    installation.write_settings()
+    made.shut()
+    installation.night(2)
+    assert (carrier.owed(), carrier.runs()) == ([], [])
+    return made
+
+
+def rounds(
+    watch: Redelivery, clock: list[datetime], seconds: range, ask: Callable[[], object]
+) -> list[int]:
+    """The seconds of those rounds behind which what is asked for is so."""
+    found = []
+    for second in seconds:
+        clock[0] = NIGHT + timedelta(seconds=second)
+        watch.round()
+        if ask():
+            found.append(second)
+    return found
+
+
+@pytest.mark.real
+def test_files_that_haproxy_refused_are_made_again_after_growing_pauses(
+    installation: Installation, carrier: Carrier, gate: Gate
+) -> None:
+    """Nothing of them lies in any folder, so nothing is owed that could be carried."""
+    clock, said = [NIGHT], list[str]()
+    watch = Redelivery(here(installation, clock, said), at_once)
+    refusals = list[int]()
+
+    def told() -> bool:
+        heard = [line for line in said if "n1 is as before" in line]
+        is_new = len(heard) > sum(refusals)
+        refusals.append(is_new)
+        return is_new
+
+    # It is said of the first, the second, the fourth and the eighth attempt.
+    tried = rounds(watch, clock, range(0, 1800, 10), told)
+    assert tried == [0, 10, 70, 910]
+    assert all("it is refused" in line for line in said)
+    assert carrier.runs() == []
+    gate.open()
+    clock[0] += MOST
+    watch.round()
+    assert (carrier.owed(), carrier.runs()) == ([], ["n1", "n2", "n3"])
+    assert sum("is made again." in line for line in said) == 3
+    assert sum("has reached it" in line for line in said) == 3
+    there = carrier.folder / "to" / "n1" / "haproxy.cfg"
+    assert "8088" in there.read_text()
+
+
+@pytest.mark.real
+def test_a_folder_that_could_not_be_written_gets_its_files_once_it_can(
+    installation: Installation, carrier: Carrier
+) -> None:
+    in_mode(installation, "review")
+    installation.night(2)
+    folder = carrier.folder / "to" / "n2"
+    folder.rename(carrier.folder / "aside")
+    folder.touch()
+    carrier.runs()
+    clock, said = [NIGHT], list[str]()
+    watch = Redelivery(here(installation, clock, said), at_once)
+    watch.round()
+    assert [line.partition(":")[0] for line in said] == [
+        "The routing of n2 is as before, and is made again later"
+    ]
+    folder.unlink()
+    clock[0] += timedelta(seconds=10)
+    watch.round()
+    assert (carrier.owed(), carrier.runs()) == ([], ["n2"])
+    assert (folder / "haproxy.cfg").exists()
+
+
+@pytest.mark.real
+def test_the_watch_makes_nothing_where_nothing_was_refused_or_a_run_is_at_work(
+    installation: Installation, carrier: Carrier, gate: Gate
+) -> None:
+    gate.open()
+    installation.night(2)
+    carrier.runs()
+    said = list[str]()
+    world = here(installation, [NIGHT], said)
+    begun = list[Work]()
+
+    def note(work: Work) -> Callable[[], bool]:
+        begun.append(work)
+        return at_once(work)
+
+    watch = Redelivery(world, note)
+    for _ in range(3):
+        watch.round()
+    assert (len(begun), carrier.runs(), said) == (1, [], [])
+    anew = Redelivery(world, note)
+    with lease(world, "a night"):
+        anew.round()
+    assert len(begun) == 1
+    anew.round()
+    assert len(begun) == 2
+    # A later run may have been refused, whatever it planned.
+    watch.round()
+    assert (len(begun), said) == (3, [])
 
 
 @pytest.mark.real

@@ -17,6 +17,7 @@ from flex.errors import BadSetting, FlexError, NotWritten
 from flex.ports import Store
 from flex.routing import install_files
 from flex.routing.haproxy_program import Program, program
+from flex.routing.refuse_older_maps import refuse_older
 from flex_api.night import commands, haproxy_pools_and_files, plan_to_route_by
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
@@ -85,6 +86,39 @@ def _deliver(
     except FlexError as error:
         return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
     return Delivered(node, str(folder), changed)
+
+
+def make_again(settings: Settings, store: Store) -> tuple[Delivered, ...]:
+    """Every node's files made anew, and put into its folder where they differ. Nothing is decided
+    and nothing is carried: files are those that a node gets which asks for them itself, and
+    `undelivered_nodes` names the nodes that they are to be carried to.
+
+    No file takes the place of a newer one, as others may deliver beside this.
+    """
+    found = checker()
+    made = haproxy_pools_and_files.maker(
+        settings,
+        store,
+        lambda last: plan_to_route_by.following(settings, store, last),
+    )
+
+    def put(node: str) -> Delivered:
+        folder = folder_of(settings, node)
+        owing = bool(settings.routing.deliver_command)
+        try:
+            changed = install_files.put(
+                made(node), folder, found, owing=owing, guard=refuse_older
+            )
+        except FlexError as error:
+            return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
+        return Delivered(node, str(folder), changed)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
+        return tuple(
+            side_by_side.map(
+                put, haproxy_pools_and_files.addresses(nodes(settings, store))
+            )
+        )
 
 
 def undelivered_nodes(settings: Settings, store: Store) -> list[str]:
