@@ -2,7 +2,7 @@
 
 This is the only place that decides it. The Python version of a loop stands where the loop is used:
 
-    scan = engine.pick("scan", reference_scan)
+    scan = native_or_python.pick("scan", reference_scan)
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ def pick(loop: str, reference: Loop) -> Loop:
         return reference
     native: Loop = getattr(NATIVE, loop, reference)
     return native
+
+
+def members(register: str) -> tuple[str, ...]:
+    """Those of a register that the native loops know, in their order. The references know all."""
+    return tuple(getattr(NATIVE, register, ()))
 
 
 def name() -> str:

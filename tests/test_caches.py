@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.caches import CACHES
-from flex.prediction.replay_accesses_through_caches import Ints, reference_replay
+from flex.prediction.replay_accesses_through_caches import (
+    Ints,
+    Loop,
+    reference_replay,
+    replay_loop,
+)
 
-REPLAYS = {
-    "python": reference_replay,
-    native_or_python.name(): native_or_python.pick("replay", reference_replay),
-}
+
+def replays(cache: str) -> dict[str, Loop]:
+    """Both engines, or one where the native loops are not there or do not know the policy."""
+    loop = replay_loop(cache)
+    return {
+        "python": reference_replay,
+        **({"native": loop} if loop is not reference_replay else {}),
+    }
 
 
 @pytest.fixture(params=list(CACHES), scope="module")
@@ -86,7 +95,7 @@ def test_every_engine_counts_the_same(
     )
     counted = {
         name: [c.tolist() for c in replay(cache, *columns)]
-        for name, replay in REPLAYS.items()
+        for name, replay in replays(cache).items()
     }
     assert all(counts == counted["python"] for counts in counted.values())
 
@@ -95,9 +104,22 @@ def test_engines_agree_on_long_skewed_traffic(cache: str) -> None:
     """Long enough for counters to saturate, ghosts to be forgotten and heaps to be tidied."""
     columns = _skewed(6000, 400)
     counted = [
-        [c.tolist() for c in replay(cache, *columns)] for replay in REPLAYS.values()
+        [c.tolist() for c in replay(cache, *columns)]
+        for replay in replays(cache).values()
     ]
     assert all(counts == counted[0] for counts in counted)
+
+
+@pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
+def test_the_native_loop_is_asked_for_what_it_knows_and_the_reference_for_the_rest() -> (
+    None
+):
+    known = native_or_python.members("CACHES")
+    assert set(known) <= set(CACHES)
+    assert replay_loop("lru") is not reference_replay
+    assert replay_loop("lru", [name for name in known if name != "lru"]) is (
+        reference_replay
+    )
 
 
 # Misses and bytes read: 20,000 accesses to 1,000 targets by Zipf's law, one node, a tenth of all
@@ -113,7 +135,7 @@ EXACT = {
 
 def test_counts_stay_what_they_were(cache: str) -> None:
     target, node, size, _ = _skewed(20_000, 1000)
-    for replay in REPLAYS.values():
+    for replay in replays(cache).values():
         _, misses, _, disk = replay(
             cache, target, node * 0, size, np.array([size.sum() // 10])
         )

@@ -358,3 +358,68 @@ def test_functions_are_named_by_what_they_do_or_compute() -> None:
         if is_lone_participle(function)
     }
     assert lone == LONE_PARTICIPLES
+
+
+def rust_modules(source: Path) -> dict[str, str]:
+    """The text of each module of a crate by its path; that of the crate is empty."""
+    found = {}
+    for path in sorted(source.rglob("*.rs")):
+        parts = list(path.relative_to(source).with_suffix("").parts)
+        if parts[-1] in {"mod", "lib"}:
+            parts.pop()
+        text = path.read_text()
+        found["::".join(parts)] = re.sub(r"//[^\n]*", "", text)
+    return found
+
+
+def spelled_out(tree: str) -> list[str]:
+    """`a::{b, c::{d, e}}` as a::b, a::c::d and a::c::e."""
+    begin, brace, inside = tree.partition("{")
+    if not brace:
+        return [tree.partition(" as ")[0].strip()]
+    found, depth, start = [], 0, 0
+    inside = inside.rpartition("}")[0] + ","
+    for at, letter in enumerate(inside):
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            found += spelled_out(inside[start:at].strip())
+            start = at + 1
+    return [f"{begin.strip()}{rest}" for rest in found if rest]
+
+
+def rust_uses(module: str, text: str, modules: dict[str, str]) -> set[str]:
+    """The modules that one names in what it uses, and those of its own folder that it calls by
+    name.
+    """
+    named = []
+    for use in re.findall(r"(?:^|\n)\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", text):
+        named += spelled_out(use)
+    named += re.findall(r"\b(?:crate|super)(?:::\w+)+", text)
+    children = [name for name in modules if name and name.rpartition("::")[0] == module]
+    named += re.findall(
+        rf"\b(?:{'|'.join(name.rpartition('::')[2] for name in children) or '0'})::\w+",
+        text,
+    )
+    found = set()
+    for name in named:
+        parts, here = name.split("::"), module.split("::") if module else []
+        while parts and parts[0] == "super":
+            parts, here = parts[1:], here[:-1]
+        parts = parts[1:] if parts[:1] == ["crate"] else [*here, *parts]
+        # The longest beginning that is a module; what follows is inside of it.
+        while parts and "::".join(parts) not in modules:
+            parts.pop()
+        found.add("::".join(parts))
+    return found - {module, ""}
+
+
+@pytest.mark.parametrize("source", ["native/core/src", "native/src"])
+def test_no_two_rust_modules_need_each_other_not_even_in_a_circle(source: str) -> None:
+    modules = rust_modules(ROOT / source)
+    needs = {name: rust_uses(name, text, modules) for name, text in modules.items()}
+    assert sum(map(len, needs.values())) > len(modules) / 2
+    left = dict(needs)
+    while free := [name for name, needed in left.items() if not needed & left.keys()]:
+        for name in free:
+            del left[name]
+    assert left == {}

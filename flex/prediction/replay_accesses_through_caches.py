@@ -8,6 +8,7 @@ of both. Does not decide where accesses come from or which node they go to: pred
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from flex.caches import CACHES
 from flex.prediction.similar_targets import Kinds
 
 Ints = npt.NDArray[np.int64]
+Loop = Callable[[str, Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +77,14 @@ def reference_replay(
     return requests, misses, total, disk
 
 
-_replay = native_or_python.pick("replay", reference_replay)
+_native_replay = native_or_python.pick("replay", reference_replay)
+# The cache policies that the native loop knows.
+_NATIVE_CACHES = native_or_python.members("CACHES")
+
+
+def replay_loop(cache: str, native: Collection[str] = _NATIVE_CACHES) -> Loop:
+    """The native loop where it knows the cache policy, else the reference."""
+    return _native_replay if cache in native else reference_replay
 
 
 def replay(sample: Sample, node: Ints, ram: Ints, cache: str = "lru") -> Replayed:
@@ -90,4 +99,4 @@ def replay(sample: Sample, node: Ints, ram: Ints, cache: str = "lru") -> Replaye
         np.ascontiguousarray(column, dtype=np.int64)
         for column in (sample.target, node, sample.size, ram)
     )
-    return Replayed(*_replay(cache, *contiguous))
+    return Replayed(*replay_loop(cache)(cache, *contiguous))

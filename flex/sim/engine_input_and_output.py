@@ -92,7 +92,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Served:
     """For each access: its node, its outcome, and how long it took since it was admitted. For each
     node: how long its processor and its disks were busy, and how long it was idle. `end` is when
     the last access was answered.

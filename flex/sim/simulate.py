@@ -1,7 +1,7 @@
 """Serves a trace by a cluster under a policy: the simulator's main function and its figures.
 
-Takes a trace, a cluster and a policy. Makes a Job for the engine that is installed (native or
-python_engine.py). Returns the engine's Run as a Result. Does not decide how a node works: the
+Takes a trace, a cluster and a policy. Makes a Job for the engine (native_or_python_engine.py).
+Returns what the engine served as a Result. Does not decide how a node works: the
 engine does.
 """
 
@@ -11,24 +11,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flex import native_or_python
 from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import costs_of_nodes as clusters
+from flex.sim import native_or_python_engine as engine
 from flex.sim import traces
 from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_LOW, Cluster
-from flex.sim.engine_input_and_output import HIT, READ, Job, Run
+from flex.sim.engine_input_and_output import HIT, READ, Job, Served
 from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.policy_as_rules import Place, Routing
-from flex.sim.python_engine import reference_simulate
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace
 
 # More blocks than this are minutes of work, on a real trace the blocks are about as many as the
 # accesses.
 MOST_BLOCKS = 200_000_000
-
-_engine = native_or_python.pick("simulate", reference_simulate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +73,14 @@ def simulate(
     traces.check(trace)
     clusters.check(cluster)
     _refuse_endless(trace, cluster)
-    return serve(
-        trace, cluster, POLICIES[policy](trace, cluster, place or no_place), policy
-    )
+    routing = POLICIES[policy].routing(trace, cluster, place or no_place)
+    return serve(trace, cluster, routing, policy)
 
 
 def serve(trace: Trace, cluster: Cluster, routing: Routing, policy: str = "") -> Result:
     """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
-    return _result(
-        policy, trace, cluster, Run(*_engine(job_of(trace, cluster, routing)))
-    )
+    answer = engine.simulate(job_of(trace, cluster, routing))
+    return _result(policy, trace, cluster, Served(*answer))
 
 
 def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
@@ -162,17 +157,17 @@ def _prefetch(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, I
     return pinned.ravel(), ram - apart
 
 
-def _result(policy: str, trace: Trace, cluster: Cluster, run: Run) -> Result:
-    missed = run.outcome != HIT
+def _result(policy: str, trace: Trace, cluster: Cluster, served: Served) -> Result:
+    missed = served.outcome != HIT
     size = trace.size[trace.target]
-    nodes = tuple(_node(run, trace, node, cluster) for node in range(cluster.nodes))
-    seconds = run.end / SECOND
-    served = [
+    nodes = tuple(_node(served, trace, node, cluster) for node in range(cluster.nodes))
+    seconds = served.end / SECOND
+    rates = [
         n.requests / ((1 - n.idle) * seconds)
         for n in nodes
         if n.requests and seconds and n.idle < 1
     ]
-    percentiles = np.percentile(run.delay, (50, 95, 99)) / SECOND
+    percentiles = np.percentile(served.delay, (50, 95, 99)) / SECOND
     return Result(
         policy=policy,
         trace=trace.name,
@@ -180,24 +175,24 @@ def _result(policy: str, trace: Trace, cluster: Cluster, run: Run) -> Result:
         requests=len(trace.target),
         seconds=seconds,
         throughput=len(trace.target) / seconds if seconds else 0.0,
-        per_server=float(np.mean(served)) if served else 0.0,
+        per_server=float(np.mean(rates)) if rates else 0.0,
         miss_ratio=float(missed.mean()),
         byte_miss_ratio=float(size[missed].sum() / max(int(size.sum()), 1)),
         idle=float(np.mean([node.idle for node in nodes])),
-        delay=(float(run.delay.mean()) / SECOND, *percentiles.tolist()),
+        delay=(float(served.delay.mean()) / SECOND, *percentiles.tolist()),
     )
 
 
-def _node(run: Run, trace: Trace, node: int, cluster: Cluster) -> NodeResult:
-    mine = run.node == node
-    whole = max(run.end, 1)
+def _node(served: Served, trace: Trace, node: int, cluster: Cluster) -> NodeResult:
+    mine = served.node == node
+    whole = max(served.end, 1)
     return NodeResult(
         requests=int(mine.sum()),
-        misses=int((mine & (run.outcome != HIT)).sum()),
-        disk_bytes=int(trace.size[trace.target[mine & (run.outcome == READ)]].sum()),
-        busy=float(run.busy[node] / whole),
-        reading=float(run.reading[node] / whole / cluster.disks),
-        idle=float(run.idle[node] / whole),
+        misses=int((mine & (served.outcome != HIT)).sum()),
+        disk_bytes=int(trace.size[trace.target[mine & (served.outcome == READ)]].sum()),
+        busy=float(served.busy[node] / whole),
+        reading=float(served.reading[node] / whole / cluster.disks),
+        idle=float(served.idle[node] / whole),
     )
 
 

@@ -22,6 +22,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod flex_native {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::improve::improve;
     #[pymodule_export]
@@ -50,4 +52,11 @@ mod flex_native {
     /// Equal to that of flex/native_or_python.py, or the references are used instead.
     #[pymodule_export]
     const INTERFACE: u32 = 19;
+
+    /// The members of registers of FLEX that the loops know. Whatever others there are, the references do.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CACHES", flex_core::cache::NAMES)?;
+        module.add("RULES", flex_core::sim::rules::TABLE.iter().map(|(name, _)| *name).collect::<Vec<_>>())
+    }
 }

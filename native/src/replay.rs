@@ -1,12 +1,28 @@
 //! Accesses through the nodes' caches, between Python and native/core/src/replay.rs.
 
-use flex_core::replay::{Tally, replay as replayed};
-use flex_core::with_cache;
+use flex_core::cache::policy::Cache;
+use flex_core::cache::{ForAnyCache, with_cache};
+use flex_core::replay::{Tally, replay as replay_with};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
 type Ints<'py> = Bound<'py, PyArray1<i64>>;
+
+struct Replay<'a> {
+    target: &'a [i64],
+    node: &'a [i64],
+    size: &'a [i64],
+    ram: &'a [i64],
+}
+
+impl ForAnyCache for Replay<'_> {
+    type Answer = Option<Vec<Tally>>;
+
+    fn with<C: Cache>(self) -> Self::Answer {
+        replay_with::<C>(self.target, self.node, self.size, self.ram)
+    }
+}
 
 /// Requests, misses, bytes and disk bytes of each node, each with a cache of ram[node] bytes.
 #[pyfunction]
@@ -25,7 +41,7 @@ pub fn replay<'py>(
     if size.iter().any(|bytes| *bytes < 0) {
         return Err(PyValueError::new_err("a size is negative"));
     }
-    let tallies = py.detach(|| with_cache!(cache, replayed, target, node, size, ram));
+    let tallies = py.detach(|| with_cache(cache, Replay { target, node, size, ram }));
     let tallies = tallies.ok_or_else(|| PyKeyError::new_err(cache.to_owned()))?;
     let tallies = tallies.ok_or_else(|| PyIndexError::new_err("a target or a node is out of range"))?;
     let column = |value: fn(&Tally) -> i64| PyArray1::from_iter(py, tallies.iter().map(value));

@@ -1,7 +1,12 @@
 //! A cluster that serves a trace, between Python and native/core/src/sim.
 
-use flex_core::sim::{Job, Run, queued, serial};
-use flex_core::with_cache;
+use flex_core::cache::policy::Cache;
+use flex_core::cache::{ForAnyCache, with_cache};
+use flex_core::sim::job::Job;
+use flex_core::sim::queued::queued;
+use flex_core::sim::rules::TABLE;
+use flex_core::sim::serial::serial;
+use flex_core::sim::served::Served;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -55,27 +60,36 @@ arrays_and_numbers!(
     ]
 );
 
+struct Simulation<'a> {
+    job: &'a Job<'a>,
+    one_by_one: bool,
+}
+
+impl ForAnyCache for Simulation<'_> {
+    type Answer = Served;
+
+    fn with<C: Cache>(self) -> Served {
+        if self.one_by_one { serial::<C>(self.job) } else { queued::<C>(self.job) }
+    }
+}
+
 /// What became of each access (its node, outcome and delay) and each node (busy, reading, idle), and when it ended.
 #[pyfunction]
 pub fn simulate<'py>(py: Python<'py>, job: Fields<'py>) -> PyResult<Answer<'py>> {
-    let (cache, one_by_one) = (job.cache.as_str(), job.serial);
     let checked = job.job()?;
-    checked.check().map_err(|wrong| PyValueError::new_err(wrong.0))?;
-    let run =
-        py.detach(
-            || {
-                if one_by_one { with_cache!(cache, serial, &checked) } else { with_cache!(cache, queued, &checked) }
-            },
-        );
-    let run: Run = run.ok_or_else(|| PyKeyError::new_err(cache.to_owned()))?;
+    checked.check(TABLE.len()).map_err(|wrong| PyValueError::new_err(wrong.0))?;
+    let work = Simulation { job: &checked, one_by_one: job.serial };
+    let cache = job.cache.as_str();
+    let served = py.detach(|| with_cache(cache, work));
+    let served = served.ok_or_else(|| PyKeyError::new_err(cache.to_owned()))?;
     let column = |values: Vec<i64>| PyArray1::from_vec(py, values);
     Ok((
-        column(run.node),
-        column(run.outcome),
-        column(run.delay),
-        column(run.busy),
-        column(run.reading),
-        column(run.idle),
-        run.end,
+        column(served.node),
+        column(served.outcome),
+        column(served.delay),
+        column(served.busy),
+        column(served.reading),
+        column(served.idle),
+        served.end,
     ))
 }

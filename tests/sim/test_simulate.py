@@ -15,6 +15,7 @@ from flex.caches import CACHES
 from flex.errors import FlexError
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import costs_of_nodes as clusters
+from flex.sim import native_or_python_engine
 from flex.sim.costs_of_nodes import MIB, MODELS, SECOND, Cluster, FrontEnd
 from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
@@ -25,16 +26,18 @@ from flex.sim.engine_input_and_output import (
     READ,
     WAITED,
     Job,
-    Run,
+    Served,
 )
+from flex.sim.native_or_python_engine import NativeLoop
 from flex.sim.policies import POLICIES
-from flex.sim.python_engine import reference_simulate
+from flex.sim.python_engine import Answer, reference_simulate
+from flex.sim.rules import RULES
 from flex.sim.simulate import job_of, simulate
 from flex.sim.traces import Trace
 
 ENGINES = {
     "python": reference_simulate,
-    native_or_python.name(): native_or_python.pick("simulate", reference_simulate),
+    native_or_python.name(): native_or_python_engine.simulate,
 }
 
 
@@ -106,7 +109,7 @@ def any_cluster(draw: st.DrawFn) -> Cluster:
 
 
 def _job(trace: Trace, cluster: Cluster, policy: str) -> Job:
-    return job_of(trace, cluster, POLICIES[policy](trace, cluster, _place))
+    return job_of(trace, cluster, POLICIES[policy].routing(trace, cluster, _place))
 
 
 # Thresholds so low that small examples cross them.
@@ -120,6 +123,43 @@ def _nervous(job: Job) -> Job:
         margin=10,
         backlog_unit=100_000,
     )
+
+
+def _refuse(job: Job) -> Answer:
+    raise AssertionError(
+        f"asked for {job.rule} and {job.cache}, which it does not know"
+    )
+
+
+def test_what_only_python_knows_is_simulated_by_the_python_engine() -> None:
+    job = _job(_trace([0, 1, 0], [3, 5]), clusters.flex(2, MIB), "lard")
+    wanted = reference_simulate(job)
+    for native in (
+        NativeLoop(_refuse, ("gds",), tuple(RULES)),
+        NativeLoop(_refuse, tuple(CACHES), ("turn", "least")),
+    ):
+        answer = native_or_python_engine.simulate(job, native)
+        assert [*map(str, answer)] == [*map(str, wanted)]
+
+
+def test_a_rule_has_the_number_that_the_native_loop_knows_it_by() -> None:
+    asked: list[Job] = []
+
+    def note(job: Job) -> Answer:
+        asked.append(job)
+        return reference_simulate(job)
+
+    job = _job(_trace([0, 1, 0], [3, 5]), clusters.flex(2, MIB), "lard")
+    native = NativeLoop(note, tuple(CACHES), ("new", "lard", "turn"))
+    native_or_python_engine.simulate(job, native)
+    assert {int(number) for number in asked[0].rule} == {1}
+
+
+@pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
+def test_the_native_loop_knows_rules_and_caches_by_names_that_are_there() -> None:
+    native = native_or_python_engine.NATIVE
+    assert {"turn", "lard"} <= set(native.rules) <= set(RULES)
+    assert {"lru"} <= set(native.caches) <= set(CACHES)
 
 
 @given(traces(), any_cluster(), st.booleans())
@@ -141,7 +181,7 @@ def test_every_access_is_answered_by_a_node_that_may(
     policy: str, trace: Trace, cluster: Cluster
 ) -> None:
     job = _job(trace, cluster, policy)
-    run = Run(*ENGINES[native_or_python.name()](job))
+    run = Served(*ENGINES[native_or_python.name()](job))
     may = [
         set(job.option[job.first[k] : job.first[k + 1]].tolist())
         for k in job.key.tolist()
@@ -185,8 +225,10 @@ def test_a_simulation_gives_the_same_again(policy: str) -> None:
     assert once == again
 
 
-def _run(name: str, trace: Trace, cluster: Cluster, policy: str = "round_robin") -> Run:
-    return Run(*ENGINES[name](_job(trace, cluster, policy)))
+def _run(
+    name: str, trace: Trace, cluster: Cluster, policy: str = "round_robin"
+) -> Served:
+    return Served(*ENGINES[name](_job(trace, cluster, policy)))
 
 
 def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(
@@ -310,7 +352,7 @@ def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(
     cluster = replace(clusters.lard(3, 20_000), prefetch=50)
     job = _job(trace, cluster, "cward_pfr")
     assert job.pinned.reshape(12, 3)[9:].sum(axis=1).tolist() == [1, 1, 1]
-    assert (Run(*ENGINES[engine_name](job)).outcome == HIT).all()
+    assert (Served(*ENGINES[engine_name](job)).outcome == HIT).all()
 
 
 def test_every_node_makes_room_when_the_front_end_knows_their_memories(

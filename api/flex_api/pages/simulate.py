@@ -29,35 +29,14 @@ from flex_api.web.request_context import Desk, Operator
 router = APIRouter(include_in_schema=False)
 
 USUAL = ("flex", "round_robin", "lard", "optimal")
-# One of them asks who sent each request, which pages do not tell.
-EVERY = [name for name in POLICIES if name != "round_robin_clients"]
+# What is kept of logs does not tell who sent a request.
+ABOUT = {
+    name: policy.about for name, policy in POLICIES.items() if not policy.needs_clients
+}
 # Accesses of a trace that a simulation from the page takes. A guess; the command line takes more.
 MOST_ACCESSES = 200_000
 # Policies of one simulation from the page. A guess.
 MOST_POLICIES = 8
-ABOUT = {
-    "flex": "each site has its node, as FLEX does it",
-    "round_robin": "each request to the next node, as DNS does without FLEX",
-    "lard": "each file has its node, as a distributor that reads requests does it",
-    "wrr": "round robin past busy nodes",
-    "least_connections": "the node with the fewest connections",
-    "lb": "a hash of the file says the node",
-    "lb_gc": "the node that has the file in memory",
-    "wrr_gms": "as wrr, and nodes fetch from each other's memory",
-    "lardr": "as lard, with several nodes for busy files",
-    "bounded_hashing": "as lb, past nodes that are full",
-    "ward": "the busiest files everywhere, each other on one node",
-    "cward_cr": "as ward, the busiest files read beforehand",
-    "cward_fr": "the busier a file, the more nodes",
-    "cward_fsr": "the busier and smaller a file, the more nodes",
-    "cward_pfr": "large files as lard, others as cward_fr",
-    "cward_pfsr": "large files as lard, others as cward_fsr",
-    "cap": "each of four classes of requests in turn over all nodes",
-    "hacc": "each file has its node, busy nodes hand some over",
-    "hacc_split": "static files on one node, dynamic ones on the others",
-    "flex_lard": "as flex, and as lard among the nodes of a site",
-    "optimal": "as if all memory were one: nobody can do better",
-}
 
 
 class Asked(Given):
@@ -88,13 +67,13 @@ def page(
     mib = wanted.ram_mib or max(
         min((node.ram for node in nodes), default=64 * MIB) // MIB, 1
     )
-    policies = [name for name in wanted.policies if name in EVERY]
+    policies = [name for name in wanted.policies if name in ABOUT]
     found = _answer(desk, policies, count, mib, wanted.model) if ask else None
     return show(
         desk,
         "simulate.html",
         "/simulate",
-        every=EVERY,
+        every=list(ABOUT),
         chosen=policies,
         about=ABOUT,
         models=list(MODELS),

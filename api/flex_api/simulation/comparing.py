@@ -21,7 +21,6 @@ from flex_api.simulation import traces_and_solver
 from flex_logs_ingest.lines.field_values import LARGEST
 
 USUAL = ("flex", "round_robin", "optimal")
-_BY_CLIENT = "round_robin_clients"
 
 
 def cluster_of(
@@ -47,7 +46,11 @@ def cluster_of(
 
 def every_policy(trace: Trace) -> list[str]:
     """Those that need to know who asked only where that is known."""
-    return [name for name in POLICIES if name != _BY_CLIENT or len(trace.client)]
+    return [
+        name
+        for name, policy in POLICIES.items()
+        if len(trace.client) or not policy.needs_clients
+    ]
 
 
 def compare_policies(

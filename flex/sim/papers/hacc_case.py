@@ -91,7 +91,7 @@ def _patient(lab: Lab, trace: Trace, rival: str = "round_robin") -> str:
     found = []
     for interval, margin in ((200, 500), (1000, 500), (5000, 200), (200, _NEVER)):
         tried = replace(
-            POLICIES["hacc"](trace, _cluster(), no_place),
+            POLICIES["hacc"].routing(trace, _cluster(), no_place),
             interval=interval * MILLISECOND,
             margin=margin,
         )

@@ -3,12 +3,14 @@
 Takes a trace, a cluster and the solver that places sites. Returns which rule (flex.sim.rules)
 decides among which nodes. Does not see the cluster at work: the rules do.
 
-A policy is one line of the table; one that computes something has a file too.
+A policy is one entry of the table; one that computes something has a file too. Command line, API and
+pages know it from there, with what it says of itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from flex.sim.costs_of_nodes import Cluster
 from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
@@ -27,62 +29,90 @@ from flex.sim.policies.round_robin_clients import round_robin_clients
 from flex.sim.policy_as_rules import Place, Routing, by_one, by_target
 from flex.sim.traces import Trace
 
-Policy = Callable[[Trace, Cluster, Place], Routing]
+Rules = Callable[[Trace, Cluster, Place], Routing]
 
 
-def for_all(rule: str, *, memory: int = OWN) -> Policy:
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`about` is what people read of it. `needs_clients` says that it asks who sent each request,
+    which not every trace tells.
+    """
+
+    routing: Rules
+    about: str
+    needs_clients: bool = False
+
+
+def for_all(rule: str, *, memory: int = OWN) -> Rules:
     """One rule for every access, among all nodes."""
     return lambda trace, cluster, _: by_one(trace, cluster, rule, memory=memory)
 
 
-def for_each_target(rule: str) -> Policy:
+def for_each_target(rule: str) -> Rules:
     """A rule that remembers each target, among all nodes."""
     return lambda trace, cluster, _: by_target(trace, cluster, rule)
 
 
 # "The LARD paper" is Pai and others, ASPLOS 1998.
 POLICIES: dict[str, Policy] = {
-    # Each access to the next node.
-    "round_robin": for_all("turn"),
-    # As DNS does it: a client stays with the node that it was given.
-    "round_robin_clients": round_robin_clients,
+    "round_robin": Policy(
+        for_all("turn"), "each request to the next node, as DNS does without FLEX"
+    ),
+    "round_robin_clients": Policy(
+        round_robin_clients,
+        "each client stays with the node that DNS gave it",
+        needs_clients=True,
+    ),
     # Weighted round robin, past nodes that have more under way than their share (the LARD paper).
-    "wrr": for_all("weighted"),
-    # The node with the fewest connections for its speed.
-    "least_connections": for_all("least"),
-    # Locality by a hash of the target (the LARD paper).
-    "lb": hash_of_target,
-    # Locality by what is in memory: a front end that knows every node's cache (the LARD paper).
-    "lb_gc": for_all("cached"),
+    "wrr": Policy(for_all("weighted"), "round robin past busy nodes"),
+    # For their speed.
+    "least_connections": Policy(
+        for_all("least"), "the node with the fewest connections"
+    ),
+    # The LARD paper.
+    "lb": Policy(hash_of_target, "a hash of the file says the node"),
+    # A front end that knows every node's cache (the LARD paper).
+    "lb_gc": Policy(for_all("cached"), "the node that has the file in memory"),
     # The LARD paper does not say what it costs to fetch from another node's memory. Here the node
     # that has the target sends it as it would to a client, and taking it in costs the other as
     # much. The directory costs nothing, and a copy stays with the node that asked.
-    "wrr_gms": for_all("weighted", memory=FETCHING),
-    # Each target has one node (the LARD paper).
-    "lard": for_each_target("lard"),
-    # Each target has a set of nodes, which grows and shrinks (the LARD paper: LARD/R).
-    "lardr": for_each_target("lardr"),
-    "bounded_hashing": bounded_hashing,
+    "wrr_gms": Policy(
+        for_all("weighted", memory=FETCHING),
+        "as wrr, and nodes fetch from each other's memory",
+    ),
+    # The LARD paper.
+    "lard": Policy(
+        for_each_target("lard"),
+        "each file has its node, as a distributor that reads requests does it",
+    ),
+    # LARD/R of the LARD paper: the set of nodes of a target grows and shrinks.
+    "lardr": Policy(
+        for_each_target("lardr"), "as lard, with several nodes for busy files"
+    ),
+    "bounded_hashing": Policy(bounded_hashing, "as lb, past nodes that are full"),
     # Cherkasova and Karlsson, WECWIS 2001: the most frequent targets on every node.
-    "ward": ward,
-    "cward_cr": cward_cr,
-    # The more frequent a target, the more nodes serve it, in turn.
-    "cward_fr": cward_fr,
-    # The more frequent and the smaller a target, the more nodes serve it, in turn.
-    "cward_fsr": cward_fsr,
-    # Targets larger than the mean by LARD-Threshold, the others by CWARD/FR.
-    "cward_pfr": cward_pfr,
-    # Targets larger than the mean by LARD-Threshold, the others by CWARD/FSR.
-    "cward_pfsr": cward_pfsr,
-    # Casalicchio and Colajanni, WWW 2001: four classes of requests, each in turn over all nodes.
-    "cap": cap,
+    "ward": Policy(ward, "the busiest files everywhere, each other on one node"),
+    "cward_cr": Policy(cward_cr, "as ward, the busiest files read beforehand"),
+    # The nodes of a target serve it in turn, here and in the next three.
+    "cward_fr": Policy(cward_fr, "the busier a file, the more nodes"),
+    "cward_fsr": Policy(cward_fsr, "the busier and smaller a file, the more nodes"),
+    # Targets larger than the mean by LARD-Threshold, here and in the next one.
+    "cward_pfr": Policy(cward_pfr, "large files as lard, others as cward_fr"),
+    "cward_pfsr": Policy(cward_pfsr, "large files as lard, others as cward_fsr"),
+    # Casalicchio and Colajanni, WWW 2001.
+    "cap": Policy(cap, "each of four classes of requests in turn over all nodes"),
     # Zhang and others, USENIX NT 1999.
-    "hacc": hacc,
-    "hacc_split": hacc_split,
-    "flex": flex_sites,
-    "flex_lard": flex_lard,
-    # The best there could be: all memory is one, and each access goes to the least busy node.
-    "optimal": for_all("least", memory=SHARED),
+    "hacc": Policy(hacc, "each file has its node, busy nodes hand some over"),
+    "hacc_split": Policy(
+        hacc_split, "static files on one node, dynamic ones on the others"
+    ),
+    "flex": Policy(flex_sites, "each site has its node, as FLEX does it"),
+    "flex_lard": Policy(flex_lard, "as flex, and as lard among the nodes of a site"),
+    # Each access goes to the least busy node.
+    "optimal": Policy(
+        for_all("least", memory=SHARED),
+        "as if all memory were one: nobody can do better",
+    ),
 }
 
 # Names that policies had once; whoever wrote them down is understood.

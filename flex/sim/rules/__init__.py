@@ -1,8 +1,8 @@
 """Which node an access goes to, of those that may serve it.
 
-A rule is one file and one line here, and one file and one line in native/core/src/sim/rules, where
-the same is decided faster. Rules count in whole numbers only. Policies (flex.sim.policies) say
-which rule decides for which targets.
+A rule is one file and one line here. It works at once, on the Python engine; a file and two lines
+in native/core/src/sim/rules have the same decided faster. Rules count in whole numbers only.
+Policies (flex.sim.policies) say which rule decides for which targets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from flex.sim.rules.rule import Rule
 from flex.sim.rules.turn import Turn
 from flex.sim.rules.weighted_by_load import Weighted
 
-# The order is that of Rules::new in native/core/src/sim/rules/mod.rs.
 RULES: dict[str, type[Rule]] = {
     "turn": Turn,
     "weighted": Weighted,

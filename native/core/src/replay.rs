@@ -1,6 +1,6 @@
 //! Accesses through the nodes' caches: see reference_replay in flex/prediction/replay_accesses_through_caches.py, which defines what it computes.
 
-use crate::cache::Cache;
+use crate::cache::policy::Cache;
 
 #[derive(Default, Clone)]
 pub struct Tally {

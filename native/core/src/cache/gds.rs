@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Cache;
+use super::policy::Cache;
 
 pub type Gds = GreedyDual<false>;
 pub type Gdsf = GreedyDual<true>;

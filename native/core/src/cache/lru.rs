@@ -1,7 +1,7 @@
 //! Least recently used: see flex/caches/lru.py.
 
-use super::Cache;
 use super::list::Lists;
+use super::policy::Cache;
 
 const QUEUE: usize = 0;
 

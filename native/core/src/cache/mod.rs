@@ -1,49 +1,43 @@
 //! Which targets a node keeps in its memory: see flex/caches, whose classes define what each policy computes.
 //!
-//! A policy is one file and one line here. Targets are small numbers, so what a policy knows of them stands in arrays;
-//! memory of targets that a node is never asked for is not touched, and costs nothing.
+//! A policy is one file, and two lines here: its module and its row of the register. Targets are small numbers, so what a
+//! policy knows of them stands in arrays; memory of targets that a node is never asked for is not touched, and costs nothing.
 
 mod gds;
 mod list;
 mod lru;
+pub mod policy;
 mod s3fifo;
 mod sieve;
 
-pub use gds::{Gds, Gdsf};
-pub use lru::Lru;
-pub use s3fifo::S3Fifo;
-pub use sieve::Sieve;
+use policy::Cache;
 
-/// A node's memory of so many bytes.
-pub trait Cache {
-    /// For targets below `targets`.
-    fn new(limit: i64, targets: usize) -> Self
-    where
-        Self: Sized;
+/// What is done with a policy, whichever it is.
+pub trait ForAnyCache {
+    type Answer;
 
-    /// Empty again, with another limit.
-    fn reset(&mut self, limit: i64);
-
-    /// Whether the target was in memory; it is afterwards, unless it is larger than the memory.
-    fn ask(&mut self, target: usize, size: &[i64]) -> bool;
-
-    fn holds(&self, target: usize) -> bool;
-
-    /// The target that is looked at first when room is needed.
-    fn oldest(&mut self) -> Option<usize>;
+    fn with<C: Cache>(self) -> Self::Answer;
 }
 
-/// Calls the function with the policy of that name as its type parameter; None for a name that nobody has.
-#[macro_export]
-macro_rules! with_cache {
-    ($name:expr, $function:ident, $($argument:expr),*) => {
-        match $name {
-            "lru" => Some($function::<$crate::cache::Lru>($($argument),*)),
-            "gds" => Some($function::<$crate::cache::Gds>($($argument),*)),
-            "gdsf" => Some($function::<$crate::cache::Gdsf>($($argument),*)),
-            "s3fifo" => Some($function::<$crate::cache::S3Fifo>($($argument),*)),
-            "sieve" => Some($function::<$crate::cache::Sieve>($($argument),*)),
-            _ => None,
+macro_rules! register {
+    ($($name:literal => $policy:ty,)+) => {
+        /// What flex/caches calls them.
+        pub const NAMES: &[&str] = &[$($name),+];
+
+        /// None for a name that nobody has.
+        pub fn with_cache<W: ForAnyCache>(name: &str, work: W) -> Option<W::Answer> {
+            match name {
+                $($name => Some(work.with::<$policy>()),)+
+                _ => None,
+            }
         }
     };
+}
+
+register! {
+    "lru" => lru::Lru,
+    "gds" => gds::Gds,
+    "gdsf" => gds::Gdsf,
+    "s3fifo" => s3fifo::S3Fifo,
+    "sieve" => sieve::Sieve,
 }

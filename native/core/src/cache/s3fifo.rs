@@ -1,7 +1,7 @@
 //! S3-FIFO: see flex/caches/s3fifo.py.
 
-use super::Cache;
 use super::list::Lists;
+use super::policy::Cache;
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;

@@ -1,7 +1,7 @@
 //! SIEVE: see flex/caches/sieve.py.
 
-use super::Cache;
 use super::list::Lists;
+use super::policy::Cache;
 
 const QUEUE: usize = 0;
 

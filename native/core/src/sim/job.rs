@@ -8,8 +8,6 @@ pub const SHARED: i64 = 2;
 pub const FRONT_END: i64 = 1;
 pub const DISTRIBUTORS: i64 = 2;
 
-pub const RULES: i64 = 9;
-
 /// What does not fit together in a Job.
 #[derive(Debug)]
 pub struct Wrong(pub &'static str);
@@ -84,8 +82,8 @@ impl Job<'_> {
         units(bytes, self.transfer_unit).saturating_mul(self.transfer)
     }
 
-    /// Everything that is indexed later is in range afterwards, and every divisor is positive.
-    pub fn check(&self) -> Result<(), Wrong> {
+    /// Everything that is indexed later is in range afterwards, and every divisor is positive. So many rules are known.
+    pub fn check(&self, rules: usize) -> Result<(), Wrong> {
         let (nodes, targets, keys) = (self.nodes(), self.targets(), self.keys());
         let checks = [
             (nodes > 0, "there is no node"),
@@ -94,7 +92,7 @@ impl Job<'_> {
             (below(self.key, keys), "a key is out of range"),
             (self.work.len() == targets && self.disk.len() == targets, "targets are not described alike"),
             (self.disks > 0 && below(self.disk, self.disks as usize), "a disk is out of range"),
-            (below(self.rule, RULES as usize), "a rule is out of range"),
+            (below(self.rule, rules), "a rule is out of range"),
             (self.first.len() == keys + 1 && self.first.first() == Some(&0), "keys have no sets"),
             (self.first.windows(2).all(|pair| pair[0] < pair[1]), "a key has no node"),
             (self.first.last().is_some_and(|last| *last as usize == self.option.len()), "sets end elsewhere"),

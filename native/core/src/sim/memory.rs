@@ -1,7 +1,7 @@
 //! The nodes' memories: each node's own, or one for all.
 
 use super::job::{Job, SHARED};
-use crate::cache::Cache;
+use crate::cache::policy::Cache;
 
 pub struct Memories<C> {
     caches: Vec<C>,

@@ -1,42 +1,8 @@
 //! A cluster that serves a trace: see flex/sim/python_engine.py, whose functions define what is computed here.
 
-mod job;
+pub mod job;
 mod memory;
-mod queued;
-mod rules;
-mod serial;
-
-pub use job::{Job, Wrong};
-pub use queued::queued;
-pub use serial::serial;
-
-/// What became of each access and each node. Times are nanoseconds.
-pub struct Run {
-    pub node: Vec<i64>,
-    pub outcome: Vec<i64>,
-    pub delay: Vec<i64>,
-    pub busy: Vec<i64>,
-    pub reading: Vec<i64>,
-    pub idle: Vec<i64>,
-    pub end: i64,
-}
-
-/// How an access came by its answer.
-pub const HIT: i64 = 0;
-pub const READ: i64 = 1;
-pub const WAITED: i64 = 2;
-pub const FETCHED: i64 = 3;
-
-impl Run {
-    fn new(accesses: usize, nodes: usize) -> Run {
-        Run {
-            node: vec![0; accesses],
-            outcome: vec![HIT; accesses],
-            delay: vec![0; accesses],
-            busy: vec![0; nodes],
-            reading: vec![0; nodes],
-            idle: vec![0; nodes],
-            end: 0,
-        }
-    }
-}
+pub mod queued;
+pub mod rules;
+pub mod serial;
+pub mod served;

@@ -7,9 +7,10 @@ use hashbrown::HashMap;
 
 use super::job::{DISTRIBUTORS, FETCHING, FRONT_END, Job};
 use super::memory::Memories;
-use super::rules::{Asked, Rules, View};
-use super::{FETCHED, HIT, READ, Run, WAITED};
-use crate::cache::Cache;
+use super::rules::Rules;
+use super::rules::rule::{Asked, View};
+use super::served::{FETCHED, HIT, READ, Served, WAITED};
+use crate::cache::policy::Cache;
 
 const ARRIVED: u8 = 0;
 const CONNECTED: u8 = 1;
@@ -23,7 +24,7 @@ type Event = Reverse<(i64, u64, u8, u32)>;
 
 struct Queued<'a, C> {
     job: &'a Job<'a>,
-    run: Run,
+    run: Served,
     memories: Memories<C>,
     rules: Rules,
     now: i64,
@@ -42,11 +43,11 @@ struct Queued<'a, C> {
     waiting: HashMap<(usize, usize), Vec<u32>>,
 }
 
-pub fn queued<C: Cache>(job: &Job) -> Run {
+pub fn queued<C: Cache>(job: &Job) -> Served {
     let nodes = job.nodes();
     let mut queued = Queued::<C> {
         job,
-        run: Run::new(job.target.len(), nodes),
+        run: Served::new(job.target.len(), nodes),
         memories: Memories::new(job),
         rules: Rules::new(job),
         now: 0,

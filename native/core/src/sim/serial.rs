@@ -2,12 +2,13 @@
 
 use super::job::Job;
 use super::memory::Memories;
-use super::rules::{Asked, Rules, View};
-use super::{HIT, READ, Run};
-use crate::cache::Cache;
+use super::rules::Rules;
+use super::rules::rule::{Asked, View};
+use super::served::{HIT, READ, Served};
+use crate::cache::policy::Cache;
 
-pub fn serial<C: Cache>(job: &Job) -> Run {
-    let mut run = Run::new(job.target.len(), job.nodes());
+pub fn serial<C: Cache>(job: &Job) -> Served {
+    let mut run = Served::new(job.target.len(), job.nodes());
     let mut memories = Memories::<C>::new(job);
     let mut rules = Rules::new(job);
     let mut clock = vec![0_i64; job.nodes()];

@@ -2,7 +2,7 @@
 
 use super::super::job::Job;
 use super::super::memory::Contents;
-use super::{Asked, Rule, View};
+use super::rule::{Asked, Rule, View};
 
 const NOBODY: u32 = u32::MAX;
 const WHOLE: i64 = 1000;

@@ -2,7 +2,7 @@
 
 use super::super::job::Job;
 use super::super::memory::Contents;
-use super::{Asked, Rule, View, least_loaded};
+use super::rule::{Asked, Rule, View, least_loaded};
 
 const NOBODY: u32 = u32::MAX;
 

@@ -3,7 +3,7 @@
 use super::super::job::Job;
 use super::super::memory::Contents;
 use super::lard::overloaded;
-use super::{Asked, Rule, View, least_loaded};
+use super::rule::{Asked, Rule, View, least_loaded};
 
 #[derive(Clone, Default)]
 struct Servers {

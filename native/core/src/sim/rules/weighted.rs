@@ -2,7 +2,7 @@
 
 use super::super::job::Job;
 use super::super::memory::Contents;
-use super::{Asked, Rule, View};
+use super::rule::{Asked, Rule, View};
 
 pub struct Weighted {
     next: Vec<u32>,
