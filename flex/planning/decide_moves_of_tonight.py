@@ -147,13 +147,23 @@ def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard) -> Decis
     if guard.limits is None:
         return Decision(rows, quality, rows)
     first, later = tonights_part_of_plan.first(
-        asked, rows, guard.limits, guard.due_nodes(asked), guard.urgent_sites(asked)
+        asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard)
     )
     # What an adoption gives up is given up at once, or after a yes: before that the cluster is as
     # it always was.
     if not later or (guard.adopted and not len(score.new_rows(asked, rows))):
         return Decision(rows, quality, rows)
     return Decision(first, replace(quality, bound=0, proven=False), rows, later)
+
+
+def due_nodes(asked: Problem, guard: Guard) -> frozenset[int]:
+    """The nodes of the problem that must be empty tonight."""
+    return frozenset(n for n, name in enumerate(asked.nodes) if name in guard.due)
+
+
+def urgent_sites(asked: Problem, guard: Guard) -> frozenset[int]:
+    """The sites of the problem whose wishes go before others."""
+    return frozenset(s for s, name in enumerate(asked.sites) if name in guard.urgent)
 
 
 def _none_needed(worst: float, trigger: float) -> Proven:

@@ -17,7 +17,7 @@ from flex.model.period import Period
 from flex.model.published_by_doors_or_dns import Publishing
 from flex.model.wish import Pin
 from flex.placing.problem import Budget, Terms
-from flex.planning.rules_of_movement import Guard, Reins
+from flex.planning.rules_of_movement import Guard
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import texts
 from flex.zones.names_not_following_sites import OtherName
@@ -68,11 +68,6 @@ class Facts:
         }
         return replace(self, pins=pins, **kept)
 
-    @property
-    def placed_sites(self) -> frozenset[str]:
-        """The sites that have a node and may be given another: none before the first partition."""
-        return frozenset(texts(self.placement["site"])) - self.fixed
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -97,7 +92,3 @@ class Rules:
     terms: Terms = field(default_factory=Terms)
     take_back: frozenset[str] = frozenset()
     publishing: Publishing = field(default_factory=Publishing)
-
-    def reins(self, guard: Guard) -> Reins:
-        """All rules of movement of a night."""
-        return Reins(self.trigger, self.margin, guard)

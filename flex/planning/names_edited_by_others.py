@@ -30,30 +30,30 @@ from flex.zones.records import ZoneState, by_name
 class Apart:
     """What a plan is made from without the names that it leaves alone.
 
-    `left` are those, `back` those that it takes back. Where a plan in force was stored before it
-    said which addresses its nodes had, nobody can tell an edit from a node that moved: such names
-    are `unsure`, and the plan changes them.
+    Where a plan in force was stored before it said which addresses its nodes had, nobody can tell
+    an edit from a node that moved: such names are `unsure`, and the plan changes them.
     """
 
     found: Reach
     facts: Facts
-    left: tuple[Edit, ...] = ()
-    back: tuple[Edit, ...] = ()
+    # What the plan will have said in DNS.
+    said: Said
     unsure: tuple[str, ...] = ()
+    # What a person should know of the unsure names.
+    remarks: tuple[str, ...] = ()
 
-    @property
-    def answers(self) -> Said:
-        return Said({node.name: node.addresses for node in self.facts.nodes}, self.left)
 
-    @property
-    def remark(self) -> str:
-        """What a person should know of the unsure names; empty where there are none."""
-        if not self.unsure:
-            return ""
-        return (
-            "changed in DNS by somebody else, or a node has other addresses now: "
-            f"{first_few(self.unsure)}"
-        )
+@dataclass(frozen=True, slots=True, eq=False)
+class AtDeadNode:
+    """What a plan off a dead node is made from. `gone` are all addresses that lead to the node,
+    `edits` the names that somebody changed, zone by zone, and `records` those of the partition in
+    force.
+    """
+
+    apart: Apart
+    gone: frozenset[str]
+    edits: Mapping[str, tuple[Edit, ...]]
+    records: Mapping[str, pd.DataFrame]
 
 
 def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
@@ -65,13 +65,39 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
     ]
     _refuse_strange(rules.take_back, edits)
     if facts.base and not facts.said.addresses:
-        return Apart(found, facts, unsure=tuple(edit.name for edit in edits))
+        return _unsure(found, facts, tuple(edit.name for edit in edits))
     all_back = len(edits) <= rules.limits.drifted_names
     back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
     left = tuple(edit for edit in edits if edit not in back)
-    return Apart(
-        left_alone(found, left, facts), _with_note(facts, left, back), left, back
+    noted = _with_note(facts, left, back)
+    return Apart(left_alone(found, left, facts), noted, _said_in_dns(noted, left))
+
+
+def at_dead_node(
+    found: Reach, facts: Facts, rules: Rules, dead: str, now: datetime
+) -> AtDeadNode:
+    """Nothing is taken back there."""
+    gone = addresses_of(facts, dead)
+    edits = of_zones(found, facts, rules, now)
+    left = tuple(edit for of_zone in edits.values() for edit in of_zone)
+    less = _beside_a_dead_node(found, edits, facts, dead, gone)
+    noted = _with_note(facts, left, ())
+    apart = Apart(less, noted, _said_in_dns(noted, left))
+    return AtDeadNode(apart, gone, edits, in_force(facts, rules))
+
+
+def _unsure(found: Reach, facts: Facts, names: tuple[str, ...]) -> Apart:
+    remark = (
+        "changed in DNS by somebody else, or a node has other addresses now: "
+        f"{first_few(names)}"
     )
+    return Apart(
+        found, facts, _said_in_dns(facts, ()), names, (remark,) if names else ()
+    )
+
+
+def _said_in_dns(facts: Facts, left: tuple[Edit, ...]) -> Said:
+    return Said({node.name: node.addresses for node in facts.nodes}, left)
 
 
 def of_zones(
@@ -115,15 +141,7 @@ def addresses_of(facts: Facts, node: str) -> frozenset[str]:
     )
 
 
-def off_a_dead_node(
-    found: Reach, facts: Facts, edits: Mapping[str, Sequence[Edit]]
-) -> Apart:
-    """Nothing is taken back there."""
-    left = tuple(edit for of_zone in edits.values() for edit in of_zone)
-    return Apart(found, _with_note(facts, left, ()), left)
-
-
-def beside_a_dead_node(
+def _beside_a_dead_node(
     found: Reach,
     edits: Mapping[str, Sequence[Edit]],
     facts: Facts,

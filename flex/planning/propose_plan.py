@@ -33,11 +33,12 @@ from flex.planning.leave_out_the_immovable import (
 )
 from flex.planning.movable_sites import Reach, leading_to
 from flex.planning.names_edited_by_others import Apart
+from flex.planning.rules_of_movement import Reins
 from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
 from flex.ports import Publisher, Solver
 from flex.prediction import predict
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT
+from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import pins_for_solvers, suspended_wishes
 from flex.zones import records, zone_changes
 
@@ -69,7 +70,7 @@ def propose(
     found, facts = look_and_start(facts, rules, publisher)
     apart = names_edited_by_others.apart(found, facts, rules, now)
     facts = within(apart.found, apart.facts)
-    reins = rules.reins(facts.guard)
+    reins = Reins(rules.trigger, rules.margin, facts.guard)
     asked, done, stops = decide_with_stops(
         lambda guard: build(replace(facts, guard=guard), rules),
         solver,
@@ -184,12 +185,8 @@ def fail_over(
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
     found = look_at_zones(facts, rules, publisher)
-    gone = names_edited_by_others.addresses_of(facts, dead)
-    edits = names_edited_by_others.of_zones(found, facts, rules, now)
-    left = leading_to(found, gone)
-    less = names_edited_by_others.beside_a_dead_node(found, edits, facts, dead, gone)
-    said = names_edited_by_others.in_force(facts, rules)
-    apart = names_edited_by_others.off_a_dead_node(less, facts, edits)
+    there = names_edited_by_others.at_dead_node(found, facts, rules, dead, now)
+    left, apart = leading_to(found, there.gone), there.apart
     facts = within(found, apart.facts)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
@@ -200,15 +197,17 @@ def fail_over(
         proven=False,
         note=f"{dead} is down; what it served goes on elsewhere",
     )
-    changed = {zone: [edit.name for edit in of_zone] for zone, of_zone in edits.items()}
     made = draft(asked, rows, quality, rows, facts, rules, apart, now)
     zone_plans = []
     for one in made.plan.zone_plans:
-        zone = one.zone
-        names = changed.get(zone)
+        names = [edit.name for edit in there.edits.get(one.zone, ())]
         if names:
             one = zone_changes.without_overwriting(
-                one, less.states[zone], said[zone], gone, names
+                one,
+                apart.found.states[one.zone],
+                there.records[one.zone],
+                there.gone,
+                names,
             )
         zone_plans.append(zone_changes.losses_first(one))
     plan = replace(made.plan, zone_plans=tuple(zone_plans))
@@ -244,7 +243,7 @@ def draft(
         scratch_moves=len(score.new_rows(asked, fresh)),
         sites=sites,
         before=score.balance_in_force(asked, facts.parts)
-        if facts.placed_sites
+        if _placed_sites(facts)
         else None,
         after=score.balance(asked, rows, facts.parts),
         forecasts=forecasts,
@@ -256,7 +255,8 @@ def draft(
         },
         grown=tuple(
             sorted(
-                {move.site for move in changed if not move.source} & facts.placed_sites
+                {move.site for move in changed if not move.source}
+                & _placed_sites(facts)
             )
         ),
         breaches=zone_changes.breaches(
@@ -272,13 +272,13 @@ def draft(
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
-            *filter(None, [apart.remark]),
+            *apart.remarks,
             *remarks_on_forecasts.of_sample(facts.sample),
             *remarks_on_forecasts.of_forecasts(
                 forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
             ),
         ),
-        said=apart.answers,
+        said=apart.said,
     )
     return Proposal(plan, partition)
 
@@ -328,6 +328,11 @@ def _plans(
     return tuple(made)
 
 
+def _placed_sites(facts: Facts) -> frozenset[str]:
+    """The sites that have a node and may be given another: none before the first partition."""
+    return frozenset(texts(facts.placement["site"])) - facts.fixed
+
+
 def because(facts: Facts) -> Because:
     return Because(
         {pin.site: pin for pin in facts.pins},
@@ -361,7 +366,7 @@ def _forecasts(
     if not len(sample.target):
         return ()
     compared = {"after": partition, "from scratch": problem.partition_of(asked, fresh)}
-    if facts.placed_sites and not asked.gone:
+    if _placed_sites(facts) and not asked.gone:
         new = partition[~partition["site"].isin(facts.placement["site"])]
         compared["before"] = PLACEMENT.make(
             pd.concat([facts.placement, new], ignore_index=True)
@@ -376,7 +381,7 @@ def _forecasts(
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
     return (
-        len({move.site for move in moves} - facts.placed_sites)
-        if facts.placed_sites
+        len({move.site for move in moves} - _placed_sites(facts))
+        if _placed_sites(facts)
         else 0
     )

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
 from flex.model.limits_and_approvals import Limits
-from flex.placing.problem import Lately, Problem
+from flex.placing.problem import Lately
 
 TRIGGER = "safety.trigger_imbalance"
 HOLD = "safety.hold_runs"
@@ -80,14 +80,6 @@ class Guard:
         ):
             needed[site] = max(count, needed.get(site, 0))
         return Lately(needed, self.staying)
-
-    def due_nodes(self, asked: Problem) -> frozenset[int]:
-        """The nodes of the problem that must be empty tonight."""
-        return frozenset(n for n, name in enumerate(asked.nodes) if name in self.due)
-
-    def urgent_sites(self, asked: Problem) -> frozenset[int]:
-        """The sites of the problem whose wishes go before others."""
-        return frozenset(s for s, name in enumerate(asked.sites) if name in self.urgent)
 
 
 # The guard of a night that may do everything.

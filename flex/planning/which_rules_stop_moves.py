@@ -19,7 +19,12 @@ from flex.model.plan import Move
 from flex.placing import score
 from flex.placing import tonights_part_of_plan as waves
 from flex.placing.problem import Budget, Ints, Lately, Problem, Solution
-from flex.planning.decide_moves_of_tonight import Decision, decide
+from flex.planning.decide_moves_of_tonight import (
+    Decision,
+    decide,
+    due_nodes,
+    urgent_sites,
+)
 from flex.planning.rules_of_movement import (
     HOLD,
     LIFTED,
@@ -180,7 +185,7 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
         rule: (limit, actual)
         for rule, limit, actual in waves.over(asked, done.whole, limits)
     }
-    due, urgent = guard.due_nodes(asked), guard.urgent_sites(asked)
+    due, urgent = due_nodes(asked, guard), urgent_sites(asked, guard)
 
     def lets_all(rules: Collection[str]) -> bool:
         return not waves.first(

@@ -1,23 +1,26 @@
 """Who follows a plan through a night opens no file of night/ and planning/ more than twice.
 
-A file is opened where a function is called that was not read yet, and closed where the next such
-call leads into another file. Types open no file, nor do the methods that are read with them.
+A file is opened where a function, a method or a property is called that was not read yet, and
+closed where the next such call leads into another file. What has fields alone opens no file, and
+functions within functions are read where they stand.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
 from flex import planning
-from flex_api import demo, night
-from flex_api.night import nightly
+from flex_api import night
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
 
 pytestmark = pytest.mark.real
 
@@ -28,33 +31,27 @@ MOST = 2
 
 @dataclass
 class Reader:
-    """Reads one night, the last that began, in the order of its calls."""
+    """Reads in the order of calls. `opened` are the places from which a file was opened."""
 
-    opened: Counter[str] = field(default_factory=Counter)
+    opened: defaultdict[str, list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     read: set[tuple[str, str]] = field(default_factory=set)
     last: tuple[str, str] = ("", "")
-
-    def begin(self) -> None:
-        self.opened.clear()
-        self.read.clear()
-        self.last = ("", "")
 
     def sees(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(FOLDERS):
             return
-        if code is nightly.run.__code__:
-            self.begin()
         known = (code.co_filename, code.co_qualname)
         caller = _caller(frame)
-        # Methods are read with their types, functions within functions where they stand.
-        is_function = "." not in code.co_qualname and "<" not in code.co_qualname
-        if known in self.read or not is_function:
+        if known in self.read or "<" in code.co_qualname:
             return
         self.read.add(known)
         if caller != code.co_filename:
             if (caller, code.co_filename) != self.last:
-                self.opened[Path(code.co_filename).name] += 1
+                place = f"{Path(caller).name} for {code.co_qualname}"
+                self.opened[Path(code.co_filename).name].append(place)
             self.last = (caller, code.co_filename)
 
 
@@ -66,13 +63,51 @@ def _caller(frame: FrameType) -> str:
     return back.f_code.co_filename if back else ""
 
 
-def test_who_follows_a_plan_opens_no_file_more_than_twice(tmp_path: Path) -> None:
-    reader = Reader()
-    before = sys.getprofile()
+def follow(installation: Installation, *arguments: str) -> Reader:
+    reader, before = Reader(), sys.getprofile()
     sys.setprofile(reader.sees)
     try:
-        demo.run(tmp_path / "demo", 1, lambda _: None, datetime.now(UTC))
+        said = installation.flex(*arguments)
     finally:
         sys.setprofile(before)
-    assert reader.opened["propose_plan.py"] == 1, "a plan was followed"
-    assert {name: times for name, times in reader.opened.items() if times > MOST} == {}
+    assert said.code == 0, said.err
+    assert len(reader.opened["propose_plan.py"]) == 1, "a plan was followed"
+    assert len(reader.opened) > 15, "the reader lost the way"
+    return reader
+
+
+def too_often(reader: Reader) -> dict[str, list[str]]:
+    return {
+        name: places for name, places in reader.opened.items() if len(places) > MOST
+    }
+
+
+def test_who_follows_a_first_night_opens_no_file_more_than_twice(
+    installation: Installation,
+) -> None:
+    reader = follow(installation, "run", "--as-of", installation.as_of())
+    assert too_often(reader) == {}
+
+
+def test_who_follows_a_night_that_moves_a_site_by_way_of_both_nodes_opens_none_more_than_twice(
+    installation: Installation,
+) -> None:
+    text = installation.settings.read_text(encoding="utf-8")
+    gentle = '[dns]\nmake_before_break = true\nttl = 1\nwarm_command = ["true"]\n'
+    installation.settings.write_text(text.replace("[dns]\n", gentle), encoding="utf-8")
+    installation.first_night()
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    site = next(row["site"] for row in rows if row["nodes"] == ["n1"])
+    assert installation.flex("sites", "pin", site, "--nodes", "n2").code == 0
+    reader = follow(installation, "run", "--as-of", installation.as_of())
+    assert "gentle_moves.py" in reader.opened
+    assert too_often(reader) == {}
+
+
+def test_who_follows_a_dead_nodes_plan_opens_no_file_more_than_twice(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    reader = follow(installation, "nodes", "down", "n1")
+    assert "names_edited_by_others.py" in reader.opened
+    assert too_often(reader) == {}

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.placing.problem import Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting
 from flex_solver.exact import fewest_moves
+from flex_solver.wishes_as_row_rules import RowRules
 from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
@@ -66,7 +66,7 @@ def test_new_sites_missing_replicas_and_unheld_pins_are_wishes(
         replicas={"b": 2},
         pins={"c": ["n1"]},
     )
-    assert wishes_as_row_rules.rows_demanded(problem).tolist() == [1, 1, 1, 0]
+    assert RowRules(problem).rows_demanded.tolist() == [1, 1, 1, 0]
 
 
 def test_surplus_replicas_vanish_for_nothing(cluster: Cluster) -> None:

@@ -2,8 +2,9 @@
 
 Reads the source, and runs nothing. A reader begins where a problem comes in and follows the calls
 as they stand. Each function is read once, where it is first called. To go to another file for
-functions that are new is one entry of that file, however many of them the caller wants. Types are
-known without opening their file: dataclasses and errors. All other classes count like functions.
+functions that are new is one entry of that file, however many of them the caller wants. A class is
+read whole: where it is first made, or where a method or a property of it is first called. What has
+fields alone is known without opening its file, and so are errors.
 """
 
 from __future__ import annotations
@@ -22,11 +23,22 @@ import flex_solver
 ROOT = Path(flex_solver.__file__).parent
 # A module and a name in it.
 Place = tuple[str, str]
-# Where a problem comes in: both ways at once, then each of them alone.
+# Where a problem comes in: the solvers of the register, and the frontier. Both ways at once, then
+# each of them alone; then the rest.
 BEGINNINGS = [
     ("flex_solver.auto", "place"),
     ("flex_solver.exact.fewest_moves", "place"),
     ("flex_solver.large", "place"),
+    ("flex_solver.frontier", "points"),
+    ("flex_solver.from_scratch", "place"),
+    ("flex_solver.search.local_solver", "place"),
+    ("flex_solver.rivals.closest_of_random", "place"),
+    ("flex_solver.rivals.cpsat", "place"),
+    ("flex_solver.rivals.greedy", "greedy"),
+    ("flex_solver.rivals.greedy", "keep"),
+    ("flex_solver.rivals.hill_climbing", "place"),
+    ("flex_solver.rivals.offload", "place"),
+    ("flex_solver.rivals.round_robin", "place"),
 ]
 
 
@@ -48,14 +60,15 @@ class Reader:
         is_elsewhere = module != caller[0]
         if is_elsewhere and not is_type(node) and self.entries[module][-1:] != [caller]:
             self.entries[module].append(caller)
-        self._follow(node, place)
+        self._follow(node, place, kinds_of_names(node, module))
 
-    def _follow(self, node: ast.AST, caller: Place) -> None:
+    def _follow(self, node: ast.AST, caller: Place, kinds: dict[str, Place]) -> None:
         for part in in_order(node):
             found = meant(part, caller[0])
             if found is None:
-                self._follow(part, caller)
-            else:
+                found = method(part, caller[0], kinds)
+                self._follow(part, caller, kinds)
+            if found is not None:
                 self.read(found, caller)
 
 
@@ -63,7 +76,7 @@ class Reader:
 def test_no_file_is_entered_more_than_twice(beginning: Place) -> None:
     reader = Reader()
     reader.read(beginning, beginning)
-    assert len(reader.entries) > 20, "the reader lost the way"
+    assert reader.entries, "the reader lost the way"
     too_often = {
         module: [".".join(caller) for caller in callers]
         for module, callers in reader.entries.items()
@@ -121,10 +134,84 @@ def meant(node: ast.AST, module: str) -> Place | None:
     return found if found[1] in definitions(found[0]) else None
 
 
+def kinds_of_names(node: ast.stmt, module: str) -> dict[str, Place]:
+    """The dataclasses of the solver that parameters and variables of a function are."""
+    kinds: dict[str, Place] = {}
+    for part in ast.walk(node):
+        match part:
+            case ast.arg(arg=name, annotation=ast.expr() as annotation):
+                kind = named_kind(annotation, module)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                kind = kind_of(value, module, kinds)
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                kind = kind_of(value, module, kinds)
+            case (
+                ast.For(target=ast.Name(id=name), iter=value)
+                | ast.comprehension(target=ast.Name(id=name), iter=value)
+            ):
+                kind = kind_of(value, module, kinds)
+            case _:
+                continue
+        if kind:
+            kinds[name] = kind
+    return kinds
+
+
+def named_kind(annotation: ast.expr | None, module: str) -> Place | None:
+    """The first dataclass of the solver that an annotation names; of `tuple[Node, ...]`, Node."""
+    for part in ast.walk(annotation) if annotation else ():
+        found = meant(part, module)
+        if found and isinstance(definitions(found[0])[found[1]], ast.ClassDef):
+            return found
+    return None
+
+
+def kind_of(value: ast.expr, module: str, kinds: dict[str, Place]) -> Place | None:
+    match value:
+        case ast.Name(id=name):
+            return kinds.get(name)
+        case ast.Subscript(value=inner):
+            return kind_of(inner, module, kinds)
+        case ast.Call(func=function):
+            called = meant(function, module)
+            node = definitions(called[0])[called[1]] if called else None
+            if called and isinstance(node, ast.FunctionDef):
+                return named_kind(node.returns, called[0])
+            return called if isinstance(node, ast.ClassDef) else None
+        case ast.Attribute(value=inner, attr=name):
+            owner = kind_of(inner, module, kinds)
+            node = definitions(owner[0])[owner[1]] if owner else None
+            for one in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(one, ast.AnnAssign) and ast.unparse(one.target) == name:
+                    return named_kind(one.annotation, owner[0] if owner else "")
+    return None
+
+
+def method(node: ast.AST, module: str, kinds: dict[str, Place]) -> Place | None:
+    """The class whose method or property an expression names."""
+    match node:
+        case ast.Attribute(value=value, attr=name):
+            owner = kind_of(value, module, kinds)
+        case ast.Subscript(value=value):
+            owner, name = kind_of(value, module, kinds), "__getitem__"
+        case _:
+            return None
+    return owner if owner and name in methods(definitions(owner[0])[owner[1]]) else None
+
+
+def methods(node: ast.stmt) -> set[str]:
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    return {one.name for one in body if isinstance(one, ast.FunctionDef)}
+
+
 def is_type(node: ast.stmt) -> bool:
+    """What is known without reading more than its fields."""
     return isinstance(node, ast.ClassDef) and (
-        any("dataclass" in ast.unparse(one) for one in node.decorator_list)
-        or any(ast.unparse(base) == "Exception" for base in node.bases)
+        any(ast.unparse(base) == "Exception" for base in node.bases)
+        or (
+            any("dataclass" in ast.unparse(one) for one in node.decorator_list)
+            and not methods(node)
+        )
     )
 
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from flex.errors import LostLease
 from flex_api.in_words import amounts
-from flex_api.night import leases
+from flex_api.night import still_holding_lease
 from flex_api.wiring import World
 
 # Between one look at the lease and the next.
@@ -40,7 +40,7 @@ def giving_way(world: World) -> Iterator[str]:
     """Nothing is done to DNS in here. Raises LostLease at its end where another run broke in,
     whatever else went wrong.
     """
-    run = leases.mine()
+    run = still_holding_lease.mine()
     if run:
         _mine_still(world.store.wait, run)
     try:

@@ -8,23 +8,19 @@ not by the day that a plan is made for.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from flex.errors import FlexError
-from flex.model.dns_update_journal import JournalRow, RowState
 from flex.model.nightly_run import Run
 from flex.model.plan import Plan
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
-from flex_api import wiring
 from flex_api.beat_while_working import beating
 from flex_api.in_words import amounts
+from flex_api.night.still_holding_lease import HOLDER, beat
 from flex_api.wiring import World
-
-_MINE: ContextVar[str] = ContextVar("the run whose lease is held here", default="")
 
 
 @dataclass(slots=True)
@@ -69,7 +65,7 @@ def lease(
             f"The run of {amounts.when(lost.started)} was {lost.message}. Its work is "
             "taken up where it ended."
         )
-    held, token = Lease(run), _MINE.set(run.id)
+    held, token = Lease(run), HOLDER.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
         with (
@@ -83,40 +79,5 @@ def lease(
         held.ends(error.exit_code, f"{purpose}: {error}")
         raise
     finally:
-        _MINE.reset(token)
+        HOLDER.reset(token)
         world.store.end(replace(held.run, ended=world.clock()))
-
-
-def mine() -> str:
-    """The run of the step that asks; "" where it holds no lease."""
-    return _MINE.get()
-
-
-def beat(world: World, run: Run) -> None:
-    """Prolong the lease. Raises LostLease when it was lost to another run."""
-    world.store.beat(run.id, PATIENCE, world.time_of_day())
-
-
-def refuse_lost(world: World) -> None:
-    """Raises LostLease where the step that asks holds it no more."""
-    wiring.refuse_lost(world.store)
-
-
-class Unwritten:
-    """The journal of changes that nobody will go on with by it: all it does is to look for the
-    lease before they are sent.
-    """
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def rows(self) -> tuple[JournalRow, ...]:
-        return ()
-
-    def intend(self, rows: Sequence[JournalRow]) -> None:  # noqa: ARG002  nothing is written down
-        refuse_lost(self._world)
-
-    # As above, nothing is written down.
-    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:  # noqa: ARG002
-        if state == "sent":
-            refuse_lost(self._world)

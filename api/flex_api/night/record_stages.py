@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from flex.errors import FlexError, LostLease
 from flex.model.nightly_run import Run, Stage
-from flex_api.night.leases import beat
+from flex_api.night.still_holding_lease import beat
 from flex_api.wiring import World
 
 T = TypeVar("T")

@@ -18,9 +18,9 @@ from flex.zones.records import ZoneState, by_name
 from flex_api.in_words import amounts
 from flex_api.night import (
     give_up_half_applied_plan,
-    leases,
     may_plan_be_applied,
     route_requests_by_plan,
+    still_holding_lease,
 )
 from flex_api.wiring import World
 
@@ -51,7 +51,7 @@ def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
             _way_back(world, _without(one, besides), plan.moving_ttl or 0)
             for one in plan.zone_plans
         ]
-        publisher.apply(*undone, journal=leases.Unwritten(world))
+        publisher.apply(*undone, journal=still_holding_lease.Unwritten(world))
     except (DnsError, PartlyApplied) as error:
         raise OnTheWay(
             error.asked,

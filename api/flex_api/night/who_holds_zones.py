@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from flex.errors import Refused, Unknown
 from flex_api import wiring
-from flex_api.night import leases
+from flex_api.night import still_holding_lease
 from flex_api.wiring import World
 from flex_dns.update import fence
 from flex_dns.wire.server import Server
@@ -78,7 +78,12 @@ def _take_over(
     server, session = at
     try:
         fence.take_over(
-            session, server, zone, us, was, lambda: leases.refuse_lost(world)
+            session,
+            server,
+            zone,
+            us,
+            was,
+            lambda: still_holding_lease.refuse_lost(world),
         )
     except Refused as error:
         # It is sure that nothing was taken. After any other trouble nobody knows, and what was

@@ -17,7 +17,7 @@ from flex.model.nodes import NodeState
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
-from flex.planning.rules_of_movement import LIFTED
+from flex.planning.rules_of_movement import LIFTED, Reins
 from flex.planning.which_rules_stop_moves import decide_with_stops
 from flex.wishes import suspended_wishes
 from flex_api.facts import names_that_stay, what_earlier_nights_allow
@@ -124,7 +124,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
         lambda guard: propose_plan.build(replace(facts, guard=guard), rules),
         quick(world.solver),
         rules.budget,
-        rules.reins(facts.guard),
+        Reins(rules.trigger, rules.margin, facts.guard),
     )
     now, whole = (
         _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)

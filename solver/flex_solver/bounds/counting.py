@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.problem_arrays import slack
+from flex_solver.wishes_as_row_rules import RowRules
 
 # The largest sites that are looked at first for what may enter a node. All are looked at where
 # these do not suffice, so it only saves time. A guess.
@@ -33,11 +33,10 @@ LARGEST = 1_000
 
 def least_moves(problem: Problem) -> int:
     """No balanced partition moves fewer rows. Where none exists, the number says nothing."""
+    rules = RowRules(problem)
     return int(
         max(
-            wishes_as_row_rules.rows_demanded(problem)
-            @ wishes_as_row_rules.prices(problem)
-            + leaving(problem).sum(),
+            rules.rows_demanded @ rules.prices + leaving(problem).sum(),
             entering(problem).sum(),
         )
     )
@@ -51,7 +50,7 @@ def idle(problem: Problem) -> int:
     all but one leave.
     """
     none: Bools = np.asarray(~problem.load.any(axis=1))
-    demanded = int(wishes_as_row_rules.rows_demanded(problem)[none].sum())
+    demanded = int(RowRules(problem).rows_demanded[none].sum())
     if not problem.apart:
         return demanded
     able = none & _tight(problem)
@@ -71,7 +70,7 @@ def leaving(problem: Problem) -> Ints:
     """For each node, the rows of `_tight` sites that must leave before it fits under its band."""
     least = np.zeros(len(problem.nodes), dtype=np.int64)
     keeps = _tight(problem)
-    stays = wishes_as_row_rules.rows_among(problem, problem.old, problem.pinned)
+    stays = RowRules(problem).rows_pinned
     for node, rows in _rows_of_nodes(problem):
         tight_rows = rows[keeps[problem.old[rows, 0]]]
         sites = problem.old[tight_rows, 0]
@@ -103,7 +102,7 @@ def entering(problem: Problem) -> Ints:
         forgiven = slack(problem, node, len(rows))
         short = np.flatnonzero(carries & (missing > forgiven)).tolist()
         may_come = (
-            wishes_as_row_rules.free_to_come(problem, node)
+            RowRules(problem).free_to_come(node)
             if short
             else np.empty(0, dtype=np.bool_)
         )
@@ -117,17 +116,14 @@ def entering(problem: Problem) -> Ints:
 
 def _tight(problem: Problem) -> Bools:
     """The sites that lose no row unless they gain another."""
-    keeps: Bools = (
-        wishes_as_row_rules.rows_demanded(problem)
-        + wishes_as_row_rules.rows_that_may_stay(problem)
-        == problem.replicas
-    )
+    rules = RowRules(problem)
+    keeps: Bools = rules.rows_demanded + rules.rows_that_may_stay == problem.replicas
     return keeps
 
 
 def _rows_of_nodes(problem: Problem) -> list[tuple[int, Ints]]:
     """Each open node with the places of its rows in `old` that may stay."""
-    staying = np.flatnonzero(wishes_as_row_rules.may_stay(problem))
+    staying = np.flatnonzero(RowRules(problem).may_stay)
     by_node = staying[np.argsort(problem.old[staying, 1], kind="stable")]
     cuts = np.searchsorted(problem.old[by_node, 1], np.arange(len(problem.nodes) + 1))
     return [

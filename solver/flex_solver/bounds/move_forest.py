@@ -21,10 +21,10 @@ from threading import Event
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting
 from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.move_trees import EXACT, Trees
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Places, at most: there is a table of all sets of them, 2**18 entries. A guess.
 PLACES = 18
@@ -42,7 +42,7 @@ EFFORTS = 4_000_000
 def is_small(problem: Problem) -> bool:
     """Whether there are few places, and every new row counts as one move."""
     opened, asking = int(problem.open.sum()), problem.load.any(axis=1)
-    places = opened + int(np.abs(wishes_as_row_rules.lacking(problem))[asking].sum())
+    places = opened + int(np.abs(RowRules(problem).lacking)[asking].sum())
     alike = problem.weight is None and (
         problem.partly is None or not len(problem.partly)
     )

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.wishes_as_row_rules import RowRules
 
 # What a sum of some thousand floats may be off by. A guess on the safe side.
 INEXACT = 1e-9
@@ -98,7 +98,7 @@ class Net:
 def net(problem: Problem) -> Net:
     """Rows that ask for nothing are left out: to move them helps nobody."""
     cluster, open_nodes = cluster_of(problem), np.flatnonzero(problem.open)
-    lacking = np.where(_asking(problem), wishes_as_row_rules.lacking(problem), 0)
+    lacking = np.where(_asking(problem), RowRules(problem).lacking, 0)
     missing, spare = (
         np.repeat(np.arange(len(lacking)), count.clip(0))
         for count in (lacking, -lacking)

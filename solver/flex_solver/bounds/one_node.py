@@ -18,8 +18,8 @@ from itertools import combinations
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.problem_arrays import Cluster
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Mixtures of two resources that are tried, from all of one to all of the other. A guess.
 MIXTURES = 17
@@ -67,7 +67,7 @@ def counts(problem: Problem, cluster: Cluster) -> Counts:
         leaves = cluster.asks[ordered[cuts[n] : cuts[n + 1]]]
         node = Node(load[n], low[n], high[n], leaves)
         if node.is_off:
-            may_come = wishes_as_row_rules.free_to_come(problem, number)
+            may_come = RowRules(problem).free_to_come(number)
             found[n] = (
                 sites.leave(node),
                 sites.enter(node, may_come),

@@ -28,11 +28,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import INEXACT
 from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
 from flex_solver.programs.site_prices import Trade
 from flex_solver.programs.tradable_sites import Market, notable, offers
+from flex_solver.wishes_as_row_rules import RowRules
 
 # No change costs less than this part of a move. A guess.
 MARGIN = 0.3
@@ -66,7 +66,8 @@ def floor(problem: Problem) -> int:
 def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     """A new row of each site may cost `more` than a move."""
     nodes = int(problem.open.sum())
-    worth = wishes_as_row_rules.prices(problem).astype(np.float64)
+    rules = RowRules(problem)
+    worth = rules.prices.astype(np.float64)
     worth = worth if more is None else worth + more
     unknown = Priced(0, worth / 2)
     if problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
@@ -75,7 +76,7 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     if nodes > FEW and _outside(cluster) > FAR * nodes:
         return unknown
     by_name = notable(cluster.of_site, nodes, problem.tolerance)
-    lacking = (wishes_as_row_rules.lacking(problem)).astype(np.float64)
+    lacking = rules.lacking.astype(np.float64)
     market = _market(problem, cluster, by_name, worth, lacking)
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
     trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
@@ -109,7 +110,7 @@ def _market(
         offers=[
             offers(
                 given[(cluster.node == n) & (given >= 0)],
-                place[wishes_as_row_rules.free_to_come(problem, node) & by_name],
+                place[RowRules(problem).free_to_come(node) & by_name],
             )
             for n, node in enumerate(opened)
         ],

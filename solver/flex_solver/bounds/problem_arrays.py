@@ -12,7 +12,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex.placing.score import ROUNDING
-from flex_solver import wishes_as_row_rules
+from flex_solver.wishes_as_row_rules import RowRules
 
 # A mean node's share in a Problem, which counts in hundredths of it.
 SHARE = 100.0
@@ -47,9 +47,8 @@ class Cluster:
 
 def may_leave(problem: Problem) -> Bools:
     """Which rows in force are where their sites may be, and not pinned there."""
-    free: Bools = wishes_as_row_rules.may_stay(
-        problem
-    ) & ~wishes_as_row_rules.rows_among(problem, problem.old, problem.pinned)
+    rules = RowRules(problem)
+    free: Bools = rules.may_stay & ~rules.rows_pinned
     return free
 
 
@@ -59,9 +58,9 @@ def cluster_of(problem: Problem) -> Cluster:
     of_site = problem.load[:, carries] / SHARE
     opened = np.flatnonzero(problem.open)
     load, low, high = _bands(problem, of_site, opened)
-    lacking = wishes_as_row_rules.lacking(problem)
-    prices = wishes_as_row_rules.prices(problem).astype(np.float64)
-    to_give = wishes_as_row_rules.rows_demanded(problem) - lacking
+    rules = RowRules(problem)
+    lacking, prices = rules.lacking, rules.prices.astype(np.float64)
+    to_give = rules.rows_demanded - lacking
     giving = np.flatnonzero(to_give > 0)
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))
@@ -88,7 +87,7 @@ def _bands(
     problem: Problem, of_site: Floats, opened: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """The load in force of each open node and its band, wider by what the judge forgives."""
-    held = problem.old[wishes_as_row_rules.may_stay(problem)]
+    held = problem.old[RowRules(problem).may_stay]
     at = np.searchsorted(opened, held[:, 1])
     load: Floats = np.stack(
         [np.bincount(at, asked[held[:, 0]], len(opened)) for asked in of_site.T], axis=1

@@ -24,11 +24,11 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import one_node
 from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
 from flex_solver.programs import highs_integer
 from flex_solver.programs.highs_program import Program
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Steps that the budget must have for each pair of a row, in force or to come, and an open node:
 # with fewer the cluster is too large for a proof. A guess.
@@ -72,9 +72,7 @@ class _Columns:
 
 def is_small(problem: Problem, steps: int) -> bool:
     """Where nothing is in force every partition has as many moves, and nobody need ask."""
-    rows = len(problem.old) + int(
-        np.count_nonzero(wishes_as_row_rules.lacking(problem) > 0)
-    )
+    rows = len(problem.old) + int(np.count_nonzero(RowRules(problem).lacking > 0))
     return len(problem.old) > 0 and rows * int(problem.open.sum()) * STEPS <= steps
 
 
@@ -108,7 +106,7 @@ def with_so_few(
 def _columns(problem: Problem) -> _Columns:
     """Rows that become others, rows that vanish, and rows that come from nowhere."""
     free = np.flatnonzero(may_leave(problem))
-    lacking = wishes_as_row_rules.lacking(problem)
+    lacking = RowRules(problem).lacking
     opened = np.flatnonzero(problem.open)
     place = np.arange(len(opened))
     row, node = (grid.ravel() for grid in np.meshgrid(free, place, indexing="ij"))
@@ -129,8 +127,8 @@ def _may_come(problem: Problem, site: Ints, node: Ints) -> Bools:
     rows = np.stack([site, node], axis=1)
     keys = rows[:, 0] * len(problem.nodes) + rows[:, 1]
     here = problem.old[:, 0] * len(problem.nodes) + problem.old[:, 1]
-    able: Bools = ~np.isin(keys, here) & ~wishes_as_row_rules.rows_among(
-        problem, rows, problem.barred
+    able: Bools = ~np.isin(keys, here) & ~RowRules(problem).rows_among(
+        rows, problem.barred
     )
     return able
 
@@ -220,7 +218,7 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
     looked at.
     """
     opened, leaves, comes = np.flatnonzero(problem.open), columns.leaves, columns.comes
-    staying = problem.old[wishes_as_row_rules.may_stay(problem)]
+    staying = problem.old[RowRules(problem).may_stay]
     source, site = _sources(problem, columns), columns.site
     least, terms = list[float](), list[tuple[Ints, Ints, float]]()
     for group in problem.apart:
@@ -243,7 +241,7 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
 
 def _odd(problem: Problem, columns: _Columns) -> _Sums:
     """Rows that come from nowhere or vanish, as many as the replicas of their sites want."""
-    lacking = wishes_as_row_rules.lacking(problem)
+    lacking = RowRules(problem).lacking
     sites = np.flatnonzero(lacking)
     odd = np.flatnonzero((columns.row < 0) | (columns.node < 0))
     wanted = np.abs(lacking[sites]).astype(np.float64)
@@ -262,7 +260,7 @@ def _moves(problem: Problem, columns: _Columns, moves: int) -> _Sums:
 
 def _prices(problem: Problem, columns: _Columns) -> Floats:
     prices: Floats = np.where(
-        columns.node >= 0, wishes_as_row_rules.prices(problem)[columns.site], 0
+        columns.node >= 0, RowRules(problem).prices[columns.site], 0
     ).astype(np.float64)
     return prices
 
@@ -275,7 +273,7 @@ def _sources(problem: Problem, columns: _Columns) -> Ints:
 
 def _rows(problem: Problem, columns: _Columns, chosen: Ints) -> Ints:
     """The partition that the chosen columns make of the one in force."""
-    stays = wishes_as_row_rules.may_stay(problem)
+    stays = RowRules(problem).may_stay.copy()
     left = columns.row[chosen]
     stays[left[left >= 0]] = False
     new = chosen[columns.node[chosen] >= 0]

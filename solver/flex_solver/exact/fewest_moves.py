@@ -33,7 +33,6 @@ from flex.placing.problem import (
     in_order,
 )
 from flex.placing.why_best_effort import LIMITS
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import run_pulp_with_highs
@@ -44,6 +43,7 @@ from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
 from flex_solver.symmetry.site_kinds import Kind, kinds
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Moves times nodes, at most, where equally cheap partitions are put in a fixed order. Above this
 # the one that HiGHS finds is taken. A guess.
@@ -106,12 +106,8 @@ def place(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     asking = _asking(problem)
     sites, others = np.flatnonzero(asking), np.flatnonzero(~asking)
-    spent = int(
-        (
-            wishes_as_row_rules.rows_demanded(problem)
-            * wishes_as_row_rules.prices(problem)
-        )[others].sum()
-    )
+    rules = RowRules(problem)
+    spent = int((rules.rows_demanded * rules.prices)[others].sum())
     known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
     search = _Search(
@@ -326,15 +322,8 @@ def _best_effort(search: _Search) -> _Answer:
     note = "no partition is balanced" + (
         "" if nearest.best else ", and time ran out before the nearest was found"
     )
-    forced = (
-        int(
-            (
-                wishes_as_row_rules.rows_demanded(search.problem)
-                * wishes_as_row_rules.prices(search.problem)
-            ).sum()
-        )
-        - search.spent
-    )
+    rules = RowRules(search.problem)
+    forced = int((rules.rows_demanded * rules.prices).sum()) - search.spent
     return _Answer(
         program.rows(found),
         forced,
@@ -441,9 +430,8 @@ def _pins_elsewhere_cost_moves(search: _Search) -> bool:
     if search.problem.limits.moves is None:
         return False
     without = replace(search.problem, pinned={})
-    demanded = wishes_as_row_rules.rows_demanded(without) * wishes_as_row_rules.prices(
-        without
-    )
+    rules = RowRules(without)
+    demanded = rules.rows_demanded * rules.prices
     for kind in search.kinds:
         demanded[list(kind.sites)] = 0
     return int(demanded.sum()) < search.spent

@@ -24,11 +24,11 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds import counting, move_forest
 from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.search.all_move_sets_loop import MOVE, Puzzle, Wanted, sift
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Changes of a node, at most: there are tables of all sets of three. A guess.
 CHANGES = 250
@@ -77,7 +77,7 @@ def coldest(
     """
     if (
         _idle_moves(problem, known)
-        > wishes_as_row_rules.rows_demanded(problem)[~_asking(problem)].sum()
+        > RowRules(problem).rows_demanded[~_asking(problem)].sum()
     ):
         return known, False
     moves, cold = _moves(problem, known), score.cold_bytes(problem, known) - 1
@@ -121,7 +121,7 @@ def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -
     """The partition that moves make of the one in force; sites that ask for nothing are where they
     are known to be.
     """
-    held = problem.old[wishes_as_row_rules.may_stay(problem)]
+    held = problem.old[RowRules(problem).may_stay]
     opened = np.flatnonzero(problem.open)
     left = places.at[row] < len(opened)
     gone = np.stack([places.site[row[left]], opened[places.at[row[left]]]], axis=1)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.search.partition_in_integers import Placed, to_integers
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Rows for each node, up to which all are chosen. A guess.
 SMALL = 40
@@ -110,7 +110,5 @@ def _arbitrary_order(rows: Ints) -> Floats:
 def movable_rows(problem: Problem, rows: Ints) -> Bools:
     """Rows that ask for anything and are not pinned where they are."""
     asking: Floats = problem.load[rows[:, 0]].max(axis=1)
-    movable: Bools = (asking > 0) & ~wishes_as_row_rules.rows_among(
-        problem, rows, problem.pinned
-    )
+    movable: Bools = (asking > 0) & ~RowRules(problem).rows_among(rows, problem.pinned)
     return movable

@@ -23,7 +23,7 @@ from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.programs import highs_integer
 from flex_solver.programs.highs_program import Program
 from flex_solver.programs.site_prices import Deal, Trade
-from flex_solver.programs.tradable_sites import Market, Offers, notable, offers
+from flex_solver.programs.tradable_sites import Market, notable, offers
 from flex_solver.search.local_search_loop import MOVE, SHARE
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.where_items_may_be import may_be_on
@@ -90,19 +90,25 @@ def _market(placed: Placed, tolerance: float, *, finely: bool) -> tuple[Ints, Ma
         lacking=np.zeros(len(sites)),
         low=(items.low - totals) / SHARE,
         high=(items.high - totals) / SHARE,
-        offers=[_offers(placed, place, movable, node) for node in range(nodes)],
+        offers=[
+            offers(*_gives_and_takes(placed, place, movable, node))
+            for node in range(nodes)
+        ],
         small=np.zeros(load.shape[1]),
         small_price=1.0,
     )
 
 
-def _offers(placed: Placed, place: Ints, movable: Bools, node: int) -> Offers:
+def _gives_and_takes(
+    placed: Placed, place: Ints, movable: Bools, node: int
+) -> tuple[Ints, Ints]:
+    """The places in the market of the sites that a node could give, and could take."""
     items, here = placed.items, placed.node == node
     gives, there = place[items.site[here & movable]], place[items.site[here]]
     takes = np.ones(np.count_nonzero(place >= 0), dtype=np.bool_)
     takes[there[there >= 0]] = False
     takes[_barred_items(placed, place, node)] = False
-    return offers(gives[gives >= 0], np.flatnonzero(takes))
+    return gives[gives >= 0], np.flatnonzero(takes)
 
 
 def _barred_items(placed: Placed, place: Ints, node: int) -> Ints:

@@ -14,9 +14,9 @@ import numpy as np
 
 from flex.placing.problem import Ints, Problem, in_order
 from flex.placing.score import ROUNDING
-from flex_solver import wishes_as_row_rules
 from flex_solver.search import bands_for_overfull_nodes
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
+from flex_solver.wishes_as_row_rules import RowRules
 
 # What the cold bytes of the dearest site cost: 8192 such sites are one move. A guess.
 DEAREST = MOVE >> 13
@@ -136,7 +136,7 @@ def _prices(problem: Problem) -> tuple[Ints, Ints, Ints]:
     """Rows that cost less than others of their sites, what they cost, and what others do."""
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     price = weight * MOVE + _of_cold(problem, problem.cold)
-    held = problem.old[wishes_as_row_rules.may_stay(problem)]
+    held = problem.old[RowRules(problem).may_stay]
     if problem.partly is None or not len(problem.partly):
         return held, np.zeros(len(held), dtype=np.int64), price
     partly = problem.partly[problem.open[problem.partly[:, 1]]]

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from flex.placing.problem import Floats, Ints, Problem
-from flex_solver import wishes_as_row_rules
 from flex_solver.search.separate_rivals import separate
+from flex_solver.wishes_as_row_rules import RowRules
 
 
 def repair_all(problem: Problem) -> Ints:
@@ -24,13 +24,10 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
     """Rows for the given sites: what is in force where it may stay, the rest where there is most
     room.
     """
-    rows = problem.old[
-        wishes_as_row_rules.may_stay(problem) & np.isin(problem.old[:, 0], sites)
-    ]
+    rules = RowRules(problem)
+    rows = problem.old[rules.may_stay & np.isin(problem.old[:, 0], sites)]
     held = np.bincount(rows[:, 0], minlength=len(problem.sites))
-    as_wished = (wishes_as_row_rules.rows_demanded(problem) == 0) & (
-        held == problem.replicas
-    )
+    as_wished = (rules.rows_demanded == 0) & (held == problem.replicas)
     as_wished[_too_near(problem, rows)] = False
     stays = rows[as_wished[rows[:, 0]]]
     room = _Room(problem, np.concatenate([decided, stays]))
