@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from flex.routing.haproxy_frontends import DOWN_AT_ONCE
 from flex.routing.host_to_node_maps import MOVED, OWNERS, of
 from flex.routing.ports_and_paths import Layout, endpoint
 
@@ -38,10 +39,25 @@ def by_sni(
             f"backend tls_{of(name)}",
             "mode tcp",
             *(["option tcp-check"] if layout.check_path and not own else []),
-            _server(layout.origin, layout, "")
-            if own
-            else _server(addresses[name], layout, check),
+            *(
+                [_server(layout.origin, layout, "")]
+                if own
+                else _way(addresses[name], layout, check)
+            ),
         ]
+
+
+def _way(address: str, layout: Layout, check: str) -> list[str]:
+    """As with requests: what cannot be connected is away at once, and this node's web server
+    answers where it has the content of all sites.
+    """
+    server = _server(address, layout, check)
+    if layout.content != "everywhere":
+        return [server]
+    return [
+        f"{server} {DOWN_AT_ONCE}",
+        _server(layout.origin, layout, " backup", "here"),
+    ]
 
 
 def _door(layout: Layout, hosts: str) -> list[str]:
@@ -68,6 +84,6 @@ def _door(layout: Layout, hosts: str) -> list[str]:
     ]
 
 
-def _server(address: str, layout: Layout, check: str) -> str:
+def _server(address: str, layout: Layout, more: str, name: str = "tls") -> str:
     told = " send-proxy-v2 check-send-proxy" if layout.proxy_protocol else ""
-    return f"server tls {endpoint(address, layout.origin_tls_port)}{told}{check}"
+    return f"server {name} {endpoint(address, layout.origin_tls_port)}{told}{more}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import MOVED, OWNERS, Owners, of
@@ -36,6 +37,9 @@ _LONGEST_STRAY = 253
 # In a cluster of so many nodes each node is asked how it is once a second by every other one; in
 # larger ones less often, so that nobody is asked more than so many times a second. A guess.
 _ASKED_A_SECOND = 50
+# Has a server count as down from the first connection on that it does not take. Two checks that
+# find it well have it back.
+DOWN_AT_ONCE = "observe layer4 error-limit 1 on-error mark-down"
 # The name that is asked for, as the maps have it.
 _HOST = "req.hdr(host),host_only,rtrim(.),lower"
 
@@ -137,6 +141,8 @@ def ways_to_nodes(
             f"backend {of(name)}",
             *(here if name == node else _way(addresses[name], layout, every)),
         ]
+    if layout.content == "everywhere":
+        yield _lines_around_owners(layout)
 
 
 def seconds_between_checks(nodes: int) -> int:
@@ -144,14 +150,42 @@ def seconds_between_checks(nodes: int) -> int:
 
 
 def _way(address: str, layout: Layout, every: int) -> list[str]:
+    """To a node, and where that does not answer to this node itself, if it has the content of all
+    sites.
+
+    What cannot be connected counts as away at once: no request waits until checks have found that.
+    """
     at = f"{endpoint(address, layout.inner_port)}{_tls_between_nodes(layout)}"
-    return [
+    lines = [
         "http-reuse aggressive",
         "option splice-response",
         *_check(layout),
         f"http-request set-header {VISITOR} %[src]",
-        f"server inner {at} check inter {every}s fall 2 rise 2",
     ]
+    server = f"server inner {at} check inter {every}s fall 2 rise 2"
+    if layout.content != "everywhere":
+        return [*lines, server]
+    return [
+        *lines,
+        f"{server} {DOWN_AT_ONCE}",
+        f"server around {_around(layout)} send-proxy-v2 backup",
+    ]
+
+
+def _lines_around_owners(layout: Layout) -> list[str]:
+    """Where requests of this node's own doors come in whose owner does not answer."""
+    return [
+        "frontend around",
+        f"bind {_around(layout)} accept-proxy",
+        f"http-request del-header {VISITOR}",
+        "default_backend here",
+    ]
+
+
+def _around(layout: Layout) -> str:
+    """A name of the machine's, so that of another HAProxy on it is another one."""
+    ours = sha256(f"{layout.directory} {layout.socket}".encode()).hexdigest()[:8]
+    return f"abns@flex-around.{ours}"
 
 
 def _tls_between_nodes(layout: Layout) -> str:

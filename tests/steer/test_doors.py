@@ -4,7 +4,10 @@ nodes on loopback.
 
 from __future__ import annotations
 
+import os
 import queue
+import re
+import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -46,6 +49,7 @@ class Cluster:
     inner: int = field(default_factory=any_port)
     peers: int = field(default_factory=any_port)
     large: str = ""
+    running: dict[str, ExitStack] = field(default_factory=dict)
 
     def layout(self, node: str) -> Layout:
         here, address = self.folder / node, self.members.addresses[node]
@@ -82,9 +86,24 @@ class Cluster:
             running = start_with_master(
                 self.found, here, self.port, here / "m", address
             )
-            stack.enter_context(running)
+            self.running[node] = stack.enter_context(ExitStack())
+            self.running[node].enter_context(running)
         for node in self.members.addresses:
             self._until_all_are_well(node)
+
+    def end(self, node: str) -> None:
+        """Its HAProxy, whatever it has begun."""
+        master = Socket(str(self.folder / node / "m"))
+        said = master.ask("show", "proc")
+        for pid in re.findall(r"^(\d+)\s+(?:master|worker)", said, re.MULTILINE):
+            os.kill(int(pid), signal.SIGKILL)
+        self.running.pop(node).close()
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex((self.members.addresses[node], self.inner)):
+                    return
+            time.sleep(0.1)
+        pytest.fail(f"the HAProxy of {node} does not end")
 
     def _until_all_are_well(self, node: str) -> None:
         """Who began sooner found the others away, and asks again within seconds."""
@@ -256,6 +275,29 @@ def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_conten
             assert held.node == "n0"
             held.answer()
         assert answers in until_closed(connection)
+
+
+@pytest.mark.parametrize("content", ["everywhere", "owner"])
+def test_a_request_for_an_owner_that_has_just_gone_is_answered_where_it_came(
+    cluster: Cluster, stack: ExitStack, content: str
+) -> None:
+    cluster.content = content
+    cluster.start(stack, NAMES)
+    # Checks have not found it yet.
+    stats = Socket(str(cluster.folder / "n0" / "s"))
+    assert stats.ask("disable", "health", "at_n1/inner") == ""
+    cluster.end("n1")
+    for _ in range(3):
+        with cluster.ask("n0", "b.example") as connection:
+            if content == "everywhere":
+                held = cluster.members.asked.get(timeout=60)
+                assert held.node == "n0"
+                assert header(held, "x-forwarded-for") == ["127.0.0.1"]
+                assert header(held, "x-flex-visitor") == []
+                held.answer()
+                assert b"200 OK" in until_closed(connection)
+            else:
+                assert b"503 " in until_closed(connection)
 
 
 def test_a_stranger_is_not_listened_to_at_an_inner_door(

@@ -38,6 +38,7 @@ class BySni(Cluster):
     tls: int = field(default_factory=any_port)
     web: int = field(default_factory=any_port)
     proxied: bool = False
+    web_servers: dict[str, ExitStack] = field(default_factory=dict)
 
     def layout(self, node: str) -> Layout:
         return replace(
@@ -53,8 +54,9 @@ class BySni(Cluster):
         context.load_cert_chain(authority.sign("web", self.folder / "tls" / "w.pem"))
         for node, address in self.members.addresses.items():
             server = socket.create_server((address, self.web))
-            stack.callback(server.close)
-            stack.callback(server.shutdown, socket.SHUT_RDWR)
+            self.web_servers[node] = stack.enter_context(ExitStack())
+            self.web_servers[node].callback(server.close)
+            self.web_servers[node].callback(server.shutdown, socket.SHUT_RDWR)
             threading.Thread(
                 target=self._accept, args=(node, server, context), daemon=True
             ).start()
@@ -182,6 +184,22 @@ def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_conten
         with pytest.raises((ssl.SSLError, ConnectionError)):
             cluster.reached("n0", "b.example")
     assert cluster.reached("n0", "c.example") == "n2"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_connection_to_an_owner_that_has_just_gone_is_answered_where_it_came(
+    cluster: BySni, stack: ExitStack, proxied: bool
+) -> None:
+    cluster.proxied = proxied
+    visitor = " 127.0.0.1" if proxied else ""
+    cluster.start(stack, NAMES)
+    # Checks have not found it yet.
+    stats = Socket(str(cluster.folder / "n0" / "s"))
+    assert stats.ask("disable", "health", "tls_at_n1/tls") == ""
+    cluster.web_servers.pop("n1").close()
+    for _ in range(3):
+        assert cluster.reached("n0", "b.example") == f"n0{visitor}"
 
 
 @pytest.mark.real
