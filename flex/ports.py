@@ -395,6 +395,16 @@ class Runs(Protocol):
         """Newest first."""
         ...
 
+    def run_of(self, run_id: str) -> Run:
+        """However many began after it. Raises Unknown where there is none."""
+        ...
+
+    def runs_about(self, plan_id: str) -> tuple[Run, ...]:
+        """Those that made the plan, applied it or finished it, newest first. The outcome of a stage
+        is the plan that came out of it.
+        """
+        ...
+
 
 class Identity(Protocol):
     def installation(self) -> str:

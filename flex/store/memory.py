@@ -461,13 +461,13 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
     def stage(self, run_id: str, stage: Stage) -> None:
         with self._lock:
             self._refuse_lost()
-            run = self._run_of(run_id)
+            run = self.run_of(run_id)
             stages = {each.name: each for each in run.stages} | {stage.name: stage}
             self._runs[run_id] = replace(run, stages=tuple(stages.values()))
 
     def end(self, run: Run) -> None:
         with self._lock:
-            self._runs[run.id] = replace(run, stages=self._run_of(run.id).stages)
+            self._runs[run.id] = replace(run, stages=self.run_of(run.id).stages)
             if self._lease is not None and self._lease.run == run.id:
                 del self._leases["cluster"]
 
@@ -478,7 +478,14 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
             )
         return tuple(ordered[:limit])
 
-    def _run_of(self, run_id: str) -> Run:
+    def runs_about(self, plan_id: str) -> tuple[Run, ...]:
+        return tuple(
+            run
+            for run in self.runs(len(self._runs))
+            if plan_id in (run.plan, *(stage.outcome for stage in run.stages))
+        )
+
+    def run_of(self, run_id: str) -> Run:
         if run_id not in self._runs:
             raise errors_of_stores.unknown_run(run_id)
         return self._runs[run_id]

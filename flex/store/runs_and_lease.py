@@ -12,6 +12,7 @@ from sqlalchemy import (
     RowMapping,
     func,
     insert,
+    or_,
     select,
     true,
     update,
@@ -123,6 +124,20 @@ class SqlRuns(Part):
     def runs(self, limit: int = 50) -> tuple[Run, ...]:
         with self._database.reading() as connection:
             return _runs(connection, true(), limit)
+
+    def run_of(self, run_id: str) -> Run:
+        with self._database.reading() as connection:
+            found = _runs(connection, runs.c.id == run_id)
+        if not found:
+            raise errors_of_stores.unknown_run(run_id)
+        return found[0]
+
+    def runs_about(self, plan_id: str) -> tuple[Run, ...]:
+        made = select(stages.c.run).where(stages.c.outcome == plan_id)
+        # What a plan is called in the table is older than its name here.
+        which = or_(runs.c.cycle == plan_id, runs.c.id.in_(made))
+        with self._database.reading() as connection:
+            return _runs(connection, which)
 
 
 def lease_of(connection: Connection) -> Lease | None:

@@ -34,6 +34,24 @@ def test_a_run_is_recorded_from_its_beginning_to_its_end(store: Store) -> None:
     assert store.runs() == (replace(ended, stages=stages),)
 
 
+def test_a_run_is_found_however_many_began_after_it(store: Store) -> None:
+    made = replace(run("r1"), ended=NOW, exit_code=0, plan="p1")
+    store.begin(run("r1"), HOUR, NOW)
+    store.stage("r1", stage := Stage("plan", NOW, NOW, "p1"))
+    store.end(made)
+    for number in range(2, 70):
+        later = run(f"r{number}", NOW + number * HOUR)
+        store.begin(later, HOUR, later.started)
+        if number == 69:
+            store.stage(later.id, Stage("finish", later.started, outcome="p1"))
+        store.end(replace(later, ended=later.started, exit_code=0))
+    assert store.run_of("r1") == replace(made, stages=(stage,))
+    assert [each.id for each in store.runs_about("p1")] == ["r69", "r1"]
+    assert store.runs_about("p2") == ()
+    with pytest.raises(Unknown, match="r70"):
+        store.run_of("r70")
+
+
 def test_while_a_run_lives_no_other_begins(store: Store) -> None:
     store.begin(run("r1"), HOUR, NOW)
     with pytest.raises(Busy) as refused:

@@ -297,7 +297,7 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
         night = nightly.run(
             here, force or (), author="" if is_started_by_timer() else author()
         )
-        stored = next(run for run in here.store.runs() if run.id == night.run.id)
+        stored = here.store.run_of(night.run.id)
     output = RunOutput(
         run=core_to_output_models.run_row(stored),
         plan=core_to_output_models.plan_output(night.plan),

@@ -68,16 +68,9 @@ def _logs(settings: Settings, store: Store, plan: Plan) -> tuple[QualityRow, ...
 
 
 def _stages(store: Store, plan: Plan) -> tuple[StageRow, ...]:
-    """The stages of the runs that made the plan, applied it, or finished it: the outcome of a stage
-    names the plan that came out of it.
-    """
-    found = []
-    for run in store.runs():
-        outcomes = {stage.outcome for stage in run.stages}
-        if plan.id == run.plan or plan.id in outcomes:
-            found.append(run)
+    """The stages of the runs that made the plan, applied it, or finished it."""
     return tuple(
         stage
-        for run in reversed(found)
+        for run in reversed(store.runs_about(plan.id))
         for stage in core_to_output_models.run_row(run).stages
     )
