@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from flex.model.door_order import DoorReport
+from flex.placing import failover
 from flex.routing import host_to_node_maps
 from flex.store import SqlStore, open_store
 from flex_api.night import warm_and_check_before_wave
@@ -246,6 +248,74 @@ def test_a_dead_node_is_led_around_though_the_name_server_died_with_it(
         assert doors(installation) == led
     assert installation.flex("nodes", "down", here).code == 0
     assert (doors(installation)[site], doors_agree(installation)) == (led[site], True)
+
+
+def test_doors_lead_every_site_to_its_heir_also_before_dns_can_be_changed(
+    installation: Installation,
+) -> None:
+    with_doors(installation)
+    assert installation.night().code == 0
+    before = placed(installation)
+    _, dead, _ = site_on_one_node(installation)
+    with unreachable(installation):
+        assert installation.flex("nodes", "down", dead).code == 30
+        led = {site: doors(installation)[site] for site in before}
+    assert installation.flex("nodes", "down", dead).code == 0
+    with store_of(installation) as store:
+        (plan,) = store.plans(1)
+        assert plan.quality.solver == failover.SOLVER
+        heirs = store.placement_of(plan.id)
+    nodes_of = {str(site): set(rows["node"]) for site, rows in heirs.groupby("site")}
+    assert nodes_of.keys() == before.keys()
+    for site, nodes in nodes_of.items():
+        assert dead not in nodes
+        assert led[site] in nodes, site
+        if dead not in before[site]:
+            assert nodes == before[site]
+    assert {site: doors(installation)[site] for site in before} == led
+
+
+def test_an_error_while_doors_are_ordered_keeps_no_dead_node_in_dns(
+    installation: Installation,
+) -> None:
+    with_doors(installation)
+    assert installation.night().code == 0
+    site, dead, _ = site_on_one_node(installation)
+    led = doors(installation)
+    with no_order_can_be_stored(installation):
+        said = installation.flex("nodes", "down", dead)
+        assert said.code == 32, said.err
+        assert "no order was given" in said.err
+        assert doors(installation) == led
+    assert address_of(dead) not in installation.addresses(site)
+    assert all(dead not in nodes for nodes in placed(installation).values())
+    # As soon as orders can be stored again, the doors follow.
+    assert installation.flex("nodes", "down", dead).code == 0
+    assert dead not in set(doors(installation).values())
+    assert doors_agree(installation)
+
+
+def address_of(node: str) -> str:
+    return f"192.0.2.{node.removeprefix('n')}"
+
+
+@contextmanager
+def no_order_can_be_stored(installation: Installation) -> Iterator[None]:
+    """The database refuses every new order for doors."""
+    engine = create_engine(load(installation.settings).database.url)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE TRIGGER no_orders BEFORE INSERT ON door_order "
+                "BEGIN INSERT INTO no_such_table VALUES (1); END"
+            )
+        )
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP TRIGGER no_orders"))
+        engine.dispose()
 
 
 def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
