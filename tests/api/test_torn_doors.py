@@ -1,0 +1,314 @@
+"""kill -9 of FLEX, of followers, of HAProxies and of whole nodes at any step while sites change their
+nodes: doors, DNS and the partition in force agree in the end.
+
+Each round is a real plan. FLEX or a follower stops itself at a step that is drawn; then somebody is
+killed, and what stopped goes on. A round is drawn by its number and the seed, which it says. ROUNDS
+in the environment says how many there are, FIRST with which to begin, SEED which they are.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.errors import BadSetting
+from flex.routing import haproxy_program, host_to_node_maps
+from flex.table_schemas import texts
+from flex_api.private_nodes import free_ports
+from tests.api.torn_cluster import (
+    NEVER,
+    PATIENCE,
+    Node,
+    Process,
+    TornCluster,
+    go_on,
+    is_stopped,
+    until,
+)
+from tests.api.torn_visitors import Gone, Visitors, ask, lost
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = [pytest.mark.real, pytest.mark.torture]
+
+ROUNDS = int(os.environ.get("ROUNDS", "200"))
+FIRST = int(os.environ.get("FIRST", "0"))
+SEED = os.environ.get("SEED", "22")
+ADDRESSES = {"n1": "127.0.0.31", "n2": "127.0.0.32", "n3": "127.0.0.33"}
+# The share of wishes by which a site is on two nodes, and is routed by content. A guess.
+ON_TWO_NODES = 0.1
+# Who is killed; a node with all that runs on it.
+VICTIMS = {
+    "flex": (),
+    "follower": ("follower",),
+    "server": ("server",),
+    "haproxy": ("haproxy",),
+    "haproxy and follower": ("haproxy", "follower"),
+    "node": ("haproxy", "web", "follower"),
+}
+# Where steps begin to count: of a plan that is carried out, of a dead node, of a new order.
+PLAN, DEAD, ORDER = "carry_out", "take_down", "_take"
+# What a verb ends with: well, not all nodes or name servers have heard, names are left.
+WELL = (0, 32, 33)
+KILLED = -9
+
+
+@dataclass(eq=False)
+class Round:
+    """What happens in a round, all of it drawn, and what was killed in it."""
+
+    cluster: TornCluster
+    number: int
+    steps: dict[str, int]
+    gone: list[Gone] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.drawn = random.Random(f"{SEED} {self.number}")
+        self.away: list[tuple[Node, str, float, float]] = []
+
+    @property
+    def given(self) -> Installation:
+        return self.cluster.installation
+
+    def say(self, words: str) -> None:
+        self.said.append(words)
+
+    def play(self) -> None:
+        drawn = self.drawn
+        victim = drawn.choice(["flex", *VICTIMS])
+        node = drawn.choice(list(self.cluster.nodes.values()))
+        self._wish()
+        words = self._words()
+        follower_stops = victim not in ("flex", "server") and drawn.random() < 0.5
+        if follower_stops:
+            node.arm.write_text(str(drawn.randint(1, self.steps[ORDER])))
+        at = NEVER if follower_stops else drawn.randint(1, self.steps[words[0]])
+        self.say(f"{' '.join(words)}; {victim} of {node.name}")
+        flex = self.cluster.start_flex(at, PLAN, *words)
+        assert node.follower
+        self._kill_at_a_step(
+            flex, node, victim, node.follower if follower_stops else flex
+        )
+        self._learn(words[0], flex, node)
+        if victim == "node":
+            self._take_down(node)
+        self._bring_back()
+        node.arm.unlink(missing_ok=True)
+        if flex.returncode == KILLED:
+            self._resume(lambda: self.given.flex("apply", "--resume").code)
+        if victim == "node":
+            code = self.given.flex("nodes", "up", node.name).code
+            assert code in WELL, code
+
+    def _wish(self) -> None:
+        """Some sites are to be elsewhere."""
+        store = self.cluster.store()
+        _, placement = store.placement()
+        store.close()
+        for site in self.drawn.sample(sorted(set(texts(placement["site"]))), 3):
+            count = 2 if self.drawn.random() < ON_TWO_NODES else 1
+            nodes = ",".join(self.drawn.sample(sorted(self.cluster.nodes), count))
+            done = self.given.flex("sites", "pin", site, "--nodes", nodes)
+            assert done.code == 0, done.err
+
+    def _words(self) -> tuple[str, ...]:
+        """A plan is applied, or a night makes its own."""
+        as_of = ("--as-of", self.given.as_of())
+        if self.drawn.random() < 0.3:
+            return ("run", *as_of)
+        made = self.given.flex("-o", "json", "plan", *as_of)
+        assert made.code == 0, made.err
+        return ("apply", made.json["id"])
+
+    def _kill_at_a_step(
+        self, flex: Process, node: Node, victim: str, stops: Process
+    ) -> None:
+        until(
+            "somebody stops or FLEX ends",
+            lambda: is_stopped(stops) or flex.poll() is not None,
+            self.cluster.log,
+        )
+        where = "follower" if stops is not flex else "FLEX"
+        self.say(f"{where} stopped" if is_stopped(stops) else "nobody stopped")
+        if victim == "flex":
+            if flex.poll() is None:
+                flex.kill()
+        else:
+            for what in VICTIMS[victim]:
+                self._kill(node, what)
+            self._let_all_go_on(flex)
+        flex.wait(PATIENCE)
+        self.say(f"FLEX ended with {flex.returncode}")
+        assert flex.returncode in (*WELL, KILLED), self.cluster.log()
+
+    def _learn(self, verb: str, flex: Process, node: Node) -> None:
+        """How many steps there are, by what was seen to its end."""
+        taken = self.cluster.steps_taken() if flex.returncode != KILLED else None
+        for what, steps in ((verb, taken), (ORDER, self.cluster.steps_taken(node))):
+            self.steps[what] = steps or self.steps[what]
+
+    def _let_all_go_on(self, flex: Process) -> None:
+        followers = (node.follower for node in self.cluster.nodes.values())
+        for process in (flex, *followers):
+            if process and process.poll() is None:
+                go_on(process)
+
+    def _kill(self, node: Node, what: str) -> None:
+        killed = time.monotonic()
+        self.cluster.kill(node, what)
+        self.away.append((node, what, killed, time.monotonic()))
+
+    def _bring_back(self) -> None:
+        starts: dict[str, Callable[[Node], None]] = {
+            "web": self.cluster.start_web,
+            "server": self.cluster.start_server,
+            "haproxy": self.cluster.start_haproxy,
+            "follower": self.cluster.start_follower,
+        }
+        self.away.sort(key=lambda one: list(starts).index(one[1]))
+        for node, what, killed, gone in self.away:
+            starts[what](node)
+            self.gone.append(Gone(node.name, what, killed, gone, time.monotonic()))
+        self.away.clear()
+
+    def _take_down(self, node: Node) -> None:
+        """Somebody says that it is dead; FLEX may die of it, too."""
+        dies = self.drawn.random() < 0.5
+        at = self.drawn.randint(1, self.steps[DEAD]) if dies else NEVER
+        words = ("nodes", "down", node.name)
+        flex = self.cluster.start_flex(at, DEAD, *words)
+        until(
+            "FLEX stops or ends",
+            lambda: is_stopped(flex) or flex.poll() is not None,
+            self.cluster.log,
+        )
+        if flex.poll() is None:
+            flex.kill()
+        flex.wait(PATIENCE)
+        self.say(f"{' '.join(words)} ended with {flex.returncode}")
+        assert flex.returncode in (*WELL, KILLED), self.cluster.log()
+        self._learn(DEAD, flex, node)
+        if flex.returncode == KILLED:
+            self._resume(lambda: self.given.flex(*words).code)
+
+    def _resume(self, again: Callable[[], int]) -> None:
+        """By the next night, or as somebody says it."""
+        if self.drawn.random() < 0.5:
+            code = self.given.night().code
+            self.say(f"resumed by a night: {code}")
+        else:
+            code = again()
+            self.say(f"resumed by the same verb: {code}")
+        assert code in WELL, self.said
+
+
+def tell(words: str) -> None:
+    """Verbs that are called here have what is printed captured."""
+    print(words, file=sys.__stdout__, flush=True)
+
+
+def look(cluster: TornCluster, known: set[str]) -> None:
+    """Doors, DNS and the partition in force agree, and no name is without an owner."""
+    store = cluster.store()
+    order = store.door_order()
+    assert order
+    for node in cluster.nodes.values():
+        until(
+            f"{node.name} goes by order {order.number}",
+            lambda node=node: cluster.goes_by(node) == order.number,  # type: ignore[misc]
+            lambda node=node: f"it goes by {cluster.goes_by(node)}; {cluster.log()}",  # type: ignore[misc]
+        )
+    assert store.plans(state="applying") == ()
+    _, placement = store.placement()
+    led = {
+        **host_to_node_maps.read(store.large_map()),
+        **host_to_node_maps.read(store.moved_map()),
+    }
+    store.close()
+    nodes_of = {
+        str(site): set(texts(rows["node"])) for site, rows in placement.groupby("site")
+    }
+    assert nodes_of.keys() == known
+    for site, nodes in nodes_of.items():
+        addresses = [cluster.nodes[node].address for node in nodes]
+        addresses += ["127.0.0.1"] if "n1" in nodes else []
+        assert cluster.installation.addresses(site) == sorted(addresses), site
+        until_led(cluster, site, nodes)
+        assert led[site].removeprefix("at_") in nodes, site
+    of_names = Counter(led.values())
+    assert not of_names.keys() - {f"at_{name}" for name in cluster.nodes}, of_names
+
+
+def until_led(cluster: TornCluster, site: str, nodes: set[str]) -> None:
+    """Every door leads there; a neighbour that came back is found by the next two checks."""
+    for host in (site, f"www.{site}"):
+        for node in cluster.nodes.values():
+            at = node.address, cluster.ports.visitors
+            until(
+                f"{node.name} leads to {site} on {nodes}",
+                lambda node=node, at=at, host=host: (  # type: ignore[misc]
+                    ask(node.name, at, host).node in nodes
+                ),
+                lambda node=node, at=at, host=host: (  # type: ignore[misc]
+                    f"{ask(node.name, at, host)} {cluster.log()}"
+                ),
+            )
+
+
+@pytest.fixture
+def cluster(installation: Installation) -> Iterator[TornCluster]:
+    try:
+        found = haproxy_program.program()
+    except BadSetting as error:
+        pytest.skip(str(error))
+    with ExitStack() as stack:
+        ports = stack.enter_context(free_ports([*ADDRESSES.values(), "127.0.0.1"]))
+        made = TornCluster(installation, found, ports, stack)
+        made.begin(ADDRESSES)
+        yield made
+
+
+def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_the_end(
+    cluster: TornCluster,
+) -> None:
+    store = cluster.store()
+    known = set(texts(store.placement()[1]["site"]))
+    store.close()
+    look(cluster, known)
+    hosts = sorted({*known, *(f"www.{site}" for site in known)})
+    doors = {
+        node.name: (node.address, cluster.ports.visitors)
+        for node in cluster.nodes.values()
+    }
+    # About as many as each takes; those that are seen to their end say it anew.
+    steps = {"apply": 400, "run": 500, DEAD: 800, ORDER: 40}
+    asked = 0
+    for number in range(FIRST, ROUNDS):
+        begun = Round(cluster, number, steps)
+        try:
+            with Visitors(doors, hosts, f"{SEED} {number}") as visitors:
+                begun.play()
+                look(cluster, known)
+            failed = lost(visitors.requests, begun.gone)
+            assert failed == [], begun.gone
+        except BaseException:
+            tell(f"SEED={SEED}, round {number}: {'; '.join(begun.said)}")
+            raise
+        asked += len(visitors.requests)
+        troubled = sum(bool(request.trouble) for request in visitors.requests)
+        tell(
+            f"round {number}: {'; '.join(begun.said)}; {len(visitors.requests)} requests,"
+            f" {troubled} in what was killed"
+        )
+    assert asked > ROUNDS - FIRST
