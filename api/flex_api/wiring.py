@@ -80,8 +80,18 @@ class World:
         return wishes_in_force_now.in_force(self.store.pins(), self.clock())
 
     @property
+    def pins_of_next_plan(self) -> tuple[Pin, ...]:
+        """One a site, those included that begin before the night after the next plan: that night
+        would be too late for them.
+        """
+        pins, now = self.store.pins(), self.clock()
+        found = wishes_in_force_now.in_force(pins, now, wishes_in_force_now.NIGHT)
+        # Where not all can be kept, those give way that do not hold yet: they come last.
+        return tuple(sorted(found, key=lambda pin: not pin.holds(now)))
+
+    @property
     def rules(self) -> Rules:
-        return rules(self.settings, self.pins)
+        return rules(self.settings, self.pins_of_next_plan)
 
 
 def merging(world: World, period: Period) -> Callable[[int, int], None]:

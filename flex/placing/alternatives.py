@@ -60,9 +60,10 @@ class Chosen:
         both = [source, target]
         load = problem.load[tied].sum(axis=0)
         total = self._total[both] + np.stack([-load, load])
+        # A node that takes no sites has no share that anything could be over or under.
+        counts = problem.open[both][:, None] & self._carries
         share = np.where(problem.open[both], problem.share[both], 100.0)[:, None]
-        fair = np.where(problem.open[both], 1.0, 0.0)[:, None]
-        away = np.where(self._carries, total / share - fair, 0.0)
+        away = np.where(counts, total / share - 1.0, 0.0)
         # Where one node is over and one under by as much, the one over is named.
         farthest = np.round(np.abs(away), 9) + (away > 0) * score.ROUNDING / 10
         at, dimension = divmod(int(farthest.argmax()), away.shape[1])

@@ -8,8 +8,9 @@ and does not change them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 
@@ -38,20 +39,24 @@ class MoveReason:
 
 @dataclass(frozen=True, slots=True)
 class Because:
-    """What people said of sites and nodes, by name: a Problem knows what follows from it, and not
-    what it was.
+    """What people said of sites and nodes until `now`, by name: a Problem knows what follows from
+    it, and not what it was.
     """
 
     pins: Mapping[str, Pin] = field(default_factory=dict)
     states: Mapping[str, NodeState] = field(default_factory=dict)
+    now: datetime | None = None
 
-    def until(self, site: str) -> str:
+    def when(self, site: str) -> str:
+        """From when to when the wish for the site holds, as far as it has a beginning that is still
+        to come, or an end.
+        """
         pin = self.pins.get(site)
-        return (
-            f" until {pin.until.day} {pin.until:%B %Y, %H:%M} UTC"
-            if pin and pin.until
-            else ""
-        )
+        if pin is None:
+            return ""
+        ahead = pin.since is not None and self.now is not None and pin.since > self.now
+        begins = f" from {_moment(pin.since)}" if ahead and pin.since else ""
+        return begins + (f" until {_moment(pin.until)}" if pin.until else "")
 
     def why_closed(self, node: str) -> str:
         """Why it takes no sites."""
@@ -64,6 +69,10 @@ class Because:
             and max(self.pins[site].min_replicas, len(self.pins[site].nodes))
             >= replicas
         )
+
+
+def _moment(when: datetime) -> str:
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
 def reasons(
@@ -92,18 +101,34 @@ def reasons(
     ]
 
 
-def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "") -> str:
+def stays(
+    problem: Problem,
+    rows: Ints,
+    site: int,
+    node: int,
+    stopped: str = "",
+    later: Set[str] = frozenset(),
+    because: Because = Because(),
+) -> str:
     """Why a row that is in force stays; `stopped` names the rules without which the site would
-    move.
+    move, `later` the nodes with moves of other sites that are put off.
     """
+    name = problem.nodes[node]
     if told := _what_holds_it(problem, site, node, stopped):
         return told
+    if not problem.open[node]:
+        closed = (
+            "in the settings no more"
+            if node in problem.gone
+            else because.why_closed(name)
+        )
+        return f"{name} is {closed}, and no plan has moved it yet"
     if not problem.load[members(problem, site)].any():
         return "it asks for nothing, so that no node is better off without it"
     away = score.deviation(problem, problem.old)
     was = _over(problem, away, node) or _under(problem, away, node)
     if not was:
-        return f"{problem.nodes[node]} is in balance with it, and no move is free"
+        return f"{name} is in balance with it, and no move is free"
     if _over(problem, away, node) and (
         told := _what_hinders_it(problem, rows, site, node)
     ):
@@ -112,6 +137,8 @@ def stays(problem: Problem, rows: Ints, site: int, node: int, stopped: str = "")
         *score.new_rows(problem, rows)[:, 1].tolist(),
         *score.rows_given_up(problem, rows)[:, 1].tolist(),
     }:
+        if name in later:
+            return f"{was}, and moves of other sites to it or from it are put off"
         return f"{was}, and no move to it or from it is planned"
     then = score.deviation(problem, rows)
     off = float(then[node, int(np.abs(then[node]).argmax())])
@@ -206,7 +233,7 @@ def _wish_behind(
     served: bool,
 ) -> str:
     """The wish that the row answers; nothing where balance asked for it."""
-    until = because.until(problem.sites[site])
+    until = because.when(problem.sites[site])
     if target in problem.pinned.get(site, frozenset()):
         return f"pinned to {problem.nodes[target]}{until}"
     if not served:
@@ -272,7 +299,7 @@ def _many(problem: Problem, because: Because, site: int) -> str:
     if count == 1:
         return ""
     if because.wants(name, count):
-        return f": {count} in all, as wished{because.until(name)}"
+        return f": {count} in all, as wished{because.when(name)}"
     asked = count * problem.load[site] / 100
     widest = int(asked.argmax())
     return f": {count} in all, for the {problem.dimensions[widest]} of {asked[widest]:.1f} nodes"

@@ -79,7 +79,7 @@ def propose(
     )
     fresh = scratch(asked, rules.budget).rows
     made = draft(asked, done.rows, done.quality, fresh, facts, rules, apart, now)
-    why = because(facts)
+    why = because(facts, now)
     later = put_off(
         moves(asked, done.whole, why) if done.later else (),
         made.plan.moves,
@@ -228,7 +228,7 @@ def draft(
     whole = problem.partition_of(asked, rows)
     partition = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
     zone_plans = _plans(partition, facts, rules, apart.found)
-    changed = moves(asked, rows, because(facts))
+    changed = moves(asked, rows, because(facts, now))
     forecasts = _forecasts(asked, whole, fresh, facts)
     sites = len(asked.sites) - len(facts.parts)
     digest = zone_changes.digest(zone_plans, partition)
@@ -333,10 +333,11 @@ def _placed_sites(facts: Facts) -> frozenset[str]:
     return frozenset(texts(facts.placement["site"])) - facts.fixed
 
 
-def because(facts: Facts) -> Because:
+def because(facts: Facts, now: datetime | None = None) -> Because:
     return Because(
         {pin.site: pin for pin in facts.pins},
         {node.name: node.state for node in facts.nodes},
+        now,
     )
 
 

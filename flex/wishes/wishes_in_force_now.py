@@ -2,14 +2,15 @@
 
 Takes pins and a moment. Returns one pin for each site, as it holds at that moment. While a campaign
 holds, its parts replace the same parts of the standing wish. The other parts of the standing wish
-stay, and all of it holds again when the campaign ends. Does not change the wishes themselves.
+stay, and all of it holds again when the campaign ends. A plan is for all the time until the next
+one: for it a wish holds that begins before that. Does not change the wishes themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flex.model.wish import DEFAULTS, Pin
@@ -20,14 +21,25 @@ MERGED = ("nodes", "not_on", "min_replicas", "max_replicas", "together", "apart"
 EVER = datetime.min.replace(tzinfo=UTC)
 
 
-def in_force(pins: Iterable[Pin], now: datetime) -> tuple[Pin, ...]:
-    """One pin for each site, in order of site. If a site has two campaigns, the one that begins
-    later takes precedence.
+# How long a plan lasts: there is one each night.
+NIGHT = timedelta(days=1)
+
+
+def in_force(
+    pins: Iterable[Pin], now: datetime, lasting: timedelta = timedelta()
+) -> tuple[Pin, ...]:
+    """One pin for each site, in order of site, as it holds now or begins to hold in the time that
+    is `lasting`. If a site has two campaigns, the one that begins later takes precedence.
     """
     found: dict[str, Pin] = {}
-    for pin in sorted((pin for pin in pins if pin.holds(now)), key=_order):
+    those = (pin for pin in pins if pin.holds(now) or _begins(pin, now, lasting))
+    for pin in sorted(those, key=_order):
         found[pin.site] = over(found[pin.site], pin) if pin.site in found else pin
     return tuple(found[site] for site in sorted(found))
+
+
+def _begins(pin: Pin, now: datetime, lasting: timedelta) -> bool:
+    return pin.since is not None and now < pin.since <= now + lasting
 
 
 def _order(pin: Pin) -> tuple[bool, datetime, str]:

@@ -91,7 +91,7 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
         if back
         else _wished_since(world, plan) | _begun_or_ended(world, plan)
     )
-    pins = [pin for pin in world.pins if back or pin.site in newer]
+    pins = [pin for pin in world.pins_of_next_plan if back or pin.site in newer]
     if not pins or not plan.moves:
         return
     before, after = (

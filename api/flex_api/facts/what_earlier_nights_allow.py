@@ -17,6 +17,7 @@ from flex.model.plan_summary import Headline
 from flex.placing import failover
 from flex.planning.facts_and_rules import Rules
 from flex.planning.rules_of_movement import COOLDOWN, OFTEN, Guard, Reins, Resting
+from flex.wishes.wishes_in_force_now import NIGHT
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts
 from flex_api.wiring import World
@@ -28,8 +29,6 @@ EVERY = 2**60
 MONTH = timedelta(days=30)
 # Plans that are looked at for that, at most. A guess.
 PLANS = 100
-# A node whose deadline comes before the next night must be empty after this one.
-NIGHT = timedelta(days=1)
 
 
 def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
@@ -223,7 +222,9 @@ def _came(known: Sequence[Plan]) -> dict[str, dict[str, datetime]]:
 
 
 def _due(world: World) -> list[str]:
-    """Nodes that are down, and those whose deadline comes before the next night."""
+    """Nodes that are down, and those whose deadline comes before the next night: they must be empty
+    after this one.
+    """
     soon = world.clock() + NIGHT
     return [
         order.node

@@ -174,11 +174,14 @@ def least(output: PlanOutput) -> str:
 
 def _pin(row: SiteRow) -> str:
     """In few words: n1, n2 x2 not n3 with b.example apart c.example."""
+    begins = f"(from {amounts.when(row.pin_since)} on)" if row.pin_since else ""
     named = {"not": row.not_on, "with": row.together, "apart": row.apart}
     least = f"x{row.min_replicas}" if row.min_replicas > 1 else ""
     most = f"at most {row.max_replicas}" if row.max_replicas else ""
     others = [f"{word} {', '.join(names)}" for word, names in named.items() if names]
-    return " ".join(filter(None, [", ".join(row.pinned_to), least, most, *others]))
+    return " ".join(
+        filter(None, [", ".join(row.pinned_to), least, most, *others, begins])
+    )
 
 
 def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:

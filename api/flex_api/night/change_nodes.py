@@ -139,7 +139,7 @@ def in_state(node: Node, state: OrderState) -> Node:
 
 def pins_stopped(world: World, changed: Node) -> list[str]:
     """What becomes of the pins that name the node, or that need as many nodes as there were."""
-    pins = world.pins
+    pins = world.pins_of_next_plan
     after = [changed if one.name == changed.name else one for one in world.nodes]
     sites = {pin.site for pin in pins}
     before, then = (

@@ -459,7 +459,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         if replayed
         else NO_SAMPLE,
         nodes=world.nodes,
-        pins=world.pins,
+        pins=world.pins_of_next_plan,
         base=base,
         placement=partition,
         others=other_names.shares(world, period, others) if replayed else others,

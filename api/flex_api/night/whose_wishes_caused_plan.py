@@ -30,7 +30,7 @@ def wishers(world: World, made: Proposal) -> tuple[str, ...]:
     sites, nodes, left = set(rows["site"]), set(rows["node"]), set(gone["node"])
     found = {
         pin.author
-        for pin in world.pins
+        for pin in world.pins_of_next_plan
         if sites & {pin.site, *pin.together, *pin.apart}
     }
     orders = {order.node: order for order in world.store.node_orders()}

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.period import Period
-from flex.wishes import wishes_in_force_now
 from flex.wishes.pins_for_solvers import unknown_site
+from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, Wanted
@@ -105,7 +105,8 @@ def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
 
 def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     site = str(found.sites[row])
-    pins = wishes_in_force_now.in_force(desk.views.wishes().get(site, ()), desk.now)
+    wishes = desk.views.wishes().get(site, ())
+    pins = in_force(wishes, desk.now, NIGHT)
     return core_to_output_models.site_row(
         site, found.measures(row), found.nodes_of(row), pins[0] if pins else None
     )

@@ -20,7 +20,8 @@ from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
 from flex.planning.what_if import Supposed
-from flex.wishes import suspended_wishes, wishes_in_force_now
+from flex.wishes import suspended_wishes
+from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import wiring
 from flex_api.facts import core_to_output_models, names_that_stay
 from flex_api.night import failover as failing
@@ -51,12 +52,13 @@ def of_pin(world: World, wanted: Pin) -> PreviewRow:
 
 def with_pin(world: World, wanted: Pin) -> Preview:
     """As it will be when the wish begins, where that is later."""
-    now = world.clock()
+    now, every = world.clock(), (*_others(world, wanted), wanted)
+    later = wanted.since is not None and wanted.since > now + NIGHT
     return _preview(
         world,
-        wishes_in_force_now.in_force(
-            (*_others(world, wanted), wanted), max(wanted.since or now, now)
-        ),
+        in_force(every, wanted.since)
+        if later and wanted.since
+        else in_force(every, now, NIGHT),
     )
 
 
@@ -64,7 +66,7 @@ def without_pin(world: World, dropped: Pin) -> PreviewRow:
     return _row(
         _preview(
             world,
-            wishes_in_force_now.in_force(_others(world, dropped), world.clock()),
+            in_force(_others(world, dropped), world.clock(), NIGHT),
         ),
         {dropped.site},
     )
@@ -74,7 +76,7 @@ def of_node(world: World, changed: Node) -> PreviewRow:
     """A node in another state, with other memory or capacity, or a new one."""
     others = [node for node in world.nodes if node.name != changed.name]
     leaving = () if changed.state == "active" else (changed.name,)
-    found = _preview(world, world.pins, (*others, changed), leaving)
+    found = _preview(world, world.pins_of_next_plan, (*others, changed), leaving)
     return _row(found, {changed.name})
 
 

@@ -14,6 +14,7 @@ from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move, Plan
 from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
+from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem, rows_of
 from flex.planning import propose_plan, which_rules_stop_moves
 from flex.planning.names_edited_by_others import remark
@@ -61,6 +62,10 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         if made
         else None
     )
+    why = propose_plan.because(facts, world.clock())
+    put_off = made.put_off if made else ()
+    later = [move for move in put_off if move.site == site]
+    ahead = [] if later or edit else _not_yet(problem, rows, position, why)
     return ExplainOutput(
         site=site,
         plan=plan,
@@ -72,17 +77,19 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             zip(problem.dimensions, problem.load[position].tolist(), strict=True)
         ),
         reasons=[
-            *(
-                _put_off(move)
-                for move in (made.put_off if made else ())
-                if move.site == site
-            ),
+            *map(_put_off, later),
             *(_as_planned(waiting[0], site) if waiting else ()),
+            *ahead,
             *(
                 [remark(edit)]
                 if edit
                 else _stays(
-                    problem, rows, position, _rules_in_the_way(made, facts.guard, site)
+                    problem,
+                    rows,
+                    position,
+                    _rules_in_the_way(made, facts.guard, site),
+                    put_off,
+                    why,
                 )
             ),
             *_rules_that_keep(
@@ -116,17 +123,38 @@ def _as_planned(made: Plan, site: str) -> Iterator[str]:
             yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
 
 
+def _not_yet(problem: Problem, rows: Ints, site: int, why: Because) -> list[str]:
+    """What somebody wishes of it that is not so by these rows, and will be by a plan made now."""
+    on = set(rows[rows[:, 0] == site, 1].tolist())
+    missing = sorted(problem.pinned.get(site, frozenset()) - on)
+    if not missing:
+        return []
+    nodes = ", ".join(problem.nodes[node] for node in missing)
+    when = why.when(problem.sites[site])
+    return [f"a new plan brings it to {nodes}, as the limits let it: pinned{when}"]
+
+
 def _stays(
-    problem: Problem, rows: Ints, site: int, stops: Iterator[str]
+    problem: Problem,
+    rows: Ints,
+    site: int,
+    stops: Iterator[str],
+    put_off: Sequence[Move],
+    why: Because,
 ) -> Iterator[str]:
+    """Nothing of nodes that it leaves later, or by a plan made now for the sake of a wish."""
     stopped = "; ".join(stops)
     before = set(problem.old[problem.old[:, 0] == site, 1].tolist())
-    for node in rows[rows[:, 0] == site, 1].tolist():
-        if node in before:
-            yield (
-                f"stays on {problem.nodes[node]}: "
-                f"{explain.stays(problem, rows, site, node, stopped)}"
-            )
+    here = rows[rows[:, 0] == site, 1].tolist()
+    leaves = {move.source for move in put_off if move.site == problem.sites[site]}
+    pinned = problem.pinned.get(site, frozenset())
+    if pinned - set(here):
+        leaves |= {problem.nodes[node] for node in set(here) - pinned}
+    later = {node for move in put_off for node in (move.source, move.target) if node}
+    for node in here:
+        if node in before and problem.nodes[node] not in leaves:
+            said = explain.stays(problem, rows, site, node, stopped, later, why)
+            yield f"stays on {problem.nodes[node]}: {said}"
 
 
 def _in_force(world: World, base: str) -> Plan | None:

@@ -61,7 +61,7 @@ def _sites(here: World) -> SitesOutput:
         return SitesOutput(period_start=None, period_end=None, items=[])
     period, profiles, _ = kept
     return core_to_output_models.sites_output(
-        profiles, placement, here.pins, (period.start, period.end)
+        profiles, placement, here.pins_of_next_plan, (period.start, period.end)
     )
 
 
