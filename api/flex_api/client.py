@@ -22,7 +22,12 @@ from flex_api.schemas.dns_difference_routing_pages import (
     RoutingPage,
 )
 from flex_api.schemas.log_verbs_output import DataOutput
-from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow, NodeRow, NodeTurn
+from flex_api.schemas.nodes_holders_jobs_freezes import (
+    DeadRow,
+    HoldersOutput,
+    NodeRow,
+    NodeTurn,
+)
 from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
@@ -61,15 +66,18 @@ from flex_api.schemas.rest_bodies_and_answers import (
     RunsPage,
     SitesPage,
     Supposed,
+    TakeoverGiven,
     TokenGiven,
     TokenMade,
     TokensPage,
 )
-from flex_api.schemas.routing import NodeFiles, RoutedRow
+from flex_api.schemas.routing import NodeFiles, RoutedRow, RouteOutput
 from flex_api.schemas.sim import SimulateOutput
 from flex_api.schemas.sites import PinGiven, PinShown, PinTried
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
+    ConfigShowOutput,
+    DoctorOutput,
     ExplainOutput,
     FilesOutput,
     PlanOutput,
@@ -77,6 +85,7 @@ from flex_api.schemas.verbs_output import (
     RunRow,
     SiteRow,
     UnknownOutput,
+    VersionOutput,
 )
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
@@ -361,9 +370,30 @@ class Client(Asking):
     def routing(self, site: str) -> RoutingShown:
         return self.get(RoutingShown, f"/routing/{part(site)}")[0]
 
-    def files_of(self, node: str) -> tuple[NodeFiles, str]:
-        """What the node's HAProxy is to do."""
-        return self.get(NodeFiles, f"/routing/nodes/{part(node)}")
+    def files_of(self, node: str, plan: str = "") -> tuple[NodeFiles, str]:
+        """What the node's HAProxy is to do, or will be under a plan."""
+        asked = f"?{urlencode({'plan': plan})}" if plan else ""
+        return self.get(NodeFiles, f"/routing/nodes/{part(node)}{asked}")
+
+    def route(self, *, plan: str = "", live: bool = False) -> RouteOutput:
+        """All sites that are routed, at once."""
+        asked = urlencode({"plan": plan, "live": plain(live)})
+        return self.get(RouteOutput, f"/route?{asked}")[0]
+
+    def holders(self) -> HoldersOutput:
+        return self.get(HoldersOutput, "/dns/holders")[0]
+
+    def take_over(self, given: TakeoverGiven) -> HoldersOutput:
+        return self.ask(HoldersOutput, "POST", "/dns/takeovers", given, {})[0]
+
+    def version(self) -> VersionOutput:
+        return self.get(VersionOutput, "/version")[0]
+
+    def settings(self) -> ConfigShowOutput:
+        return self.get(ConfigShowOutput, "/settings")[0]
+
+    def doctor(self) -> DoctorOutput:
+        return self.get(DoctorOutput, "/doctor")[0]
 
     def simulate(self, given: Simulation) -> SimulateOutput:
         return self.ask(SimulateOutput, "POST", "/simulations", given, {})[0]

@@ -15,6 +15,7 @@ from flex.store import open_store
 from tests.api.served import Ask, served
 from tests.api.test_applying import half_applied, said_in_dns
 from tests.api.test_others import nsupdate
+from tests.api.test_takeover import OTHER, held_by
 
 if TYPE_CHECKING:
     from flex.model.plan import Plan
@@ -153,3 +154,18 @@ def test_a_plan_is_exported_to_files_as_on_the_machine_itself(
     )
     assert here.name == away.name == "home.example.zone"
     assert here.read_text() == away.read_text() != ""
+
+
+def test_the_zones_of_a_controller_that_is_gone_become_the_server_s(
+    installation: Installation, there: Ask
+) -> None:
+    installation.first_night()
+    held_by(installation, OTHER)
+    said = there("-o", "json", "dns", "holders").json["items"]
+    assert [(row["controller"], row["ours"]) for row in said] == [(OTHER, False)]
+    asked = ("dns", "takeover", "--from", OTHER, "--reason", "its machine is gone")
+    taken = there("-o", "json", *asked)
+    assert (taken.code, taken.json["items"][0]["ours"]) == (0, True)
+    entry = installation.flex("-o", "json", "audit", "--limit", "1").json["items"][0]
+    assert (entry["actor"], entry["reason"]) == ("token:admin", "its machine is gone")
+    assert there(*asked).code != 0

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
 import tempfile
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-import flex
-from flex import native_or_python
-from flex.errors import BadInput, FlexError
+from flex.errors import BadInput
 from flex.routing.haproxy_program import program
 from flex.store import migrate
 from flex_api import check_files_in_settings, first_files, systemd_units
 from flex_api import doctor as checking
+from flex_api.cli import local_or_server
 from flex_api.cli.common import Context, Format, context, now
 from flex_api.cli.on_this_machine_only import all_only_here, only_here
 from flex_api.configuration_for_primaries import configurations
@@ -29,13 +25,11 @@ from flex_api.schemas.verbs_output import (
     ConfigCheckOutput,
     ConfigShowOutput,
     DatabaseOutput,
-    DoctorOutput,
     InitOutput,
     VersionOutput,
 )
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings
-from flex_dns.private.private_named import find_named
 
 config_app = typer.Typer(
     help="Check and show the settings.", no_args_is_help=True, rich_markup_mode=None
@@ -48,6 +42,8 @@ db_app = typer.Typer(
 
 # How a comment begins.
 COMMENTS = {"named": "//", "knot": "#"}
+# Why a server does not do what is about a file of settings.
+OUR_FILE = "it is about the settings file of this machine"
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -136,11 +132,12 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
     )
 
 
-@only_here("it checks what this machine has")
 def doctor(ctx: typer.Context) -> None:
-    """Check everything a night needs; nothing is changed."""
+    """Check everything a night needs; nothing is changed. With --server, the server checks what it
+    has.
+    """
     found = context(ctx)
-    output = DoctorOutput(checks=list(checking.checks(found.settings, now())))
+    output = local_or_server.installation(found).doctor()
     found.show(
         output, lambda console: results_in_terminal.checks(console, output.checks)
     )
@@ -149,6 +146,7 @@ def doctor(ctx: typer.Context) -> None:
 
 
 @config_app.command("check")
+@only_here(OUR_FILE)
 def config_check(ctx: typer.Context) -> None:
     """Show everything that is wrong with the settings file."""
     found = context(ctx)
@@ -190,16 +188,7 @@ def _say_problems(found: Context, output: ConfigCheckOutput) -> None:
 def config_show(ctx: typer.Context) -> None:
     """Show every setting in force, and whether the file or the default sets it."""
     found = context(ctx)
-    given = config.keys_in_file(found.path)
-    output = ConfigShowOutput(
-        file=str(found.path),
-        settings=config.mask_secrets(found.settings),
-        defaults=[
-            name
-            for name in config.flat(config.mask_secrets(found.settings))
-            if name not in given
-        ],
-    )
+    output = local_or_server.installation(found).settings_in_force()
     found.show(output, lambda _: _say_settings(found, output))
 
 
@@ -220,6 +209,7 @@ Zones = Annotated[
 
 
 @config_app.command("named")
+@only_here(OUR_FILE)
 def config_named(ctx: typer.Context, zone: Zones = None) -> None:
     """What BIND has to be told of FLEX's zones, for each primary of the settings.
 
@@ -230,6 +220,7 @@ def config_named(ctx: typer.Context, zone: Zones = None) -> None:
 
 
 @config_app.command("knot")
+@only_here(OUR_FILE)
 def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
     """The same for Knot DNS (3.2 or newer). The secrets of the keys are yours to fill in."""
     _show_servers(context(ctx), "knot", zone or ())
@@ -264,6 +255,7 @@ def _print_servers(output: ConfigServersOutput, mark: str) -> None:
 
 
 @config_app.command("schema")
+@only_here("it is about the settings that the FLEX of this machine knows")
 def config_schema() -> None:
     """The JSON Schema of the settings file."""
     typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
@@ -338,35 +330,15 @@ def completion(
     )
 
 
-@only_here("it is about the FLEX of this machine")
 def version(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False,
 ) -> None:
-    """Show the versions of FLEX and of its libraries."""
+    """Show the versions of FLEX and of its libraries; with --server, those of the server."""
     found = context(ctx)
     found.output = Format.JSON if json else found.output
-    output = VersionOutput(
-        version=flex.__version__,
-        engine="native" if native_or_python.NATIVE else "python",
-        engine_note=native_or_python.WHY_NOT,
-        python=platform.python_version(),
-        solver=f"HiGHS {metadata.version('highspy')}",
-        database_revision=migrate.head(),
-        named=_formats_by_name(),
-    )
+    output = local_or_server.installation(found).version()
     found.show(output, lambda _: _say_version(found, output))
-
-
-def _formats_by_name() -> str:
-    try:
-        program = find_named()
-    except FlexError:
-        return "BIND is not installed"
-    said = subprocess.run(  # noqa: S603
-        [program, "-v"], capture_output=True, text=True, timeout=10, check=False
-    )
-    return said.stdout.strip() or f"{program} does not say"
 
 
 def _say_version(found: Context, output: VersionOutput) -> None:
@@ -378,6 +350,5 @@ def _say_version(found: Context, output: VersionOutput) -> None:
         found.say(f"note: {output.engine_note}")
 
 
-# At the end of the file, where every verb of the groups is there.
-all_only_here(config_app, "it is about the settings of this machine")
+# At the end of the file, where every verb of the group is there.
 all_only_here(db_app, "it is about the database of this machine")

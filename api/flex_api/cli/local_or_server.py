@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from flex_api.cli.node_options import NodeSaid
     from flex_api.night.end_half_applied_plans import Way
     from flex_api.schemas.log_verbs_output import DataOutput
-    from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput, NodesOutput
+    from flex_api.schemas.nodes_holders_jobs_freezes import (
+        FreezeOutput,
+        HoldersOutput,
+        NodesOutput,
+    )
+    from flex_api.schemas.routing import RouteOutput
     from flex_api.schemas.sites import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
         TokensOutput,
     )
     from flex_api.schemas.verbs_output import (
+        ConfigShowOutput,
+        DoctorOutput,
         ExplainOutput,
         FilesOutput,
         PlanOutput,
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
         RunsOutput,
         UnknownOutput,
         VerifyOutput,
+        VersionOutput,
     )
     from flex_api.schemas.what_if_output import (
         DiffOutput,
@@ -138,6 +146,28 @@ class Exports(Protocol):
     def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]: ...
 
 
+class Zones(Protocol):
+    """Which controller may change them."""
+
+    def holders(self) -> HoldersOutput: ...
+    def take_over(self, was: str, reason: str) -> HoldersOutput: ...
+
+
+class Routing(Protocol):
+    """As it is in force, or as it will be under a plan that is named."""
+
+    def show(self, plan: str, *, live: bool) -> RouteOutput: ...
+    def files_of(self, node: str, plan: str) -> dict[str, str]: ...
+
+
+class Installation(Protocol):
+    """What an installation is made of, and whether a night has what it needs."""
+
+    def version(self) -> VersionOutput: ...
+    def settings_in_force(self) -> ConfigShowOutput: ...
+    def doctor(self) -> DoctorOutput: ...
+
+
 class Freezing(Protocol):
     def freeze(
         self, until: datetime | None, reason: str, *, dry_run: bool
@@ -225,6 +255,42 @@ def exports(found: Context) -> Exports:
     from flex_api.cli.on_this_machine.logs_files_and_exports import ExportsHere
 
     return ExportsHere(found)
+
+
+def zones(found: Context) -> Zones:
+    if found.remote:
+        from flex_api.cli.on_a_server.zones_routing_and_installation import ZonesThere
+
+        return ZonesThere(found.remote)
+    from flex_api.cli.on_this_machine.zones_routing_and_installation import ZonesHere
+
+    return ZonesHere(found)
+
+
+def routing(found: Context) -> Routing:
+    if found.remote:
+        from flex_api.cli.on_a_server.zones_routing_and_installation import (
+            RoutingThere,
+        )
+
+        return RoutingThere(found.remote)
+    from flex_api.cli.on_this_machine.zones_routing_and_installation import RoutingHere
+
+    return RoutingHere(found)
+
+
+def installation(found: Context) -> Installation:
+    if found.remote:
+        from flex_api.cli.on_a_server.zones_routing_and_installation import (
+            InstallationThere,
+        )
+
+        return InstallationThere(found.remote)
+    from flex_api.cli.on_this_machine.zones_routing_and_installation import (
+        InstallationHere,
+    )
+
+    return InstallationHere(found)
 
 
 def freezing(found: Context) -> Freezing:

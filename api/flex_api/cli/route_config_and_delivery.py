@@ -11,28 +11,23 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from flex.errors import Away, BadInput, NotWritten
+from flex.errors import BadInput, NotWritten
 from flex.routing import apply_to_haproxy, fetch_files, haproxy, install_files
 from flex.routing.haproxy_program import find_program, program
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
-from flex_api.cli import route_follow
+from flex_api.cli import local_or_server, route_follow
 from flex_api.cli.client_from_options import token_in
 from flex_api.cli.common import context
-from flex_api.cli.on_this_machine_only import all_only_here
+from flex_api.cli.on_this_machine_only import only_here, option_here
 from flex_api.cli.open_installation import open_world
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.night import (
-    ask_every_haproxy,
     deliver_haproxy_files,
-    door_states,
-    haproxy_pools_and_files,
-    plan_to_route_by,
 )
 from flex_api.night.leases import lease
-from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.routing import (
     DeliveredRow,
     OrderTold,
@@ -40,11 +35,8 @@ from flex_api.schemas.routing import (
     RouteConfigOutput,
     RouteDeliverOutput,
     RouteOutput,
-    left_out,
-    pool_row,
 )
 from flex_api.settings.routing_and_warming import MASTER
-from flex_api.wiring import World
 
 route_app = typer.Typer(
     help="Route requests to the replica that has them in memory.",
@@ -53,10 +45,10 @@ route_app = typer.Typer(
 )
 
 
-WHY_HERE = "its verbs work on the machine they are for"
+# Why a server does not do what is about a node's HAProxy, and what helps.
+OUR_HAPROXY = "it is about the HAProxy of this machine"
 ADVICE = (
-    "on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE; "
-    "the others on the controller"
+    "on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE"
 )
 
 
@@ -82,8 +74,7 @@ def route_show(
     node's files.
     """
     found = context(ctx)
-    with open_world(found) as here:
-        output = _route_output(here, plan, live=live)
+    output = local_or_server.routing(found).show(plan, live=live)
     found.show(output, lambda console: _print(console, output))
 
 
@@ -93,22 +84,25 @@ def route_config(
     node: Annotated[str, typer.Argument(metavar="NODE")],
     to: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="write them there, once HAProxy has checked them"
+        option_here(
+            OUR_HAPROXY,
+            metavar="DIR",
+            help="write them there, once HAProxy has checked them",
         ),
     ] = None,
     tell: Annotated[
         bool,
-        typer.Option(
+        option_here(
+            OUR_HAPROXY,
             help="have this machine's HAProxy follow, by commands or a reload; take "
-            "back what it refuses"
+            "back what it refuses",
         ),
     ] = False,
     plan: Annotated[
         str, typer.Option(metavar="PLAN", help="show it as it will be under this plan")
     ] = "",
     back: Annotated[
-        bool, typer.Option(help="the version before the one in DIR again")
+        bool, option_here(OUR_HAPROXY, help="the version before the one in DIR again")
     ] = False,
 ) -> None:
     """What a node's HAProxy is to do: its configuration, and the map of host names beside it.
@@ -119,20 +113,18 @@ def route_config(
     found = context(ctx)
     _refuse_without_folder(to, tell=tell, back=back)
     checker = find_program() if to else None
-    with open_world(found) as here:
-        files = (
-            install_files.one_before(to)
-            if to and back
-            else _files_for(here, node, plan)
-        )
-        routing = here.settings.routing
+    by = local_or_server.routing(found)
+    files = install_files.one_before(to) if to and back else by.files_of(node, plan)
     told: apply_to_haproxy.Told | Literal[""] = ""
     if to and tell:
         told = apply_to_haproxy.enforce(
             files,
             to,
             checker,
-            apply_to_haproxy.Sockets(Socket(routing.socket), Socket(routing.master)),
+            apply_to_haproxy.Sockets(
+                Socket(found.settings.routing.socket),
+                Socket(found.settings.routing.master),
+            ),
         )
     changed = (
         told != "nothing"
@@ -151,6 +143,7 @@ def route_config(
 
 
 @route_app.command("apply")
+@only_here(OUR_HAPROXY, error=BadInput, advice=ADVICE)
 def route_apply(
     ctx: typer.Context,
     source: Annotated[
@@ -224,10 +217,17 @@ def route_apply(
     found.show(output, lambda console: _print_written(console, output))
 
 
-route_app.command("follow")(route_follow.route_follow)
+route_app.command("follow")(
+    only_here(OUR_HAPROXY, error=BadInput, advice=ADVICE)(route_follow.route_follow)
+)
 
 
 @route_app.command("deliver")
+@only_here(
+    "it writes to folders of this machine and runs its command",
+    error=BadInput,
+    advice="run it on the controller, without --server",
+)
 def route_deliver(
     ctx: typer.Context,
     plan: Annotated[
@@ -259,13 +259,6 @@ def route_deliver(
         raise typer.Exit(NotWritten.exit_code)
 
 
-def _files_for(here: World, node: str, plan: str) -> dict[str, str]:
-    settings, store = here.settings, here.store
-    if plan:
-        return haproxy_pools_and_files.files_to_be(settings, store, node, plan)
-    return haproxy_pools_and_files.files(settings, store, node)
-
-
 def _refuse_without_folder(to: Path | None, *, tell: bool, back: bool) -> None:
     if (tell or back) and not to:
         raise BadInput(
@@ -284,50 +277,6 @@ def _refuse_undelivered(folder: str) -> None:
             kept="nothing was written",
             advice='set it to a folder for each node, such as "/srv/config/{node}/haproxy"',
         )
-
-
-def _route_output(here: World, plan: str, *, live: bool) -> RouteOutput:
-    """Raises Away where nobody of those that were asked answers."""
-    settings, store = here.settings, here.store
-    which = (
-        plan_to_route_by.at_present(settings, store, plan)
-        if plan
-        else plan_to_route_by.following(settings, store, store.door_order())
-    )
-    of_all = haproxy_pools_and_files.routing_of(settings, store, which)
-    pools = of_all.pools
-    wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
-    found = (
-        ask_every_haproxy.ask_distributors(
-            settings,
-            pools,
-            list(wanted),
-            ask_every_haproxy.known_paths(settings, store, pools),
-        )
-        if live
-        else []
-    )
-    if found and not any(each.said for each in found):
-        raise Away(
-            "asking HAProxy what it does",
-            "; ".join(sorted({each.error for each in found}))[:500],
-            kept="it goes on as it does",
-            advice="see that it runs, and that [routing] says where its socket is",
-        )
-    return RouteOutput(
-        on=settings.routing.on,
-        items=[pool_row(pool) for pool in pools],
-        left_out=left_out(of_all.left_out),
-        misnamed=misnamed_sites(settings, store),
-        order=ask_every_haproxy.as_order(settings, store),
-        nodes=ask_every_haproxy.as_versions(
-            wanted,
-            ask_every_haproxy.versions_delivered(settings, list(wanted)),
-            found,
-            door_states.door_states(settings, store),
-        ),
-        live=ask_every_haproxy.as_live(found),
-    )
 
 
 def _print(console: Console, output: RouteOutput) -> None:
@@ -446,7 +395,3 @@ def _print_written(
     if output.told:
         how = "by commands" if output.told == "commands" else "to read it anew"
         console.print(f"Its HAProxy was told {how}, and follows it.")
-
-
-# At the end of the file, where every verb of the group is there.
-all_only_here(route_app, WHY_HERE, error=BadInput, advice=ADVICE)

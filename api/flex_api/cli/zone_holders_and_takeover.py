@@ -8,14 +8,9 @@ from typing import Annotated
 
 import typer
 
+from flex_api.cli import local_or_server
 from flex_api.cli.common import Reason, context
-from flex_api.cli.on_this_machine_only import all_only_here
-from flex_api.cli.open_installation import open_world
 from flex_api.in_words import results_in_terminal
-from flex_api.night import who_holds_zones
-from flex_api.night.leases import lease
-from flex_api.night.who_holds_zones import Hold
-from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput, HoldRow
 
 dns_app = typer.Typer(
     help="Show and change which controller writes the zones.",
@@ -32,8 +27,7 @@ def add_to(app: typer.Typer) -> None:
 def dns_holders(ctx: typer.Context) -> None:
     """Which controller holds each zone. Nothing is changed."""
     found = context(ctx)
-    with open_world(found) as here:
-        output = _output(who_holds_zones.holds(here))
+    output = local_or_server.zones(found).holders()
     found.show(output, lambda console: results_in_terminal.holders(console, output))
 
 
@@ -49,23 +43,10 @@ def dns_takeover(
     reason: Reason = "",
 ) -> None:
     """Make the zones of another controller ours: one that is gone for good, or that this one is a
-    move of.
+    move of. With --server, they become the server's.
 
     One that still runs is locked out by this, wherever it is.
     """
     found = context(ctx)
-    with open_world(found) as here, lease(here, f"take over from {was}"):
-        output = _output(who_holds_zones.take_over(here, was, reason))
+    output = local_or_server.zones(found).take_over(was, reason)
     found.show(output, lambda console: results_in_terminal.holders(console, output))
-
-
-def _output(holds: list[Hold]) -> HoldersOutput:
-    return HoldersOutput(
-        items=[
-            HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds
-        ]
-    )
-
-
-# At the end of the file, where every verb of the group is there.
-all_only_here(dns_app, "a controller is put in the place of another on its own machine")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from flex.errors import Refused, Unknown
 from flex_api import wiring
 from flex_api.night import still_holding_lease
+from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput, HoldRow
 from flex_api.wiring import World
 from flex_dns.update import fence
 from flex_dns.wire.server import Server
@@ -108,3 +109,11 @@ def _sessions(world: World) -> Iterator[tuple[Server, Sequence[str], Session]]:
         server = wiring.server(world.settings, primary)
         with Session(server) as session:
             yield server, primary.zones, session
+
+
+def holders_output(holds: Sequence[Hold]) -> HoldersOutput:
+    return HoldersOutput(
+        items=[
+            HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds
+        ]
+    )

@@ -9,11 +9,20 @@ from fastapi import APIRouter, Query, Response
 
 from flex.zones import records
 from flex_api.facts import core_to_output_models, verify_dns_answers
+from flex_api.night import who_holds_zones
+from flex_api.night.leases import lease
+from flex_api.night.who_holds_zones import holders_output
+from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest_bodies_and_answers import DriftShown, RecordRow, RecordsPage
+from flex_api.schemas.rest_bodies_and_answers import (
+    DriftShown,
+    RecordRow,
+    RecordsPage,
+    TakeoverGiven,
+)
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import page
-from flex_api.web.request_context import Desk, Reader
+from flex_api.web.request_context import Admin, Desk, Reader
 
 router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 
@@ -33,6 +42,23 @@ def drift(desk: Reader) -> Response:
         other_names=found.other_names,
     )
     return reply(desk.request, shown)
+
+
+@router.get("/holders", response_model=HoldersOutput)
+def holders(desk: Reader) -> Response:
+    """Which controller may change each zone; the name servers are asked."""
+    return reply(desk.request, holders_output(who_holds_zones.holds(desk.world())))
+
+
+@router.post("/takeovers", response_model=HoldersOutput)
+def take_over(desk: Admin, given: TakeoverGiven) -> Response:
+    """Make the zones of another controller this server's: one that is gone for good. One that still
+    runs is locked out by this, wherever it is.
+    """
+    world = desk.because(given.reason).world()
+    with lease(world, f"take over from {given.controller}"):
+        taken = who_holds_zones.take_over(world, given.controller, given.reason)
+    return reply(desk.request, holders_output(taken))
 
 
 class RecordsQuery(ListQuery):

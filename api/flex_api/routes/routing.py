@@ -103,13 +103,25 @@ def _asked_for(pool: Pool, query: RoutingQuery) -> bool:
 
 
 @router.get("/nodes/{node}", response_model=NodeFiles)
-def node(desk: NodeOrViewer, node: str) -> Response:
+def node(
+    desk: NodeOrViewer,
+    node: str,
+    plan: Annotated[
+        str,
+        Query(max_length=200, pattern=CLEAN, description="as it will be by this plan"),
+    ] = "",
+) -> Response:
     """What the node's HAProxy is to do. A node asks with the ETag it has, and hears nothing while
     nothing changes.
 
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """
-    return reply(desk.request, NodeFiles(node=node, files=files(desk, node)))
+    found = (
+        haproxy_pools_and_files.files_to_be(desk.settings, desk.house.store, node, plan)
+        if plan
+        else files(desk, node)
+    )
+    return reply(desk.request, NodeFiles(node=node, files=found))
 
 
 @router.get(

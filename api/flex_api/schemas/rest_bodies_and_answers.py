@@ -249,6 +249,19 @@ class RollbackGiven(Given):
     reason: Text = ""
 
 
+class TakeoverGiven(Given):
+    controller: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=255,
+            pattern=CLEAN,
+            description="who holds the zones now, as `/dns/holders` says it",
+        ),
+    ]
+    reason: Text = ""
+
+
 class FreezeGiven(Given):
     until: Moment | None = None
     reason: Text = ""

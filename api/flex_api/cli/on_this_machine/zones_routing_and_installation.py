@@ -1,0 +1,74 @@
+"""Who holds the zones of this machine's installation, how requests are routed, and what it is made
+of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flex_api.cli.common import Context, now
+from flex_api.cli.open_installation import open_world
+from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
+from flex_api.schemas.routing import RouteOutput
+from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
+
+
+@dataclass(frozen=True, slots=True)
+class ZonesHere:
+    context: Context
+
+    def holders(self) -> HoldersOutput:
+        from flex_api.night.who_holds_zones import holders_output, holds
+
+        with open_world(self.context) as here:
+            return holders_output(holds(here))
+
+    def take_over(self, was: str, reason: str) -> HoldersOutput:
+        from flex_api.night.leases import lease
+        from flex_api.night.who_holds_zones import holders_output, take_over
+
+        with (
+            open_world(self.context) as here,
+            lease(here, f"take over from {was}"),
+        ):
+            return holders_output(take_over(here, was, reason))
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingHere:
+    context: Context
+
+    def show(self, plan: str, *, live: bool) -> RouteOutput:
+        from flex_api.night.route_output import route_output
+
+        with open_world(self.context) as here:
+            return route_output(here, plan, live=live)
+
+    def files_of(self, node: str, plan: str) -> dict[str, str]:
+        from flex_api.night import haproxy_pools_and_files
+
+        with open_world(self.context) as here:
+            settings, store = here.settings, here.store
+            if plan:
+                return haproxy_pools_and_files.files_to_be(settings, store, node, plan)
+            return haproxy_pools_and_files.files(settings, store, node)
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationHere:
+    context: Context
+
+    def version(self) -> VersionOutput:
+        from flex_api.version_of_flex import version_output
+
+        return version_output()
+
+    def settings_in_force(self) -> ConfigShowOutput:
+        from flex_api.settings_without_secrets import config_show_output
+
+        return config_show_output(self.context.settings)
+
+    def doctor(self) -> DoctorOutput:
+        from flex_api import doctor
+
+        return DoctorOutput(checks=list(doctor.checks(self.context.settings, now())))

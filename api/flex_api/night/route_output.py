@@ -1,0 +1,63 @@
+"""The sites on several nodes, by what their requests are spread, and the version of each node's
+files: the answer of `flex route show`, for the terminal and programs.
+
+Takes a world and a plan, or what is in force where none is named. Returns an output model. Where
+that is asked for, it asks the nodes' HAProxies what they do now.
+"""
+
+from __future__ import annotations
+
+from flex.errors import Away
+from flex_api.night import (
+    ask_every_haproxy,
+    door_states,
+    haproxy_pools_and_files,
+    plan_to_route_by,
+)
+from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.schemas.routing import RouteOutput, left_out, pool_row
+from flex_api.wiring import World
+
+
+def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOutput:
+    """Raises Away where nobody of those that were asked answers."""
+    settings, store = world.settings, world.store
+    which = (
+        plan_to_route_by.at_present(settings, store, plan)
+        if plan
+        else plan_to_route_by.following(settings, store, store.door_order())
+    )
+    of_all = haproxy_pools_and_files.routing_of(settings, store, which)
+    pools = of_all.pools
+    wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
+    found = (
+        ask_every_haproxy.ask_distributors(
+            settings,
+            pools,
+            list(wanted),
+            ask_every_haproxy.known_paths(settings, store, pools),
+        )
+        if live
+        else []
+    )
+    if found and not any(each.said for each in found):
+        raise Away(
+            "asking HAProxy what it does",
+            "; ".join(sorted({each.error for each in found}))[:500],
+            kept="it goes on as it does",
+            advice="see that it runs, and that [routing] says where its socket is",
+        )
+    return RouteOutput(
+        on=settings.routing.on,
+        items=[pool_row(pool) for pool in pools],
+        left_out=left_out(of_all.left_out),
+        misnamed=misnamed_sites(settings, store),
+        order=ask_every_haproxy.as_order(settings, store),
+        nodes=ask_every_haproxy.as_versions(
+            wanted,
+            ask_every_haproxy.versions_delivered(settings, list(wanted)),
+            found,
+            door_states.door_states(settings, store),
+        ),
+        live=ask_every_haproxy.as_live(found),
+    )
