@@ -24,10 +24,17 @@ def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
     """Until it is told to stop. Raises BadInput when the address cannot be had, or the database
     cannot be used, Away when the health watch cannot be kept alive.
     """
-    with _bind(listen) as bound, watching(settings, say) as beside:
+    with _bind(listen) as bound:
         # Looked at here, where it can be said: a process that fails at once would only be started
         # again.
         open_store(settings.database.url).close()
+        _serve(settings, listen, bound, say)
+
+
+def _serve(
+    settings: Settings, listen: str, bound: socket.socket, say: Callable[[str], None]
+) -> None:
+    with watching(settings, say) as beside:
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")
         if settings.api.workers == 1:
             _answer(settings, bound, beside)
@@ -38,7 +45,7 @@ def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
 def _answer(
     settings: Settings,
     bound: socket.socket,
-    beside: Beside | None,
+    beside: Beside,
     *,
     ends: bool = True,
 ) -> None:
@@ -48,7 +55,7 @@ def _answer(
     app = create_app(
         settings,
         open_store(settings.database.url),
-        watched=beside.post.state if beside else None,
+        watched=beside.post.state,
     )
     # Nobody's word on who the caller is is taken here: the settings name the proxies that are
     # believed.
@@ -62,12 +69,12 @@ def _answer(
     server = uvicorn.Server(config)
     # It ends once every question is answered, and nodes wait long for their answers.
     app.state.house.doors.is_over = lambda: server.should_exit
-    if beside and ends:
+    if ends:
         threading.Thread(
             target=_end_with, args=(server, beside), name="health watch", daemon=True
         ).start()
     server.run(sockets=[bound])
-    if beside and ends and server.should_exit:
+    if ends and server.should_exit:
         beside.refuse_gone()
 
 
@@ -77,13 +84,12 @@ def _end_with(server: uvicorn.Server, beside: Beside) -> None:
     server.should_exit = True
 
 
-def _supervise(settings: Settings, bound: socket.socket, beside: Beside | None) -> None:
+def _supervise(settings: Settings, bound: socket.socket, beside: Beside) -> None:
     """Each process opens the database for itself; one that ends is replaced, and all end with this
     one.
     """
     fork = multiprocessing.get_context("fork")
     processes: list[ForkProcess] = []
-    keepers = [beside.keeper] if beside else []
     try:
         while True:
             while len(processes) < settings.api.workers:
@@ -94,9 +100,8 @@ def _supervise(settings: Settings, bound: socket.socket, beside: Beside | None) 
                 )
                 started.start()
                 processes.append(started)
-            wait([process.sentinel for process in (*processes, *keepers)])
-            if beside:
-                beside.refuse_gone()
+            wait([process.sentinel for process in (*processes, beside.keeper)])
+            beside.refuse_gone()
             processes = [process for process in processes if process.is_alive()]
     finally:
         for process in processes:

@@ -15,6 +15,7 @@ import pytest
 
 from flex.errors import DnsError, FlexError, PartlyApplied, Refused, Unreachable
 from flex.model.dead_node_retries import MOST
+from flex.model.dns_update_journal import JournalRow
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.zones.marker import marker_name
 from flex_api import wiring
@@ -256,6 +257,42 @@ def test_what_a_person_ordered_is_finished_also_where_people_decide(desk: Desk) 
     assert desk.is_out()
     (order,) = here.store.node_orders()
     assert (order.author, order.state) == ("anna", "down")
+
+
+def test_only_sites_that_are_in_dns_still_are_counted(desk: Desk) -> None:
+    desk.fails("apply", 1, error=partly)
+    here = desk.world()
+    with pytest.raises(PartlyApplied), lease(here, "node n1 down"):
+        failover.take_down(here, down(desk))
+    (half,) = here.store.plans(state="applying")
+    count = len({move.site for move in half.moves})
+    assert still_in_dns(desk) == count
+    journal = here.store.new_journal(half.id)
+    journal.intend(
+        [
+            JournalRow(place, zone_plan.zone, (place,))
+            for zone_plan in half.zone_plans
+            for place in range(len(zone_plan.changes))
+        ]
+    )
+    journal.became([0], "done")
+    assert still_in_dns(desk) == count - 1
+
+
+def still_in_dns(desk: Desk) -> int:
+    (row,) = desk.installation.flex("-o", "json", "nodes", "list").json["dead"]
+    assert f"and {row['sites']} site" in desk.installation.flex("nodes", "list").out
+    return int(row["sites"])
+
+
+def test_it_is_tried_again_also_where_nobody_probes_nodes(desk: Desk) -> None:
+    desk.fails("read", 2)
+    here = desk.world()
+    with pytest.raises(DnsError), lease(here, "node n1 down"):
+        failover.take_down(here, down(desk))
+    desk.rounds(Watch(here, None), 3)
+    assert desk.is_out()
+    assert all(node.state == "active" for node in here.nodes if node.name != "n1")
 
 
 def failed_by_hand(desk: Desk) -> None:

@@ -174,14 +174,11 @@ def watches() -> list[BaseProcess]:
     ]
 
 
-def test_it_runs_beside_whoever_serves_and_only_with_probes(
-    installation: Installation,
-) -> None:
-    installation.first_night()
-    with watching(settings.load(installation.settings), print):
-        assert not watches()
-    installation.extra = MAY_HALF
+@pytest.mark.parametrize("extra", ["", MAY_HALF], ids=["without probes", "probes"])
+def test_it_runs_beside_whoever_serves(installation: Installation, extra: str) -> None:
+    installation.extra = extra
     installation.write_settings()
+    installation.first_night()
     with watching(settings.load(installation.settings), print):
         assert len(watches()) == 1
     assert not watches()

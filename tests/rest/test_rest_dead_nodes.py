@@ -107,5 +107,6 @@ def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(
     assert "flex_watch_up 0" in door.open("viewer").get("/metrics").text
     text = door.open("viewer", {"Accept": "text/html"}).get("/").text
     assert (
-        "Nobody looks for dead nodes: its process ended: OSError: no such file." in text
+        "Nobody looks after dead nodes: its process ended: OSError: no such file."
+        in text
     )

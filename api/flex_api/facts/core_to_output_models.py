@@ -10,7 +10,6 @@ import pandas as pd
 
 from flex.model.accuracy import Outlook
 from flex.model.balance import Balance, NodeLoad
-from flex.model.dead_node_retries import Attempt
 from flex.model.dns_edits_by_others import Edit
 from flex.model.limits_and_approvals import Breach, Stop
 from flex.model.log_reading import BadLine
@@ -30,6 +29,7 @@ from flex.zones import zone_changes
 from flex.zones.names_not_following_sites import Stray
 from flex_api.facts import dead_nodes_in_dns
 from flex_api.facts import forecasts as foretold
+from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
 from flex_api.schemas.plan_parts import BehindRow, EditRow
@@ -360,10 +360,10 @@ def nodes_output(
     orders: Sequence[NodeOrder] = (),
     settled: Sequence[Node] = (),
     left: Mapping[str, str] | None = None,
-    attempts: Sequence[Attempt] = (),
+    still: Sequence[Dead] = (),
 ) -> NodesOutput:
     """The nodes there are; of others that sites are still on there is a note. `settled` are those
-    of the settings.
+    of the settings, `still` the dead ones that are in DNS.
     """
     order_of = {order.node: order for order in orders}
     settings_of = {node.name: node for node in settled}
@@ -374,7 +374,6 @@ def nodes_output(
         for node in problem.gone_nodes(partition, nodes)
     ]
     loads = {load.node: load for load in plan.after.nodes} if plan else {}
-    still = dead_nodes_in_dns.dead(nodes, sites, attempts)
     return NodesOutput(
         items=[
             node_row(

@@ -1,7 +1,8 @@
 """Dead nodes that are still in DNS: how many sites are on each, and what was tried to take them
 out.
 
-Takes nodes, sites and attempts. Returns values for pages, metrics and the command line.
+Takes nodes, sites, attempts and the store of plans. Returns values for pages, metrics and the
+command line. Does not ask DNS: the journal says what a half-applied plan has done there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ from dataclasses import dataclass
 
 from flex.model.dead_node_retries import Attempt
 from flex.model.nodes import Node
+from flex.model.plan import Plan
+from flex.placing import failover
+from flex.ports import Plans
+from flex.zones.marker import site_name
+from flex.zones.records import name_of
 from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 
 
@@ -27,18 +33,50 @@ Counts = Mapping[str, int] | Mapping[Hashable, int]
 
 
 def dead(
-    nodes: Sequence[Node], sites: Counts, attempts: Sequence[Attempt]
+    nodes: Sequence[Node], sites: Counts, attempts: Sequence[Attempt], plans: Plans
 ) -> tuple[Dead, ...]:
-    """Those of the nodes that are down while the partition in force has sites on them."""
+    """Those of the nodes that are down while the partition in force has sites on them, but for
+    sites that a half-applied plan took out of DNS already.
+    """
+    if all(node.state != "down" for node in nodes):
+        return ()
+    out = _sites_out(plans)
     tried = {one.node: one for one in attempts}
     on = {
-        node.name: int(sites.get(node.name, 0))
+        node.name: int(sites.get(node.name, 0)) - len(out.get(node.name, ()))
         for node in nodes
         if node.state == "down"
     }
     return tuple(
-        Dead(node, count, tried.get(node)) for node, count in on.items() if count
+        Dead(node, count, tried.get(node)) for node, count in on.items() if count > 0
     )
+
+
+def _sites_out(plans: Plans) -> dict[str, set[str]]:
+    """By the node that they were on, the sites that plans on their way took off it in DNS."""
+    out: dict[str, set[str]] = {}
+    for plan in plans.plans(state="applying"):
+        if plan.quality.solver == failover.SOLVER:
+            done = _names_done(plan, plans)
+            for move in plan.moves:
+                if move.source and name_of(move.site) in done:
+                    out.setdefault(move.source, set()).add(move.site)
+    return out
+
+
+def _names_done(plan: Plan, plans: Plans) -> set[str]:
+    """Those of which every change is made."""
+    made: dict[str, set[int]] = {}
+    for row in plans.journal(plan.id).rows():
+        if row.state == "done":
+            made.setdefault(row.zone, set()).update(row.changes)
+    done, open_names = set[str](), set[str]()
+    for zone_plan in plan.zone_plans:
+        for place, change in enumerate(zone_plan.changes):
+            is_made = place in made.get(zone_plan.zone, ())
+            name = site_name(zone_plan.zone, change.name)
+            (done if is_made else open_names).add(name)
+    return done - open_names
 
 
 def row(one: Dead) -> DeadRow:

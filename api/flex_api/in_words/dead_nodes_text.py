@@ -12,4 +12,6 @@ def sentence(row: DeadRow) -> str:
     if row.last_attempt is None or row.next_attempt is None:
         return said
     times = f"tried {amounts.count(row.attempts, 'time')}, last at {amounts.when(row.last_attempt)}"
-    return f"{said}; {times}, and again from {amounts.when(row.next_attempt)} on: {row.error}"
+    # Nobody here knows whether a server runs.
+    again = f"`flex serve` tries again from {amounts.when(row.next_attempt)} on, or the next night"
+    return f"{said}; {times}; {again}: {row.error}"

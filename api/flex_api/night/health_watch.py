@@ -2,8 +2,9 @@
 itself.
 
 Takes settings. Returns sentences, and in mode auto plans like those of `flex nodes down`. What
-fails is tried again until the node is out, also where a person gave the order. Does not bring a
-node back: it reports that the node is well again, and a person decides.
+fails is tried again until the node is out, also where a person gave the order, and where the
+settings name no probes. Does not bring a node back: it reports that the node is well again, and a
+person decides.
 """
 
 from __future__ import annotations
@@ -47,9 +48,11 @@ Say = Callable[[str], None]
 
 
 class Watch:
-    """Rounds of probes, and what followed from them. `probe` is how nodes are asked."""
+    """Rounds of probes, and what followed from them. `probe` is how nodes are asked; None where
+    nobody asks them, and people alone say which node is dead.
+    """
 
-    def __init__(self, world: World, probe: Probe) -> None:
+    def __init__(self, world: World, probe: Probe | None) -> None:
         self._world = world
         self._probe = probe
         self._pulses: Mapping[str, Pulse] = {}
@@ -62,10 +65,16 @@ class Watch:
         """Probe every node once; take down what is dead by now, and go on with what was not brought
         to its end.
         """
+        if self._probe:
+            self._look(self._probe)
+        self._go_on()
+        self._redelivery.round()
+
+    def _look(self, probe: Probe) -> None:
         before, nodes = self._pulses, self._world.nodes
         watched = [node for node in nodes if node.addresses]
         self._pulses = health.pulses_after_probes(
-            before, self._probe(watched), self._world.settings.watch.terms()
+            before, probe(watched), self._world.settings.watch.terms()
         )
         self._tell(before)
         serving = [node.name for node in watched if node.state != "down"]
@@ -83,8 +92,6 @@ class Watch:
         )
         for node in found.dead:
             self._act(node)
-        self._go_on()
-        self._redelivery.round()
 
     def _act(self, node: str) -> None:
         if reason := self._held_back():
@@ -193,13 +200,10 @@ class Watch:
 
 
 @contextmanager
-def watching(settings: Settings, say: Say) -> Iterator[Beside | None]:
-    """Beside whatever is done in here, where the settings name probes; how it is, and its process,
-    or None.
+def watching(settings: Settings, say: Say) -> Iterator[Beside]:
+    """Beside whatever is done in here: how it is, and its process. Without probes it asks no node,
+    and goes on with what was not brought to its end.
     """
-    if not settings.watch.probes:
-        yield None
-        return
     post, heard = Post(), keep_watch_running.anyway(say)
     # Processes of their own and no threads: whoever serves may fork, and a fork takes only one
     # thread along.
@@ -230,27 +234,32 @@ class Beside:
             "watching over the nodes beside the pages",
             "the process of the health watch does not run: "
             f"{self.post.state().error or 'it ended without a message'}",
-            kept="DNS is as it was; nobody looks for dead nodes now",
-            advice="fix what it says and start `flex serve` again; `[watch] probes "
-            "= []` serves without it",
+            kept="DNS is as it was; nobody looks for dead nodes now, or tries again to "
+            "take them out of DNS",
+            advice="fix what it says and start `flex serve` again",
         )
 
 
 def _watch(settings: Settings, say: Say, post: Post) -> None:
     terms, keeper = settings.watch, os.getppid()
     here = wiring.world(settings, lambda: datetime.now(UTC), say=say)
-    watch = Watch(
-        here,
-        lambda nodes: probing.answers(
-            nodes, terms.probes, terms.timeout.total_seconds()
-        ),
-    )
+    watch = Watch(here, _probe(settings))
     while os.getppid() == keeper:
         time.sleep(terms.interval.total_seconds())
         trouble = ""
         try:
             watch.round()
         except FlexError as error:
-            trouble = f"it could not probe the nodes: {error}"
-            say(f"The health watch could not probe the nodes: {error}")
+            work = "probe the nodes" if terms.probes else "look after dead nodes"
+            trouble = f"it could not {work}: {error}"
+            say(f"The health watch could not {work}: {error}")
         post.note_round(datetime.now(UTC), trouble)
+
+
+def _probe(settings: Settings) -> Probe | None:
+    terms = settings.watch
+    if not terms.probes:
+        return None
+    return lambda nodes: probing.answers(
+        nodes, terms.probes, terms.timeout.total_seconds()
+    )

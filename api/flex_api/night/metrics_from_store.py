@@ -38,7 +38,10 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         in_force=in_force,
         nodes=known_nodes,
         dead=dead_nodes_in_dns.dead(
-            known_nodes, partition["node"].value_counts().to_dict(), store.attempts()
+            known_nodes,
+            partition["node"].value_counts().to_dict(),
+            store.attempts(),
+            store,
         ),
         pins=store.pins(),
         sites=len(counts),

@@ -76,7 +76,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
         trouble := desk.house.watched().trouble(datetime.now(UTC))
     ):
         yield Trouble(
-            f"Nobody looks for dead nodes: {trouble}.",
+            f"Nobody looks after dead nodes: {trouble}.",
             "See what flex serve says of the health watch",
             "/nodes",
         )

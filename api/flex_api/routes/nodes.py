@@ -118,7 +118,9 @@ def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
     known = desk.world().nodes
     if all(node.state != "down" for node in known):
         return ()
-    return dead.dead(known, desk.views.nodes_view().sites, desk.store.attempts())
+    return dead.dead(
+        known, desk.views.nodes_view().sites, desk.store.attempts(), desk.store
+    )
 
 
 @router.post(

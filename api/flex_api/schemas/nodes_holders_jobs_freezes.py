@@ -42,11 +42,13 @@ class DeadRow(Part):
     """A node that is down while sites are on it: it is tried again until it is out of DNS."""
 
     node: str
-    sites: int = Field(description="of the partition in force, on this node")
+    sites: int = Field(
+        description="of the partition in force, on this node, and not out of DNS yet"
+    )
     attempts: int = Field(description="that failed since it was last out of DNS")
     last_attempt: datetime | None
     next_attempt: datetime | None = Field(
-        description="when the health watch tries again; a night does at any time"
+        description="when `flex serve` tries again, where it runs; a night does at any time"
     )
     error: str = Field(description="what the last attempt came to")
 

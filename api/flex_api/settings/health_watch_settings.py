@@ -19,7 +19,7 @@ class Watch(Section):
     probes: tuple[str, ...] = Field(
         (),
         description="`flex serve` asks each address of each node: 'tcp:443', "
-        "'http:80/health'; no watch when empty",
+        "'http:80/health'; it asks nobody when empty",
     )
     interval: Span = Field(
         timedelta(seconds=10),

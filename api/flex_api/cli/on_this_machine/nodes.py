@@ -15,7 +15,7 @@ from flex.planning import which_servers_agree
 from flex_api.cli.common import Context, author, now
 from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import core_to_output_models
+from flex_api.facts import core_to_output_models, dead_nodes_in_dns
 from flex_api.in_words import amounts, preview_text, results_in_terminal
 from flex_api.night import change_nodes, failover
 from flex_api.night.leases import lease
@@ -194,7 +194,12 @@ def _nodes(
         here.store.node_orders(),
         here.settings.nodes(),
         left,
-        here.store.attempts(),
+        dead_nodes_in_dns.dead(
+            here.nodes,
+            placement["node"].value_counts().to_dict(),
+            here.store.attempts(),
+            here.store,
+        ),
     )
 
 
