@@ -7,7 +7,8 @@ Two nodes on loopback, each with a HAProxy of one thread as FLEX configures it, 
 answers at once. CPU is that of the HAProxy processes alone. A flip is timed from the order to the
 node's acknowledgement, with everything that `flex route apply` does: files are compared, written and
 synced. A visitor on a kept connection asks all the time meanwhile. Medians of the rounds, with the
-worst beside them. bench/routing/follow_doors.py times orders until nodes that follow go by them.
+worst beside them. bench/routing/follow_doors.py times orders until nodes that follow go by them, and
+failover_by_doors.py a node that dies.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figures
-from bench.routing import follow_doors
+from bench.routing import failover_by_doors, follow_doors
 from flex.routing import apply_to_haproxy, haproxy, haproxy_program, host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
@@ -62,7 +63,8 @@ def measure() -> Figures:
         figures["map_mib"] = (rig.memory("n1") - before) / MIB
         figures |= _of_requests(rig)
         figures |= _of_flips(rig, owner_of)
-    return figures | follow_doors.measure(NAMES, FLIPPED, ROUNDS)
+    figures |= follow_doors.measure(NAMES, FLIPPED, ROUNDS)
+    return figures | failover_by_doors.measure()
 
 
 @dataclass(eq=False)

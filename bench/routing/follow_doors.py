@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -130,7 +130,15 @@ def _order(number: int, made: host_to_node_maps.Owners) -> DoorOrder:
 
 
 @contextmanager
-def following_cluster(names: int, followers: int) -> Iterator[Cluster]:
+def following_cluster(
+    names: int,
+    followers: int,
+    begin: Callable[[Cluster], None] | None = None,
+    routing: str = "",
+) -> Iterator[Cluster]:
+    """`begin` puts a plan in force, orders the doors to go by it and writes the files of all nodes;
+    `routing` are further lines of these settings.
+    """
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
@@ -147,15 +155,15 @@ def following_cluster(names: int, followers: int) -> Iterator[Cluster]:
             {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(followers)},
         )
         for node in cluster.addresses:
-            _write_settings(cluster, node, url)
-        _begin(cluster)
+            _write_settings(cluster, node, url, routing)
+        (begin or _begin)(cluster)
         for node in cluster.addresses:
             _start(cluster, node, stack)
-        cluster.until_all_say(1)
+        cluster.until_all_say(cluster.number)
         yield cluster
 
 
-def _write_settings(cluster: Cluster, node: str, url: str) -> None:
+def _write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
     here, address, ports = cluster.here(node), cluster.addresses[node], cluster.ports
     here.mkdir(parents=True)
     every = "".join(
@@ -170,23 +178,29 @@ def _write_settings(cluster: Cluster, node: str, url: str) -> None:
         f"origin_port = {ports['origin']}\ninner_port = {ports['inner']}\n"
         f'inner_listen = ["{address}:{ports["inner"]}"]\npeers_port = {ports["peers"]}\n'
         f'socket = "{here}/s"\nmaster = "{here}/m"\nmetrics = ""\nthreads = 1\n'
-        "connections = 1_000\n"
+        f"connections = 1_000\n{routing}"
     )
+
+
+def put_in_force(
+    store: SqlStore, rows: Mapping[str, Sequence[str]], name: str = "bench"
+) -> None:
+    """By a plan of that name."""
+    now, base = datetime.now(UTC), store.in_force()
+    placement = PLACEMENT.from_columns(rows)
+    balance = Balance((), 0.0, "", "access rate")
+    quality, period = Proven("bench", 0, proven=True), Period.days_before(now, 1)
+    plan = Plan(
+        name, now, period, base, "0" * 64, quality, (), 0, 1, None, balance, (), ()
+    )
+    store.propose(plan, placement)
+    store.settle(plan, placement)
 
 
 def _begin(cluster: Cluster) -> None:
     """A plan is in force, and every node has the files of the first order."""
-    store, now = cluster.store, datetime.now(UTC)
-    placement = PLACEMENT.from_columns(
-        {"site": ["site0000000.example"], "node": ["n1"]}
-    )
-    balance = Balance((), 0.0, "", "access rate")
-    quality, period = Proven("bench", 0, proven=True), Period.days_before(now, 1)
-    plan = Plan(
-        "bench", now, period, "", "0" * 64, quality, (), 0, 1, None, balance, (), ()
-    )
-    store.propose(plan, placement)
-    store.settle(plan, placement)
+    store = cluster.store
+    put_in_force(store, {"site": ["site0000000.example"], "node": ["n1"]})
     made, cluster.number = cluster.owners(0, 1), 1
     order = _order(1, made)
     assert store.put_large_map(made.large, order.large, "")

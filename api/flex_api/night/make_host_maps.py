@@ -148,16 +148,31 @@ def owners_of_names(
     DNS alone, and what no host can be called.
     """
     here = partition[partition["node"].isin(list(serving))]
-    owner: dict[str, str] = {}
-    counts = Counter(texts(here["site"]))
+    owner = _node_of_sites(here)
+    led = settings.routing.publishing().by_doors(owner)
+    names = other_names_to_route.other_names(settings, led)
+    found: dict[str, str] = {}
+    for site in led:
+        node = owner[site]
+        if is_host(site):
+            found[site] = node
+        # Each of these is one that a host can have.
+        for name in names[site]:
+            found[name] = node
+    return found
+
+
+def _node_of_sites(here: pd.DataFrame) -> dict[str, str]:
+    """Most sites are on one node: only the rows of the others are looked at one by one."""
+    on_several = here["site"].duplicated(keep=False)
+    alone, several = here[~on_several], here[on_several]
+    owner = dict(zip(texts(alone["site"]), texts(alone["node"]), strict=True))
+    counts = Counter(texts(several["site"]))
     turn: Counter[str] = Counter()
     for site, node in sorted(
-        zip(texts(here["site"]), texts(here["node"]), strict=True)
+        zip(texts(several["site"]), texts(several["node"]), strict=True)
     ):
         if turn[site] == crc32(site.encode()) % counts[site]:
             owner[site] = node
         turn[site] += 1
-    led = settings.routing.publishing().by_doors(owner)
-    names = other_names_to_route.other_names(settings, led)
-    found = {name: owner[site] for site in led for name in (site, *names[site])}
-    return {name: node for name, node in found.items() if is_host(name)}
+    return owner

@@ -19,16 +19,18 @@ def other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[st
     none is a site.
     """
     found: dict[str, list[str]] = {site: [] for site in sites}
-    named = site_names(settings).naming() if found else None
+    rule = site_names(settings) if found else None
+    if rule is None or rule.every_host:
+        return found
+    site_of = rule.naming_of_names()
     written = {
         spelling_in_logs(name)
         for name in settings.ingest.aliases
         if not name.startswith("/")
     }
     candidates = {twin for one in (*written, *found) for twin in _twins(one)}
-    for name in sorted(candidates - set(found)):
-        site = named(name.encode()) if named and is_host(name) else ""
-        if site in found:
+    for name in sorted(candidates - found.keys()):
+        if is_host(name) and (site := site_of(name)) in found:
             found[site].append(name)
     return found
 

@@ -158,12 +158,19 @@ class SiteRule:
         directory is the site.
         """
         name_of = directory_name if self.directory else site_name
+        site_of_name = self.naming_of_names()
+        return lambda text: site_of_name(name_of(text))
+
+    def naming_of_names(self) -> Callable[[str], str]:
+        """The same for names in the one spelling of `site_name`, as every name that a host can have
+        is already.
+        """
         can_be = bool if self.directory else is_host
         main_name, listed = self._renaming(), self.listed
         targets = frozenset(map(_target, self.aliases.values()))
 
-        def site_of(text: bytes) -> str:
-            site = main_name(name_of(text))
+        def site_of(name: str) -> str:
+            site = main_name(name)
             hosted = (
                 site in targets or can_be(site) if listed is None else site in listed
             )
