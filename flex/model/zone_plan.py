@@ -52,11 +52,17 @@ class Change:
 class StaysBehind:
     """Another name of a site that does not move with it, and the nodes that its addresses lead to.
     Both names are host names.
+
+    `parts` is which part of its visitors each node gets. `requests` and `bytes` are its part of
+    what the site asks for, None where nobody counted that or knows where it leads.
     """
 
     name: str
     site: str
     nodes: tuple[str, ...]
+    parts: tuple[tuple[str, float], ...] = ()
+    requests: float | None = None
+    bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

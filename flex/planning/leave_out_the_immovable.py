@@ -6,11 +6,13 @@ without what FLEX cannot move, and with a remark on everything that was left out
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from flex.errors import BadInput
+from flex.model.plan import Plan
 from flex.planning import movable_sites as reach
 from flex.planning import remarks_on_sites, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts, Rules
@@ -18,6 +20,7 @@ from flex.planning.movable_sites import Reach
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
+from flex.zones.names_not_following_sites import Stray, strays_of
 
 
 def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
@@ -92,12 +95,32 @@ def within(found: Reach, facts: Facts) -> Facts:
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
-    return _split(found, replace(within, pins=kept.pins, remarks=said))
+    return _split(found.others.strays, replace(within, pins=kept.pins, remarks=said))
 
 
-def _split(found: Reach, facts: Facts) -> Facts:
+def split_as_in(plan: Plan, facts: Facts) -> Facts:
+    """The same facts with the traffic of other names where it counted in a plan: what DNS said
+    then, without asking anew.
+    """
+    known = set(facts.sites)
+    return _split(
+        [
+            stray
+            for stray in strays_in(plan)
+            if stray.site in known and stray.name not in known
+        ],
+        facts,
+    )
+
+
+def strays_in(plan: Plan) -> Iterator[Stray]:
+    for one in plan.zone_plans:
+        yield from strays_of(one.zone, one.stay_behind)
+
+
+def _split(strays: Sequence[Stray], facts: Facts) -> Facts:
     """The traffic of other names, each at the nodes that its addresses are of."""
-    parts = traffic_by_other_names.parts_of(found.others.strays, facts.nodes)
+    parts = traffic_by_other_names.parts_of(strays, facts.nodes)
     if not parts:
         return facts
     profiles, spreads = traffic_by_other_names.profiles_with(

@@ -20,6 +20,7 @@ from flex.zones.names_not_following_sites import Followed, Stray
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
 _UNCOUNTED = "not known how much of their site's traffic comes by these names"
+_LOST = "of which nobody knows where they lead"
 _UNSEEN = "in no zone of the settings, so where they lead is not known"
 
 
@@ -60,7 +61,7 @@ def of_other_names(
     """Names that do not move with their sites, what comes by them, and what nobody knows of
     them.
     """
-    strays = found.strays
+    strays = [stray for stray in found.strays if not stray.answer.unknown]
     if strays:
         sites = len({stray.site for stray in strays})
         what = f"{_names(len(strays))} of {_sites(sites)} {OF_OTHER_NAMES}"
@@ -78,6 +79,10 @@ def of_other_names(
         stray.name for stray in strays if stray.other.looked and not stray.other.share
     ]:
         yield (f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown)}")
+    if lost := [stray for stray in found.strays if stray.answer.unknown]:
+        named = [f"{one.name} ({one.answer.unknown})" for one in lost]
+        counts = "so what comes by them counts where their sites are"
+        yield f"{_names(len(lost))} {_LOST}, {counts}: {first_few(named)}"
     if found.unseen:
         named = [f"{other.name} ({other.site})" for other in found.unseen]
         yield (f"{_names(len(named))} {_UNSEEN}: {first_few(named)}")
@@ -85,7 +90,7 @@ def of_other_names(
 
 def is_of_other_names(note: str) -> bool:
     """Whether a note of a plan is one of these."""
-    return any(said in note for said in (OF_OTHER_NAMES, _UNCOUNTED, _UNSEEN))
+    return any(said in note for said in (OF_OTHER_NAMES, _UNCOUNTED, _LOST, _UNSEEN))
 
 
 def _stray(stray: Stray) -> str:

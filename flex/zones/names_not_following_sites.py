@@ -12,7 +12,7 @@ gets the same number of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flex.model.nodes import Node
@@ -109,10 +109,30 @@ class Followed:
     def staying_behind_in(self, zone: str) -> tuple[StaysBehind, ...]:
         """What a plan keeps of the strays of a zone."""
         return tuple(
-            StaysBehind(stray.name, stray.site, tuple(node for node, _ in stray.parts))
-            for stray in self.strays
-            if stray.zone == zone
+            _staying_behind(stray) for stray in self.strays if stray.zone == zone
         )
+
+
+def _staying_behind(stray: Stray) -> StaysBehind:
+    share = None if stray.answer.unknown else stray.other.share
+    return StaysBehind(
+        stray.name,
+        stray.site,
+        tuple(node for node, _ in stray.parts),
+        stray.parts,
+        share.requests if share else None,
+        share.bytes if share else None,
+    )
+
+
+def strays_of(zone: str, kept: Iterable[StaysBehind]) -> Iterator[Stray]:
+    """What a plan kept of names that do not move with their sites, as far as their traffic was
+    counted; where they lead only by the nodes.
+    """
+    for one in kept:
+        if one.requests is not None and one.bytes is not None:
+            other = OtherName(one.site, one.name, Share(one.requests, one.bytes))
+            yield Stray(other, zone, Answer(), one.parts, like_site=False)
 
 
 def by_zone(

@@ -11,6 +11,8 @@ import dns.rcode
 import dns.update
 import pytest
 
+from flex.store import open_store
+from flex_api.web.cached_views import Views
 from flex_dns.wire.session import Session
 
 if TYPE_CHECKING:
@@ -145,3 +147,32 @@ def test_traffic_by_them_is_foretold_where_their_addresses_lead(
     for node in after["nodes"]:
         assert node["requests"] == pytest.approx(wanted[node["node"]], abs=45)
     write(empty, [f"www.{site}" for site in sites[:10]], [])
+
+
+def test_explain_and_the_views_of_nodes_count_them_where_the_plan_does(
+    empty: Installation, sites: list[str]
+) -> None:
+    night = empty.night()
+    assert night.code == 0, night.err
+    told = empty.flex("-o", "json", "explain", sites[0]).json
+    said = f"www.{sites[0]}, another name of it, does not move with it: "
+    (about,) = [reason for reason in told["reasons"] if reason.startswith(said)]
+    assert about.endswith("are sent by that name, and count at n1, n2, n3")
+    without = empty.flex("-o", "json", "explain", sites[15]).json
+    assert not [why for why in without["reasons"] if "another name" in why]
+    asks = [found["asks_units"]["access rate"] for found in (told, without)]
+    assert asks[0] == pytest.approx(asks[1] / 2, rel=0.1)
+    views = Views(open_store(f"sqlite:///{empty.folder}/flex.db"))
+    plan, counted = night.json["plan"], views.rows_as_planned()
+    replicas = [len(counted.nodes_of(row)) for row in range(len(counted.sites))]
+    sent = {node["node"]: 0.0 for node in plan["after"]["nodes"]}
+    for row, count in enumerate(replicas):
+        for node in counted.nodes_of(row):
+            sent[node] += counted.measures(row)["access_bytes"] / count
+    total = sum(sent.values())
+    for node in plan["after"]["nodes"]:
+        assert sent[node["node"]] / total * 300 == pytest.approx(
+            node["access_units"], rel=0.02
+        )
+    assert f"www.{sites[0]}" in counted.sites
+    assert f"www.{sites[0]}" not in views.catalogue().sites

@@ -17,13 +17,23 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.planning import propose_plan, traffic_by_other_names
+from flex.placing import score
+from flex.planning import propose_plan, remarks_on_sites, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts
+from flex.planning.leave_out_the_immovable import split_as_in
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
+from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones.names_not_following_sites import OtherName, Share
+from flex.zones.names_not_following_sites import (
+    Followed,
+    OtherName,
+    Share,
+    Stray,
+    strays_of,
+)
+from flex.zones.records import Answer
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
@@ -135,6 +145,42 @@ def test_a_name_that_does_not_move_with_its_site_is_named_with_where_it_leads(
     (behind,) = made.zone_plans[0].stay_behind
     assert (behind.name, behind.site) == (f"www.{SITES[0]}", SITES[0])
     assert set(behind.nodes) == {node for node in ("n1", "n2", "n3") if node in said}
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [("192.0.2.1", "192.0.2.2"), ("192.0.2.3", ABROAD), (ABROAD,)],
+    ids=["two nodes", "in part abroad", "abroad"],
+)
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_what_is_asked_of_a_plan_later_counts_other_names_as_the_plan_did(
+    addresses: tuple[str, ...], share: float
+) -> None:
+    """By what was stored, without a name server."""
+    here = cluster((www(share=share),))
+    here.carry_out(planned(here, at(*addresses)))
+    base, placement = here.store.placement()
+    kept = plan_from_text(plan_to_text(here.store.plan(base)))
+    plain = replace(here.facts, base=base, placement=placement)
+    split = split_as_in(kept, plain)
+    problem = propose_plan.build(split, here.rules)
+    assert score.balance_in_force(problem, split.parts) == kept.after
+
+
+def test_a_name_of_which_nobody_knows_where_it_leads_is_not_said_to_have_addresses() -> (
+    None
+):
+    answer = Answer(unknown="is delegated to other name servers")
+    stray = Stray(www(), ZONE, answer, (), like_site=False)
+    (said,) = remarks_on_sites.of_other_names(Followed((stray,)), profiles(SITES))
+    assert said == (
+        "1 other name of which nobody knows where they lead, so what comes by them "
+        f"counts where their sites are: www.{SITES[0]} "
+        "(is delegated to other name servers)"
+    )
+    assert remarks_on_sites.is_of_other_names(said)
+    (kept,) = Followed((stray,)).staying_behind_in(ZONE)
+    assert list(strays_of(ZONE, [kept])) == []
 
 
 def test_a_name_with_the_addresses_of_its_site_stays_behind_at_the_next_move() -> None:

@@ -4,7 +4,6 @@ service.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -162,7 +161,7 @@ def one(
         )
         if loads
         else None,
-        busiest=_busiest(found, row.node, rows),
+        busiest=_busiest(desk.views.rows_as_planned(), row.node),
         tolerance=tolerance,
         measured=measured[0] if measured else None,
         hours=week(f"Answers of {row.node}", hours, "answers")
@@ -225,16 +224,17 @@ def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
     )
 
 
-def _busiest(found: Catalogue, node: str, rows: Sequence[int]) -> Bars | None:
+def _busiest(found: Catalogue, node: str) -> Bars | None:
     """What share of all that the node sends its busiest sites are; a site is asked for alike on
     each of its nodes.
     """
+    rows, _ = found.page(Wanted(node=node), "-access_bytes", DRAWN, None)
     replicas = np.maximum(np.diff(found.first), 1)
     sent = found.columns["access_bytes"] / replicas
     total = float(sent[found.mask(Wanted(node=node))].sum())
     if not total:
         return None
-    shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows[:DRAWN]]
+    shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows]
     others = 1 - sum(share for _, share in shares)
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
     return chart_geometry.quantities(

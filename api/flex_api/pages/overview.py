@@ -134,7 +134,7 @@ def _large(desk: Desk) -> list[str]:
     """Sites that ask for more than a mean node's whole share of either resource, the busiest
     first.
     """
-    found = desk.views.catalogue()
+    found = desk.views.rows_as_planned()
     nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
     columns = [found.columns[name] for name in ("access_bytes", "working_set")]
     over = np.logical_or.reduce([each * nodes > each.sum() for each in columns])

@@ -32,6 +32,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "pins": WISHES,
     "headlines": PLANS,
     "catalogue": SITES,
+    "rows-as-planned": SITES,
     "carried": IN_FORCE,
     "base": IN_FORCE,
     "runs": RUNS,

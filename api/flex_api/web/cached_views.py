@@ -20,10 +20,18 @@ import pandas as pd
 
 from flex.model.balance import NodeLoad
 from flex.model.nightly_run import Run
+from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.wish import Pin
+from flex.planning.leave_out_the_immovable import strays_in
+from flex.planning.traffic_by_other_names import (
+    partition_of_parts,
+    parts_of,
+    profiles_with,
+)
 from flex.ports import Store
+from flex.table_schemas import PLACEMENT
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, catalogue
@@ -116,6 +124,24 @@ class Views:
             "catalogue",
             lambda: catalogue(self.store.profiles(), self.store.placement()[1]),
         )
+
+    def rows_as_planned(self) -> Catalogue:
+        """The same as the partition in force counts it: what comes by other names that do not move
+        with their sites is in rows of its own, at the nodes where these lead.
+        """
+        return self.of("rows-as-planned", self._rows_as_planned)
+
+    def _rows_as_planned(self) -> Catalogue:
+        kept, (_, plan) = self.store.profiles(), self.base()
+        if kept is None or plan is None:
+            return self.catalogue()
+        partition, names = self.store.placement()[1], set(self.catalogue().sites)
+        strays = (one for one in strays_in(plan) if one.name not in names)
+        nodes = [Node(load.node, (), 1) for load in plan.after.nodes if load.fair]
+        parts = parts_of(strays, nodes)
+        profiles, spreads = profiles_with(parts, kept[1], kept[2])
+        there = pd.concat([partition, partition_of_parts(parts)], ignore_index=True)
+        return catalogue((kept[0], profiles, spreads), PLACEMENT.make(there))
 
     def nodes_view(self) -> Carried:
         return self.of("carried", self._nodes_view)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import pandas as pd
+
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move, Plan
 from flex.placing import explain
@@ -17,12 +19,17 @@ from flex.placing.alternatives import Chosen, Other
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem, rows_of
 from flex.planning import propose_plan, which_rules_stop_moves
+from flex.planning.facts_and_rules import Facts
+from flex.planning.leave_out_the_immovable import split_as_in, strays_in
 from flex.planning.names_edited_by_others import remark
 from flex.planning.rules_of_movement import LIFTED, Guard
+from flex.table_schemas import PLACEMENT
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records import name_of
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
+from flex_api.facts.put_forecast_loads_into_facts import expect
+from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 from flex_api.wiring import World
@@ -34,29 +41,26 @@ MOST = 5
 
 def explain_site(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
-    facts = nightly.facts(world, replayed=False)
+    facts, _ = expect(world, nightly.facts(world, replayed=False))
     kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(
         facts,
         pins=kept.pins,
         guard=what_earlier_nights_allow.guard(world, facts.period),
     )
-    problem = propose_plan.build(facts, world.rules)
-    if site not in problem.sites:
-        raise unknown_site(site, problem.sites)
+    if site not in facts.sites:
+        raise unknown_site(site, facts.sites)
     waiting = [
         one
         for one in world.store.plans(1)
         if one.state == "proposed" and one.base == facts.base
     ]
     plan = waiting[0].id if waiting else facts.base
-    rows = (
-        rows_of(problem, world.store.placement_of(waiting[0].id))
-        if waiting
-        else problem.old
-    )
-    position = problem.sites.index(site)
     made = waiting[0] if waiting else _in_force(world, facts.base)
+    facts = split_as_in(made, facts) if made else facts
+    problem = propose_plan.build(facts, world.rules)
+    rows = _planned_rows(world, problem, facts, plan) if waiting else problem.old
+    position = problem.sites.index(site)
     edit = (
         next((one for one in made.said.edits if one.name == name_of(site)), None)
         if made
@@ -98,6 +102,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
                 site,
             ),
             *_given_way(kept.suspended, site),
+            *(_by_other_names(made, site) if made else ()),
         ],
         # Nowhere else while it is left alone.
         others=[]
@@ -108,6 +113,25 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             world, site, [problem.nodes[node] for node in _nodes_now(problem, position)]
         ),
     )
+
+
+def _planned_rows(world: World, problem: Problem, facts: Facts, plan: str) -> Ints:
+    """With what comes by other names, which is in no partition that is kept."""
+    by_names = facts.placement[facts.placement["site"].isin(list(facts.parts))]
+    every = pd.concat([world.store.placement_of(plan), by_names], ignore_index=True)
+    return rows_of(problem, PLACEMENT.make(every))
+
+
+def _by_other_names(made: Plan, site: str) -> Iterator[str]:
+    """What of its traffic counts elsewhere, as these names do not move with it."""
+    for stray in strays_in(made):
+        if stray.site == site and stray.other.share:
+            nodes = ", ".join(node for node, _ in stray.parts) or "no node of ours"
+            yield (
+                f"{stray.name}, another name of it, does not move with it: "
+                f"{amounts.share(stray.other.share.bytes)} of its bytes are sent by that "
+                f"name, and count at {nodes}"
+            )
 
 
 def _nodes_now(problem: Problem, site: int) -> list[int]:
