@@ -24,11 +24,18 @@ from flex_dns.update import fence
 from flex_dns.update.change_messages import (
     NOBODY,
     Claim,
+    Message,
+    halves,
     messages,
     names_to_mark,
     sets_to_keep,
 )
 from flex_dns.wire.messages import Kept
+from flex_dns.zone.change_states import lies_in
+
+# What a message may require, as text, which takes more bytes than the message itself. With what it
+# changes it stays below the 64 KiB of a message over TCP (RFC 1035, section 4.2.2).
+PREREQUISITE_BYTES = 24 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,15 +118,63 @@ def _script(wanted: Wanted) -> Iterator[str]:
     if zone_plan.changes and claim.controller and wanted.is_free:
         yield from _taking(zone_plan.zone, claim.controller)
     for message in messages(zone_plan.zone, zone_plan.changes, claim=claim):
-        yield f"zone {zone_plan.zone}"
-        yield from _claim_lines(zone_plan.zone, message.changes, claim)
-        for change in message.changes:
-            yield from _prerequisite_lines(change)
-        for one in sets_to_keep(zone_plan.zone, message.changes):
-            yield from _keep_lines(one)
-        for change in message.changes:
-            yield from _update_lines(change)
-        yield "send"
+        yield from _message_lines(message)
+
+
+def _message_lines(message: Message) -> Iterator[str]:
+    """One message, or several where all that it requires would make it too long."""
+    zone, changes = message.zone, message.changes
+    required = [
+        *_claim_lines(zone, changes, message.claim),
+        *(line for change in changes for line in _prerequisite_lines(change)),
+        *(line for one in sets_to_keep(zone, changes) for line in _keep_lines(one)),
+        *_reach_lines(zone, changes),
+    ]
+    parts = halves(message) if _size(required) > PREREQUISITE_BYTES else ()
+    for part in parts:
+        yield from _message_lines(part)
+    if parts:
+        return
+    yield f"zone {zone}"
+    # Two changes can require the same.
+    yield from dict.fromkeys(required)
+    for change in changes:
+        yield from _update_lines(change)
+    yield "send"
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode()) for line in lines)
+
+
+def _reach_lines(zone: str, changes: Sequence[Change]) -> Iterator[str]:
+    """That what we write is seen: nothing above it in the zone is delegated or redirected, and no
+    marker is an alias.
+
+    `flex apply` reads the zone for this before it sends. A script is sent later, by somebody else.
+    """
+    names = [change.name for change in changes if change.after]
+    sites = dict.fromkeys(
+        site_name(zone, name) for name in names if lies_in(zone, name)
+    )
+    markers = [marker_name(site, zone) for site in sites]
+    for marker in markers:
+        yield f"prereq nxrrset {marker} IN CNAME"
+    above = (up for name in (*sites, *markers) for up in _between(name, zone))
+    for name in dict.fromkeys(above):
+        yield f"prereq nxrrset {name} IN NS"
+        yield f"prereq nxrrset {name} IN DNAME"
+    for name in (*sites, *markers):
+        if name != zone:
+            yield f"prereq nxrrset {name} IN NS"
+
+
+def _between(name: str, zone: str) -> Iterator[str]:
+    """The names above it that lie below the zone's own."""
+    up = name.partition(".")[2]
+    while up != zone and up.endswith(f".{zone}"):
+        yield up
+        up = up.partition(".")[2]
 
 
 def _taking(zone: str, controller: str) -> Iterator[str]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import dns.rcode
+import dns.update
 import dns.zone
 import pandas as pd
 import pytest
@@ -18,6 +24,8 @@ from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import fence
 from flex_dns.update.change_messages import Claim
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 
@@ -177,3 +185,75 @@ def test_hosts_have_addresses_and_names() -> None:
         "192.0.2.2 hosting.example\n192.0.2.1 www.hosting.example\n2001:db8::1 "
         "www.hosting.example\n"
     )
+
+
+LEADING_AWAY = (
+    ("c1.", "NS", "ns.other.example."),
+    ("c1.", "DNAME", "other.example."),
+    ("www.c1.", "NS", "ns.other.example."),
+    ("www.c1._flex.", "CNAME", "x.other.example."),
+    ("c1._flex.", "NS", "ns.other.example."),
+    ("_flex.", "DNAME", "other.example."),
+)
+OPEN_ZONES = tuple(f"l{number}.example." for number in range(2 * len(LEADING_AWAY)))
+
+
+@pytest.fixture(scope="module")
+def open_named(key: Key) -> Iterator[PrivateNamed]:
+    """Its key may write all types, as an operator's own may."""
+    made = Path(tempfile.mkdtemp(prefix="flex-"))
+    clause = f"type primary;\nallow-update {{ key {key.name}; }};\n"
+    with PrivateNamed(made, OPEN_ZONES, key, clause=clause) as running:
+        yield running
+    shutil.rmtree(made)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("zone", "led", "is_new"),
+    [
+        (zone, led, is_new)
+        for zone, (led, is_new) in zip(
+            OPEN_ZONES, product(LEADING_AWAY, (True, False)), strict=True
+        )
+    ],
+)
+def test_nsupdate_writes_nothing_where_somebody_else_leads_away(
+    open_named: PrivateNamed,
+    zone: str,
+    led: tuple[str, str, str],
+    is_new: bool,
+    tmp_path: Path,
+) -> None:
+    real, (name, kind, value) = Rfc2136Publisher(open_named.server, OWNER), led
+    www = f"www.c1.{zone}"
+    changes: tuple[Change, ...] = placed(zone, www, "192.0.2.1")
+    theirs = dns.update.UpdateMessage(zone)
+    if not is_new:
+        real.apply(ZonePlan(zone, changes))
+        before = Rrset(www, "A", 60, ("192.0.2.1",))
+        changes = (Change(before, replace(before, values=("192.0.2.2",))),)
+        if kind == "CNAME":
+            theirs.delete(name + zone, "TXT")
+    theirs.replace(name + zone, 60, kind, value)
+    with Session(open_named.server) as session:
+        assert session.ask(theirs, "a foreign edit").rcode() == dns.rcode.NOERROR
+    serial = real.read(zone, []).serial
+    script = wanted_zone(ZonePlan(zone, changes), RECORDS.empty(), Claim(OWNER), 60)
+    assert "RRSET" in nsupdate(open_named, tmp_path, script).stderr
+    assert real.read(zone, []).serial == serial
+
+
+@pytest.mark.real
+def test_a_script_of_many_deep_names_is_sent_in_messages_that_fit(
+    named: PrivateNamed, real: Rfc2136Publisher, zone: str, tmp_path: Path
+) -> None:
+    deep = ".".join("abcdefghij")
+    names = [f"s{number}.{number}x.{deep}.{zone}" for number in range(400)]
+    changes = [change for name in names for change in placed(zone, name, "192.0.2.1")]
+    script = wanted_zone(
+        ZonePlan(zone, tuple(changes)), RECORDS.empty(), Claim(OWNER), 60
+    )
+    done = nsupdate(named, tmp_path, script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(real.read(zone, names).owned) == set(names)

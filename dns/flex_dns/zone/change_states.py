@@ -108,11 +108,11 @@ def standing(
         found = contents.sets.get((change.name, change.type))
         closed = contents.closed.get(change.name, "")
         if closed and change.after:
-            conflicts.append(Conflict(change, f"that it {closed}"))
+            conflicts.append(Conflict(change, _that(closed)))
         elif found == _state_of(change.after):
             done.append(change)
         elif owner and (claim := _claim(zone, change, contents, owner, marking)):
-            conflicts.append(Conflict(change, f"that it {claim}"))
+            conflicts.append(Conflict(change, _that(claim)))
         elif found == _state_of(change.before):
             pending.append(change)
         else:
@@ -168,9 +168,7 @@ def _markers_in_the_way(
             held = _state_of(change.before if change else saw.get(kind))
             found = sets.get((name, kind))
             if name in closed or found != held:
-                said = (
-                    f"that it {closed[name]}" if name in closed else _state_text(found)
-                )
+                said = _that(closed[name]) if name in closed else _state_text(found)
                 yield Conflict(mark, said, ((name, kind), held))
                 break
 
@@ -199,7 +197,7 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
             reason = NO_MARKER
         if reason or said not in (_state_of(change.before), _state_of(change.after)):
             found.append(
-                Conflict(change, f"that it {reason}" if reason else _state_text(said))
+                Conflict(change, _that(reason) if reason else _state_text(said))
             )
     known = {conflict.name for conflict in found} | state.owned
     marks = [
@@ -255,6 +253,11 @@ def _state_of(rrset: Rrset | None) -> Held:
     return rrset.ttl, tuple(
         sorted({canonical(rrset.type, value) for value in rrset.values})
     )
+
+
+def _that(reason: str) -> str:
+    """A reason has a subject of its own where it is about the name's marker."""
+    return f"that {reason}" if reason.startswith("its ") else f"that it {reason}"
 
 
 def _state_text(held: Held) -> str:
