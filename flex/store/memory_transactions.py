@@ -45,6 +45,16 @@ class AllOrNothing:
                     kept.update(saved)
                 raise
 
+    def begin_with_all_of(self, other: Self) -> None:
+        """Hold what the other one holds now. Both have the same values, which nobody changes in
+        place.
+        """
+        both = zip(self._dictionaries(), other._dictionaries(), strict=True)
+        with self._lock:
+            for own, held in both:
+                own.clear()
+                own.update(held)
+
     @property
     def _run(self) -> str:
         found: str = getattr(self._mine, "run", "")

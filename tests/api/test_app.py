@@ -394,3 +394,22 @@ def test_a_name_full_of_markup_stays_text() -> None:
 def test_no_page_of_the_framework_loads_from_elsewhere(web: TestClient) -> None:
     assert {web.get(address).status_code for address in ("/docs", "/redoc")} == {404}
     assert web.get("/api/openapi.json").json()["info"]["title"] == "FLEX"
+
+
+def test_applications_of_a_process_share_routes_that_are_made_ready_once_and_nothing_else() -> (
+    None
+):
+    """To make all routes ready takes longer than most tests."""
+    stores = MemoryStore(), MemoryStore()
+    apps = [create_app(SETTINGS, store) for store in stores]
+    assert len(apps[0].routes) == len(apps[1].routes) > 20
+    assert all(
+        one is other for one, other in zip(*(app.routes for app in apps), strict=True)
+    )
+    assert apps[0].routes is not apps[1].routes
+    stores[1].order_node(NodeOrder("n2", "draining"))
+    states = [
+        [row["state"] for row in TestClient(app).get("/api/v1/nodes").json()["items"]]
+        for app in apps
+    ]
+    assert states == [["active", "active"], ["active", "draining"]]

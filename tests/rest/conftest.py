@@ -124,6 +124,21 @@ def profiles() -> pd.DataFrame:
 
 def fill(store: Store, *, read: int = 5) -> Store:
     """Two nights, a third plan that waits, wishes, readings, a run and a job."""
+    if type(store) is not MemoryStore or store.last_number():
+        return _fill(store, read)
+    store.begin_with_all_of(_filled(read))
+    return store
+
+
+@cache
+def _filled(read: int) -> MemoryStore:
+    """Nobody writes into it: to fill one takes longer than most tests."""
+    store = MemoryStore()
+    _fill(store, read)
+    return store
+
+
+def _fill(store: Store, read: int) -> Store:
     for night in (2, 1):
         store.put_profiles(
             Period.days_before(NOW - timedelta(days=night - 1), 1),
