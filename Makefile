@@ -30,7 +30,7 @@ test: ## every test, with real servers; says what was skipped and why (ARGS="-k 
 torture: ## the slow tests: kills, faults, large inputs, and `make fresh`
 	$(SETUP) dev native servers spark fresh
 	@$(PYTEST) -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
-	@[ -n "$(ARGS)" ] || THOROUGH=5 $(PYTEST) -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/steer
+	@[ -n "$(ARGS)" ] || THOROUGH=5 $(PYTEST) -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/routing
 	@[ -n "$(ARGS)" ] || $(BIN)/python deploy/fresh.py --where-possible
 
 fresh: ## both commands of the README on a Debian 12 that has nothing yet; as root; KIND=without-cargo, ARGS="-k name"

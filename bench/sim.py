@@ -7,8 +7,8 @@ accesses.
 Replaying is compared with libCacheSim (the extra `libcachesim`; without it that figure is left out)
 on the same accesses in one run, by CPU time, the best of three each. Predictions are compared with
 a replay of all accesses, per node, over memory from 5 to 100 % of the working set, random
-placements and sampling rates down to the one that leaves at least 100,000 accesses. docs/why/bench.md
-says what each figure means.
+placements and sampling rates down to the one that leaves at least 100,000 accesses.
+docs/why/bench.md says what each figure means.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ IN_FORCE = Thing("plan.settle")
 
 
 @dataclass(slots=True)
-class Told:
+class ToldByAuditLog:
     """What is said of a thing; `number` is that of the last entry that says something of it."""
 
     number: int
@@ -80,7 +80,7 @@ class Told:
 class Record:
     """What the entries that were heard so far say."""
 
-    told: dict[Thing, Told] = field(default_factory=dict)
+    told: dict[Thing, ToldByAuditLog] = field(default_factory=dict)
     of_site: dict[str, set[Thing]] = field(default_factory=dict)
     sessions: dict[object, list[Thing]] = field(default_factory=dict)
     settled: set[str] = field(default_factory=set)
@@ -107,17 +107,17 @@ class Record:
         for made_by in older.keys() & NAMES.keys() - {IN_FORCE.made_by}:
             for subject in older[made_by]:
                 thing = Thing(made_by, subject)
-                self.told.setdefault(thing, Told(number))
+                self.told.setdefault(thing, ToldByAuditLog(number))
                 if made_by == "pin.put":
                     self.of_site.setdefault(subject, set()).add(thing)
         for plan in older.get(IN_FORCE.made_by, ()):
             self.settled.add(plan)
-            self.told.setdefault(IN_FORCE, Told(number))
+            self.told.setdefault(IN_FORCE, ToldByAuditLog(number))
 
     def _change(
         self, thing: Thing, entry: Entry, before: object, after: object
     ) -> None:
-        known = self.told.setdefault(thing, Told(entry.number))
+        known = self.told.setdefault(thing, ToldByAuditLog(entry.number))
         known.number, known.there = entry.number, after is not None
         if before is None or after is None:
             known.parts = {}
@@ -128,7 +128,9 @@ class Record:
                 known.parts.setdefault("approvals", [])
             case "plan.settle":
                 self.settled.add(entry.subject)
-                self.told[IN_FORCE] = Told(entry.number, parts={"plan": entry.subject})
+                self.told[IN_FORCE] = ToldByAuditLog(
+                    entry.number, parts={"plan": entry.subject}
+                )
             case "token.create":
                 self.sessions.setdefault(known.parts.get("parent"), []).append(thing)
             case "token.revoke":

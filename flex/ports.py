@@ -18,8 +18,8 @@ from flex.model.dns_update_journal import Journal
 from flex.model.door_order import DoorOrders
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
-from flex.model.name_server_verdict import Verdict
-from flex.model.nightly_run import Run, Stage
+from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
@@ -76,7 +76,7 @@ class Publisher(Protocol):
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         """Asks each authoritative server for the wanted RECORDS, until it agrees or for `patience`
         seconds.
 
@@ -352,8 +352,13 @@ class Runs(Protocol):
     """One lease for the whole cluster, and a record of every run."""
 
     def begin(
-        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
-    ) -> tuple[Run, ...]:
+        self,
+        run: NightlyRun,
+        lease: timedelta,
+        now: datetime,
+        *,
+        breaks_in: bool = False,
+    ) -> tuple[NightlyRun, ...]:
         """Takes the lease and records the run. Raises Busy while another live run holds the lease.
 
         With `breaks_in` it takes the lease also from a run that only waits. Returns the runs that
@@ -387,19 +392,19 @@ class Runs(Protocol):
         """Records the start or the end of a stage, in place of the one with the same name."""
         ...
 
-    def end(self, run: Run) -> None:
+    def end(self, run: NightlyRun) -> None:
         """Records how the run ended, and gives the lease back."""
         ...
 
-    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+    def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
         """Newest first."""
         ...
 
-    def run_of(self, run_id: str) -> Run:
+    def run_of(self, run_id: str) -> NightlyRun:
         """However many began after it. Raises Unknown where there is none."""
         ...
 
-    def runs_about(self, plan_id: str) -> tuple[Run, ...]:
+    def runs_about(self, plan_id: str) -> tuple[NightlyRun, ...]:
         """Those that made the plan, applied it or finished it, newest first. The outcome of a stage
         is the plan that came out of it.
         """

@@ -423,3 +423,15 @@ def test_no_two_rust_modules_need_each_other_not_even_in_a_circle(source: str) -
         for name in free:
             del left[name]
     assert left == {}
+
+
+def test_no_docstring_begins_with_of() -> None:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    beginning = [
+        f"{name_of(path)}:{getattr(node, 'lineno', 1)}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, documented)
+        and (ast.get_docstring(node) or "").startswith("Of ")
+    ]
+    assert beginning == []

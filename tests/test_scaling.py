@@ -150,7 +150,7 @@ def test_a_tenth_of_the_targets_ranks_placements_as_all_of_them_do(
 
 
 def throughputs(sample: Sample, nodes: Sequence[Node]) -> list[float]:
-    """Of eight placements by chance."""
+    """Those of eight partitions by chance."""
     found = []
     for seed in range(8):
         node = np.random.default_rng(seed).integers(0, len(nodes), len(sample.sites))

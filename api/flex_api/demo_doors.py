@@ -14,7 +14,7 @@ import pandas as pd
 
 from flex.errors import Unverified
 from flex.model.dns_update_journal import Journal
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.model.wish import Pin
@@ -252,5 +252,5 @@ class LooksFirst:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         return self._publisher.verify(zone, wanted, patience=patience)

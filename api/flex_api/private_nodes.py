@@ -1,5 +1,5 @@
-"""Nodes on loopback, for the demo and for tests: on each an HAProxy, and behind it a web server that
-says which node it is.
+"""Nodes on loopback, for the demo and for tests: on each an HAProxy, and behind it a web server
+that says which node it is.
 
 Takes a World with doors for all sites. Every HAProxy goes by each order for doors the moment that
 the store has it, as it would by `flex route follow`. All ends with the block, or with our process.

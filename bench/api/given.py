@@ -20,7 +20,7 @@ from sqlalchemy import Connection, insert, text
 
 from flex.model.balance import Balance, NodeLoad
 from flex.model.limits_and_approvals import Stop
-from flex.model.nightly_run import Run, Stage
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
@@ -313,13 +313,13 @@ def _stage_rows(size: Size, night: int) -> Iterator[dict[str, object]]:
         yield {"run": run.id, "position": position, **row}
 
 
-def _run(size: Size, night: int) -> Run:
+def _run(size: Size, night: int) -> NightlyRun:
     plan = _plan(size, night, "")
     stages = [
         Stage(name, plan.created, plan.created + HOUR, "done")
         for name in ("ingest", "profile", "plan", "apply")
     ]
-    return Run(
+    return NightlyRun(
         f"run-{night:04}",
         "bench:1:1",
         plan.created,

@@ -156,7 +156,7 @@ def _texts(pattern: bytes, numbers: dict[int, Ints], width: int) -> pa.Array:
 
 
 def _peak_mib() -> float:
-    """Of this process's own memory; what its parent had before it does not count."""
+    """This process's own memory; what its parent had before it does not count."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM"))
     return int(peak) / 1024

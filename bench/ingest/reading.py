@@ -91,7 +91,9 @@ def rows(counts: Path) -> int:
 
 
 def peak_mib() -> float:
-    """Of this process alone; what getrusage says may be that of the process that started it."""
+    """The memory of this process alone; what getrusage says may be that of the process that started
+    it.
+    """
     (line,) = (
         line
         for line in Path("/proc/self/status").read_text().splitlines()

@@ -1,9 +1,9 @@
-"""Eight nodes under traffic while sites change their owner: who answers, and whether anybody waits in
-vain.
+"""Eight nodes under traffic while sites change their owner: who answers, and whether anybody waits
+in vain.
 
-Each node has an HAProxy, a web server, and `flex route follow`, as in follow_doors.py. Visitors keep
-their connections, come to the door of every node in turn, and ask for names that move and for names
-that stay. Their doors are loopback addresses of one machine, not eight machines.
+Each node has an HAProxy, a web server, and `flex route follow`, as in follow_doors.py. Visitors
+keep their connections, come to the door of every node in turn, and ask for names that move and for
+names that stay. Their doors are loopback addresses of one machine, not eight machines.
 """
 
 from __future__ import annotations

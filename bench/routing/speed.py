@@ -8,8 +8,8 @@ one run.
     ONLY=hot,faults make bench NAME=routing       these traces and parts alone: `eight`, `processor`, `faults`, `warmth`
 
 All policies of a case stand ready at once, warm, and take turns of a few seconds: what else this
-machine does hits them alike. A ratio is that of two sums of one run. docs/why/bench.md says what each
-figure means.
+machine does hits them alike. A ratio is that of two sums of one run. docs/why/bench.md says what
+each figure means.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _turn(
 
 
 def _processor() -> Figures:
-    """Of a request whose answer takes the origin nothing: what the rules cost beside round
+    """The time of a request whose answer takes the origin nothing: what the rules cost beside round
     robin.
     """
     figures: Figures = {}

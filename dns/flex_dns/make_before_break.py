@@ -28,7 +28,7 @@ import pandas as pd
 
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
 from flex.table_schemas import RECORDS
@@ -105,7 +105,7 @@ class GentlePublisher:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         return self.publisher.verify(zone, wanted, patience=patience)
 
     def refuse_late(self, *zones: str) -> None:
@@ -385,7 +385,7 @@ def _on_the_way() -> Iterator[None]:
         ) from error
 
 
-def _disagrees(made: ZonePlan, verdict: Verdict) -> Late:
+def _disagrees(made: ZonePlan, verdict: NameServerVerdict) -> Late:
     said = (
         verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
     )

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from flex.model.dns_update_journal import Journal
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records import Answer, ZoneState, zone_of
 from flex_dns.checks.verify import Wanted, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
 from flex_dns.wire.zone_names_and_owners import (
-    Asked,
+    AskedNames,
     Contents,
     Question,
     at_or_below,
@@ -50,7 +50,7 @@ class MemoryPublisher:
     ) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
-            contents = self._contents(zone, Asked(zone, asked))
+            contents = self._contents(zone, AskedNames(zone, asked))
             return state(
                 zone,
                 asked,
@@ -91,12 +91,12 @@ class MemoryPublisher:
         wanted: pd.DataFrame,
         *,
         patience: float = 0.0,  # noqa: ARG002  there is nobody to wait for
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         with self._lock:
             sets = self._zone(zone, "verification")
             every = Wanted.of(wanted)
             wrong = differences(every, lambda name, kind: sets.get((name, kind)))
-            return (Verdict(HERE, every.size, self._serials[zone], wrong),)
+            return (NameServerVerdict(HERE, every.size, self._serials[zone], wrong),)
 
     def edit(
         self, zone: str, name: str, kind: str, ttl: int = 60, values: Sequence[str] = ()

@@ -17,7 +17,7 @@ import pandas as pd
 
 from flex.errors import Refused
 from flex.model.dns_update_journal import Journal, JournalRow
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.checks import servers_to_check, settling
@@ -29,7 +29,7 @@ from flex_dns.update.sending import carry
 from flex_dns.update.zone_outcomes_as_error import judge
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.zone_names_and_owners import Asked
+from flex_dns.wire.zone_names_and_owners import AskedNames
 from flex_dns.zone import reading, where_names_lead
 from flex_dns.zone.change_states import Standing, overtaken_changes, questions, standing
 from flex_dns.zone.make_zone_state import state
@@ -66,7 +66,9 @@ class Rfc2136Publisher:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
-            found = reading.read(session, self.server, zone, Asked(zone, asked), also)
+            found = reading.read(
+                session, self.server, zone, AskedNames(zone, asked), also
+            )
             answers = (
                 where_names_lead.answers(session, zone, also, found) if also else {}
             )
@@ -124,7 +126,7 @@ class Rfc2136Publisher:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         """Ask each authoritative server for the wanted RECORDS until it agrees. Silence is a
         verdict with an error.
         """

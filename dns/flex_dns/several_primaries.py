@@ -14,7 +14,7 @@ import pandas as pd
 
 from flex.errors import DnsError, PartlyApplied
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records import ZoneState
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -39,7 +39,7 @@ class SeveralPublishers:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         return self._publisher(zone).verify(zone, wanted, patience=patience)
 
     def catch_up(self, zone: str, patience: float) -> None:

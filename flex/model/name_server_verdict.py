@@ -8,7 +8,7 @@ from flex.model.zone_plan import Change
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NameServerVerdict:
     """What one name server answered for the names of a zone that were checked; `lag` is the seconds
     until it agreed.
     """

@@ -17,7 +17,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class NightlyRun:
     """One night: who ran it, how far it came, how it ended."""
 
     id: str

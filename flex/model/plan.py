@@ -14,7 +14,7 @@ from flex.model.balance import Balance
 from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Approval, Breach, Stop
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.period import Period
 from flex.model.predicted_node_loads import Forecast
 from flex.model.zone_plan import ZonePlan
@@ -83,7 +83,7 @@ class Plan:
     state: PlanState = "proposed"
     message: str = ""
     settled: datetime | None = None
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[NameServerVerdict, ...] = ()
     author: str = ""
     approvals: tuple[Approval, ...] = ()
     stops: tuple[Stop, ...] = ()

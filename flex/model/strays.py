@@ -89,7 +89,7 @@ class Strays(Protocol):
         ...
 
     def strays(self, names: Collection[str] | None = None) -> tuple[Stray, ...]:
-        """Of these names, or all; in order of nodes and names."""
+        """Those of these names, or all; in order of nodes and names."""
         ...
 
     def doors_read(self) -> tuple[DoorRead, ...]:

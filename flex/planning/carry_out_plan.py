@@ -13,7 +13,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, StoreError, Unverified
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.published_by_doors_or_dns import Publishing
@@ -102,7 +102,7 @@ def _settle(plan: Plan, partition: pd.DataFrame, store: Plans) -> None:
 
 
 def _unverified_error(
-    wrong: Sequence[Verdict], behind: Mapping[str, str]
+    wrong: Sequence[NameServerVerdict], behind: Mapping[str, str]
 ) -> Unverified:
     asked, advice = [], []
     if wrong:

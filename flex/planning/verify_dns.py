@@ -1,6 +1,6 @@
 """What the name servers say of a partition, compared with what they should say.
 
-Takes a proposal and its partition. Returns the wanted RECORDS of each zone, and a Verdict of each
+Takes a proposal and its partition. Returns the wanted RECORDS of each zone, and the verdict on each
 server. Does not change anything.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
@@ -32,7 +32,7 @@ def check(
     *,
     patience: float = 0.0,
     owner: str = "",
-) -> tuple[Verdict, ...]:
+) -> tuple[NameServerVerdict, ...]:
     """What every name server says of the partition, zone by zone; and of the markers of an `owner`,
     where one is named.
 
@@ -46,7 +46,7 @@ def check(
             for zone, rows in said.items()
         }
 
-    def ask(one: ZonePlan) -> tuple[Verdict, ...]:
+    def ask(one: ZonePlan) -> tuple[NameServerVerdict, ...]:
         found = publisher.verify(one.zone, said[one.zone], patience=patience)
         return tuple(replace(verdict, zone=one.zone) for verdict in found)
 
@@ -76,7 +76,7 @@ def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def said_wrong(verdict: Verdict) -> str:
+def said_wrong(verdict: NameServerVerdict) -> str:
     """What a person is told of one server that does not agree."""
     where = f"{verdict.server}, {verdict.zone}" if verdict.zone else verdict.server
     return (

@@ -24,8 +24,11 @@ from flex.routing.install_files import Guard, any_files
 Told = Literal["nothing", "commands", "reload"]
 # What HAProxy says to a command that it carried out, if it says anything.
 _DONE = ("changed from", "no need to change")
+# Seconds until a reload must have taken place. A guess.
 _PATIENCE = 30.0
+# Seconds for which something may be missing that is there in the next moment. A guess.
 _MOMENT = 3.0
+# Seconds between two looks meanwhile. A guess.
 _LOOK_AGAIN = 0.05
 # A new process listens for five seconds whether somebody hands it any tables, and hands none on
 # itself; said in whole seconds.

@@ -40,7 +40,7 @@ class Asker:
     """Asks one question after the other, and does not wait for what it gave up."""
 
     def __init__(self, longest: int = LONGEST) -> None:
-        """Of an answer so many bytes are taken at most."""
+        """Takes at most `longest` bytes of an answer."""
         self._room = BoundedSemaphore(_MOST_GIVEN_UP)
         self._longest = longest
 

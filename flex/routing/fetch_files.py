@@ -21,7 +21,7 @@ from flex.routing.ask_server import LONGEST, Asker
 FETCHED = ".fetched"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SCHEMES = ("http", "https")
-# For the whole of an answer.
+# Seconds for the whole of an answer. A guess.
 PATIENCE = 30.0
 _NODE = re.compile(r"^    node (\S+)$", re.MULTILINE)
 _DIRECTORY = re.compile(rf"map_str\((\S+)/{re.escape(haproxy.HOSTS)}\)")

@@ -24,13 +24,14 @@ from flex.routing.ports_and_paths import Layout, endpoint
 NEIGHBOURS = "nodes.lst"
 # In it a door tells the inner door who the visitor is. What a visitor says in it is overwritten.
 VISITOR = "x-flex-visitor"
-# What a node asks its neighbours for to see how they are, where nodes speak TLS. No visitor's request
-# for it comes to another node, as nobody owns it (RFC 2606).
+# What a node asks its neighbours for to see how they are, where nodes speak TLS. No visitor's
+# request for it comes to another node, as nobody owns it (RFC 2606).
 _CHECKED_HOST = "check.invalid"
-# What was asked for at a wrong door; so many names are remembered, for so long. An entry takes
-# about 200 bytes. Both are a guess of what an operator looks at.
+# The table of what was asked for at a wrong door.
 STRAYS = "strays"
+# How many names it has at most; an entry takes about 200 bytes. A guess.
 _MOST_STRAYS = "100k"
+# Days for which a name is remembered. A guess of what an operator looks at.
 STRAY_DAYS = 7
 # Names of hosts have 253 letters at most; longer ones are told apart by that many.
 _LONGEST_STRAY = 253

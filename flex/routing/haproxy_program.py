@@ -23,6 +23,7 @@ from flex.routing.haproxy import CONFIGURATION
 
 # Loads are compared by conditional set-var, which came with this version.
 OLDEST = (2, 6)
+# Seconds for HAProxy to check a configuration, to begin or to end. A guess.
 _PATIENCE = 10.0
 
 

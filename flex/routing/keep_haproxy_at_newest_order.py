@@ -1,5 +1,5 @@
-"""Keeps a node's HAProxy at the newest order for doors: asks the server, which answers once there is
-something new, and has HAProxy go by it.
+"""Keeps a node's HAProxy at the newest order for doors: asks the server, which answers once there
+is something new, and has HAProxy go by it.
 
 Takes where to ask, and the folder and the sockets of this node's HAProxy. Says in single lines what
 changed. Does not end before it is told to. While the server is away, everything stays as it is.
@@ -41,10 +41,11 @@ from flex.routing.report_strays import Reporter
 WAIT = 25
 # Seconds between two looks whether HAProxy still goes by what it was told.
 LOOK = 1.0
-# Seconds between two tries while something is wrong: soon at first, then less often.
+# Seconds between the first two tries while something is wrong; then less often. A guess.
 FIRST_PAUSE = 0.5
+# Seconds between two tries in the end. A guess.
 LONGEST_PAUSE = 30.0
-# As much of an error as the server is told.
+# Letters of an error that the server is told. A guess.
 _LONGEST_ERROR = 300
 
 
@@ -74,7 +75,8 @@ class Follower:
     wake: threading.Event = field(default_factory=threading.Event)
     # The files beside the small map as they were fetched last, and what the server called them.
     fetched: tuple[str, str] = "", ""
-    # What was said last to be wrong; of that, what the server is told; why HAProxy does not go by what is here.
+    # What was said last to be wrong; of that, what the server is told; why HAProxy does not go by
+    # what is here.
     trouble: str = ""
     told: str = ""
     away: FlexError | None = None

@@ -27,12 +27,12 @@ class Layout:
     The web servers listen on `origin_port` of the nodes' addresses, on this machine of `origin`;
     the distributors tell each other on `peers_port`. `directory` is where the files of the
     configuration are. With a `bypass` visitors come to the web servers, which pass on to HAProxy
-    what is for a routed site. Nodes reach each other at `inner_port`, where HAProxy listens on
-    all addresses of its machine unless `inner_listen` says where. They do so by TLS with an
+    what is for a routed site. Nodes reach each other at `inner_port`, where HAProxy listens on all
+    addresses of its machine unless `inner_listen` says where. They do so by TLS with an
     `inner_certificate`, which each node has with its key, and `inner_ca`, which signed those of all
     nodes. With `listen_sni` doors lead to web servers that end TLS themselves, on `origin_tls_port`
-    of the same addresses. `content` says whether each node has the content of all sites ("everywhere"), or of its
-    own alone ("owner").
+    of the same addresses. `content` says whether each node has the content of all sites
+    ("everywhere"), or of its own alone ("owner").
     """
 
     directory: str = DIRECTORY

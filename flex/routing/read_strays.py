@@ -24,6 +24,7 @@ _LINE = re.compile(
     r"0x[0-9a-f]+: key=(?P<key>(?:[^\s\\=]|\\.)*) use=\d+ exp=(?P<expires>\d{1,12})"
     r"(?: [a-z]+=\d+)*? http_req_cnt=(?P<requests>\d{1,18})(?: .*)?"
 )
+# Seconds for which HAProxy remembers a name.
 _KEPT = timedelta(days=STRAY_DAYS).total_seconds()
 
 

@@ -17,11 +17,11 @@ from flex.routing import ask_server, read_strays
 from flex.routing.ask_server import Asker
 from flex.routing.haproxy_socket import Socket
 
-# Seconds between two reports, and between two tries before the first. Guesses: an operator looks
-# at days.
+# Seconds between two reports. A guess: an operator looks at days.
 EVERY = 300.0
+# Seconds between two tries before the first report. A guess.
 BEFORE_THE_FIRST = 5.0
-# Seconds for the server's answer.
+# Seconds for the server's answer. A guess.
 PATIENCE = 30.0
 # A server without doors for all sites, or an older one, does not want any.
 _UNWANTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)

@@ -25,13 +25,15 @@ from flex.table_schemas import FILES, texts
 Target = tuple[str, str]
 
 _PATH = re.compile(r"/[!-~]{0,8000}")
+# Bytes of an answer that are read at a time. A guess.
 _PART = 2**16
+# Seconds for which the web server may be silent. A guess.
 _PATIENCE = 10.0
-# A target that takes more seconds is left to its visitors.
+# A target that takes more seconds is left to its visitors. A guess.
 _LONGEST = 60.0
 # In the PROXY protocol: a connection of nobody but its sender.
 _LOCAL = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"
-# After so many failures one after the other the web server is not there.
+# After so many failures one after the other the web server is not there. A guess.
 _GIVE_UP = 20
 
 

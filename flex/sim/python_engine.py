@@ -17,7 +17,7 @@ from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.engine_input_and_output import HIT, READ, SHARED, Job, units
 from flex.sim.queued import Queued
 from flex.sim.rules import RULES
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 Answer = tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]
 
@@ -38,7 +38,7 @@ def reference_serial(job: Job) -> Answer:
     ):
         view.now = min(clock)
         view.load[:] = [(time - view.now) // job.backlog_unit for time in clock]
-        node = router.choose(Asked(access, key, target), view, memories)
+        node = router.choose(AccessAsked(access, key, target), view, memories)
         hit = memories.pinned(node, target) or memories.ask(node, target)
         working = _working(job, node, target)
         reading = 0 if hit else _reading(job, int(job.size[target]))
@@ -104,7 +104,7 @@ class Router:
         option: list[int] = job.option.tolist()
         self._nodes = [option[start:end] for start, end in pairwise(first)]
 
-    def choose(self, asked: Asked, view: View, memories: Contents) -> int:
+    def choose(self, asked: AccessAsked, view: View, memories: Contents) -> int:
         return self._rules[self._rule[asked.key]].choose(
             asked, self._nodes[asked.key], view, memories
         )

@@ -22,7 +22,7 @@ from flex.sim.engine_input_and_output import (
     Job,
     units,
 )
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 # The events of a request; the numbers only tell them apart.
 _ARRIVED = 0
@@ -42,7 +42,7 @@ class Memories(Contents, Protocol):
 
 
 class Router(Protocol):
-    def choose(self, asked: Asked, view: View, memories: Contents) -> int: ...
+    def choose(self, asked: AccessAsked, view: View, memories: Contents) -> int: ...
 
 
 class Queued:
@@ -102,7 +102,7 @@ class Queued:
             self._arrive(access)
 
     def _arrive(self, access: int) -> None:
-        asked = Asked(access, self._key[access], self._target[access])
+        asked = AccessAsked(access, self._key[access], self._target[access])
         node = self.node[access] = self._router.choose(asked, self.view, self._memories)
         self._count_idle(node)
         self.view.load[node] += 1

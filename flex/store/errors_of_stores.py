@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
 from flex.model.log_reading import Segment
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
 from flex.store.holder_process_has_ended import name_for_people
 from flex.store.lease import Lease
@@ -49,7 +49,7 @@ def proposed_before(plan: Plan, state: str) -> BadInput:
     )
 
 
-def begun_before(run: Run) -> BadInput:
+def begun_before(run: NightlyRun) -> BadInput:
     return BadInput(
         f"beginning the run {run.id}",
         "a run of that id is recorded already",
@@ -67,7 +67,7 @@ def unknown_run(run_id: str) -> Unknown:
     )
 
 
-def held_error(run: Run, lease: Lease) -> Busy:
+def held_error(run: NightlyRun, lease: Lease) -> Busy:
     return Busy(
         f"the lease for the run {run.id}",
         f"the run {lease.run}, {name_for_people(lease.holder)}, holds it since "

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.store.holder_process_has_ended import has_ended
 
 # As a shell reports a process that was killed: one that is told to end says so itself.
@@ -33,7 +33,7 @@ class Lease:
         return has_ended(self.holder, self.expires, now)
 
 
-def interrupted_run(run: Run, now: datetime) -> Run:
+def interrupted_run(run: NightlyRun, now: datetime) -> NightlyRun:
     """What is recorded of a run that ended without a word: the stage that it was in, if it had
     begun one.
     """

@@ -19,7 +19,7 @@ from flex.model.audit_chain import Entry, Head, entry
 from flex.model.dead_node_retries import Attempt
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
-from flex.model.nightly_run import Run, Stage
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
@@ -60,7 +60,7 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
         self._placements: dict[str, pd.DataFrame] = {}
         self._journals: dict[str, MemoryJournal] = {}
         self._settled: dict[str, str] = {}
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, NightlyRun] = {}
         self._leases: dict[str, Lease] = {}
         self._entries: dict[int, Entry] = {}
         self._tokens: dict[str, Token] = {}
@@ -399,8 +399,13 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
         return self.journal(plan_id)
 
     def begin(
-        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
-    ) -> tuple[Run, ...]:
+        self,
+        run: NightlyRun,
+        lease: timedelta,
+        now: datetime,
+        *,
+        breaks_in: bool = False,
+    ) -> tuple[NightlyRun, ...]:
         with self._lock:
             if self._lease is not None and not self._lease.is_free(
                 now, breaks_in=breaks_in
@@ -465,27 +470,27 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays):
             stages = {each.name: each for each in run.stages} | {stage.name: stage}
             self._runs[run_id] = replace(run, stages=tuple(stages.values()))
 
-    def end(self, run: Run) -> None:
+    def end(self, run: NightlyRun) -> None:
         with self._lock:
             self._runs[run.id] = replace(run, stages=self.run_of(run.id).stages)
             if self._lease is not None and self._lease.run == run.id:
                 del self._leases["cluster"]
 
-    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+    def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
         with self._lock:
             ordered = sorted(
                 self._runs.values(), key=lambda run: (run.started, run.id), reverse=True
             )
         return tuple(ordered[:limit])
 
-    def runs_about(self, plan_id: str) -> tuple[Run, ...]:
+    def runs_about(self, plan_id: str) -> tuple[NightlyRun, ...]:
         return tuple(
             run
             for run in self.runs(len(self._runs))
             if plan_id in (run.plan, *(stage.outcome for stage in run.stages))
         )
 
-    def run_of(self, run_id: str) -> Run:
+    def run_of(self, run_id: str) -> NightlyRun:
         if run_id not in self._runs:
             raise errors_of_stores.unknown_run(run_id)
         return self._runs[run_id]

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from flex.model.nightly_run import Run, Stage
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.store import errors_of_stores, frames_to_tables, schema
 from flex.store.database import Part
 from flex.store.lease import Lease, interrupted_run
@@ -27,8 +27,13 @@ from flex.store.schema import runs, stages
 
 class SqlRuns(Part):
     def begin(
-        self, run: Run, lease: timedelta, now: datetime, *, breaks_in: bool = False
-    ) -> tuple[Run, ...]:
+        self,
+        run: NightlyRun,
+        lease: timedelta,
+        now: datetime,
+        *,
+        breaks_in: bool = False,
+    ) -> tuple[NightlyRun, ...]:
         """Stages are recorded by stage() alone: those of the run given here are not looked at."""
         with self._database.writing() as connection:
             held = lease_of(connection)
@@ -108,7 +113,7 @@ class SqlRuns(Part):
                     insert(stages), {"run": run_id, "position": position, **row}
                 )
 
-    def end(self, run: Run) -> None:
+    def end(self, run: NightlyRun) -> None:
         """Raises Unknown for a run that was never begun. A lease that another run has taken over
         stays with it.
         """
@@ -121,18 +126,18 @@ class SqlRuns(Part):
                 mine.values(run=None, since=None, expires=None, waiting=False)
             )
 
-    def runs(self, limit: int = 50) -> tuple[Run, ...]:
+    def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
         with self._database.reading() as connection:
             return _runs(connection, true(), limit)
 
-    def run_of(self, run_id: str) -> Run:
+    def run_of(self, run_id: str) -> NightlyRun:
         with self._database.reading() as connection:
             found = _runs(connection, runs.c.id == run_id)
         if not found:
             raise errors_of_stores.unknown_run(run_id)
         return found[0]
 
-    def runs_about(self, plan_id: str) -> tuple[Run, ...]:
+    def runs_about(self, plan_id: str) -> tuple[NightlyRun, ...]:
         made = select(stages.c.run).where(stages.c.outcome == plan_id)
         # What a plan is called in the table is older than its name here.
         which = or_(runs.c.cycle == plan_id, runs.c.id.in_(made))
@@ -155,7 +160,7 @@ def lease_of(connection: Connection) -> Lease | None:
 
 def _runs(
     connection: Connection, which: ColumnElement[bool], limit: int | None = None
-) -> tuple[Run, ...]:
+) -> tuple[NightlyRun, ...]:
     """Newest first, each with its stages in the order in which they began."""
     wanted = (
         select(runs)
@@ -168,10 +173,10 @@ def _runs(
     return tuple(_run_of(row, found.get(row["id"], ())) for row in rows)
 
 
-def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> Run:
+def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> NightlyRun:
     """What a plan is called in the table is older than its name here."""
     values = {name: value for name, value in row.items() if name != "cycle"}
-    return Run(**values, plan=row["cycle"], stages=tuple(its_stages))
+    return NightlyRun(**values, plan=row["cycle"], stages=tuple(its_stages))
 
 
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
@@ -192,11 +197,11 @@ def _is_known(connection: Connection, run_id: str) -> bool:
     return connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is not None
 
 
-def _update(connection: Connection, run: Run) -> None:
+def _update(connection: Connection, run: NightlyRun) -> None:
     connection.execute(update(runs).where(runs.c.id == run.id).values(_row(run)))
 
 
-def _row(run: Run) -> dict[str, object]:
+def _row(run: NightlyRun) -> dict[str, object]:
     return {
         "id": run.id,
         "holder": run.holder,

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from flex import audit_log_vs_database
 from flex.model.audit_chain import plain
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.ports import Store
 
 # Any, below: what a noted method of a store is given, which is another thing for each of them.
@@ -36,11 +36,11 @@ class Change:
     besides: Callable[[Any], Iterable[tuple[str, str, object]]] | None = None
 
 
-def _run(run: Run) -> dict[str, object]:
+def _run(run: NightlyRun) -> dict[str, object]:
     return {"exit_code": run.exit_code, "plan": run.plan, "message": run.message}
 
 
-def _taken_over(runs: Sequence[Run]) -> list[tuple[str, str, object]]:
+def _taken_over(runs: Sequence[NightlyRun]) -> list[tuple[str, str, object]]:
     return [("run.end", run.id, _run(run)) for run in runs]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.zones import zone_changes
 
 # Lines that differ of which the text is kept, of each server. A guess: about a screen.
@@ -51,11 +51,13 @@ class Check:
         return tuple(one for one in self.servers if not one.agrees)
 
 
-def check(asked: datetime, partition: str, verdicts: Iterable[Verdict]) -> Check:
+def check(
+    asked: datetime, partition: str, verdicts: Iterable[NameServerVerdict]
+) -> Check:
     return Check(asked, partition, tuple(map(_answer_of, verdicts)))
 
 
-def _answer_of(verdict: Verdict) -> Answered:
+def _answer_of(verdict: NameServerVerdict) -> Answered:
     lines = [line for change in verdict.wrong for line in zone_changes.lines(change)]
     return Answered(
         verdict.server,

@@ -43,7 +43,7 @@ from flex_logs_ingest.parcels.pack_parcels import KINDS, Reading
 from flex_logs_ingest.reading import read_logs as local
 from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.report import FileReport
-from flex_logs_ingest.reading.run_state import Run
+from flex_logs_ingest.reading.run_state import ReadingRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -275,7 +275,7 @@ def _read(
         if uris:
             sent = _Sent(known, Path(folder, "counts"), to, uris)
             with count_files.hold_directory(sent.counts):
-                run = Run(sent, sent.counts, sample_limit, local.MEMORY, read_at)
+                run = ReadingRun(sent, sent.counts, sample_limit, local.MEMORY, read_at)
                 reports += local.read(
                     [replace(source, globs=(), files=tuple(uris))], run
                 )

@@ -20,7 +20,7 @@ from typing import Any
 
 from flex.errors import FlexError
 from flex.model.dns_update_journal import RowState
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.operator_orders import NodeOrder
 from flex.ports import Publisher
 from flex_api import wiring
@@ -77,7 +77,7 @@ class Sleeping:
 
         return asked
 
-    def begin(self, run: Run, *given: Any, **how: Any) -> Any:
+    def begin(self, run: NightlyRun, *given: Any, **how: Any) -> Any:
         return self._real.begin(replace(run, holder=ELSEWHERE), *given, **how)
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:

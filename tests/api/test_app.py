@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from flex.errors import FlexError, StoreError
 from flex.model.balance import Balance, NodeLoad
 from flex.model.log_reading import Segment, Stream
-from flex.model.name_server_verdict import Verdict
-from flex.model.nightly_run import Run, Stage
+from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, PlanState, Proven
@@ -80,7 +80,7 @@ def plan(number: int = 1, site: str = "a.example.org") -> Plan:
         zone_plans=(ZonePlan("example.org.", (Change(before, after),), owned=3),),
         state="applied",
         settled=NOW,
-        verdicts=(Verdict("192.0.2.53", 3),),
+        verdicts=(NameServerVerdict("192.0.2.53", 3),),
     )
 
 
@@ -171,7 +171,7 @@ def test_the_first_page_says_how_the_partition_in_force_is_balanced() -> None:
 
 def test_the_latest_report_shows_the_run_and_the_log_lines_behind_the_plan() -> None:
     store = filled()
-    run = Run("r1", "host", NOW)
+    run = NightlyRun("r1", "host", NOW)
     store.begin(run, timedelta(hours=1), NOW)
     store.stage("r1", Stage("plan", NOW, NOW + timedelta(seconds=75), plan().id))
     lines = (("counted", 990), ("malformed", 10))

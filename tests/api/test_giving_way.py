@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from flex.errors import Busy, Unwell
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
 from flex.store import MemoryStore, holder
 from flex.store.holder_process_has_ended import PATIENCE
@@ -43,7 +43,7 @@ def breaks_in(here: World) -> None:
     """Somebody else takes the lease, and keeps it: what this thread writes it writes for its own
     run.
     """
-    rival = Run("rival", holder(), AS_OF)
+    rival = NightlyRun("rival", holder(), AS_OF)
     with ThreadPoolExecutor(1) as elsewhere:
         elsewhere.submit(
             here.store.begin, rival, PATIENCE, here.time_of_day(), breaks_in=True
@@ -77,7 +77,10 @@ def test_a_run_that_lost_its_lease_does_not_wait_with_that_of_another() -> None:
         waits_when_its_lease_is_lost(here)
     with pytest.raises(Busy):
         here.store.begin(
-            Run("third", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True
+            NightlyRun("third", holder(), AS_OF),
+            PATIENCE,
+            here.time_of_day(),
+            breaks_in=True,
         )
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from flex.errors import Busy, FlexError, LostLease, StoreError
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.store import MemoryStore
 from flex.store.holder_process_has_ended import PATIENCE
 from flex_api import wiring
@@ -42,7 +42,9 @@ def test_a_step_is_recorded_as_of_its_day_and_holds_the_lease_by_the_time_of_day
         assert held.run.started == AS_OF
         with pytest.raises(Busy, match=f"{here.time_of_day():%Y-%m-%d}"):
             here.store.begin(
-                Run("rival", "other.example.org:1:1", AS_OF), PATIENCE, AS_OF + PATIENCE
+                NightlyRun("rival", "other.example.org:1:1", AS_OF),
+                PATIENCE,
+                AS_OF + PATIENCE,
             )
 
 

@@ -215,7 +215,7 @@ def frozen(desk: Desk) -> Iterator[ZonePlan]:
 
 @contextmanager
 def unwritable(desk: Desk) -> Iterator[ZonePlan]:
-    """Of the other server, whose zone nobody changed yet: a folder where its journal would be."""
+    """A folder where the journal of the other server would be, whose zone nobody changed yet."""
     desk.settings(port=desk.other.port)
     journal = desk.other.directory / f"{ZONE}db.jnl"
     journal.mkdir()

@@ -14,8 +14,8 @@ import pytest
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
 from flex.model.balance import Balance
 from flex.model.dns_update_journal import Journal, JournalRow
-from flex.model.name_server_verdict import Verdict
-from flex.model.nightly_run import Run
+from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.nightly_run import NightlyRun
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
@@ -68,10 +68,10 @@ class Server(MemoryPublisher):
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         self.asked()
         if self.is_late:
-            return (Verdict("ns2", len(wanted), error="no answer in time"),)
+            return (NameServerVerdict("ns2", len(wanted), error="no answer in time"),)
         return super().verify(zone, wanted, patience=patience)
 
 
@@ -306,7 +306,10 @@ def test_what_was_forced_at_the_start_stops_no_wave() -> None:
 def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
     here = Cluster()
     here.server.asked = lambda: here.store.begin(
-        Run("rival", holder(), NOW), PATIENCE, here.world.time_of_day(), breaks_in=True
+        NightlyRun("rival", holder(), NOW),
+        PATIENCE,
+        here.world.time_of_day(),
+        breaks_in=True,
     )
     with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
         carrying_out.carry_out(here.world, here.plan)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from flex.model.nodes import Node
 from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
-from flex_api.night.haproxy_pools_and_files import Asked, Served, among, popular
+from flex_api.night.haproxy_pools_and_files import AskedFiles, Served, among, popular
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite, Routing
@@ -72,7 +72,7 @@ def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
 
 def test_a_path_that_is_too_long_for_a_map_keeps_nothing_from_being_routed() -> None:
     joined = members({"n1": "192.0.2.1", "n2": "192.0.2.2"})
-    asked = Asked(("/" + "a" * 3_000, "/hot", "/cold"), (900, 900, 1), 1)
+    asked = AskedFiles(("/" + "a" * 3_000, "/hot", "/cold"), (900, 900, 1), 1)
     assert popular(asked, joined) == (("/hot", 3),)
 
 

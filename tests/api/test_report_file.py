@@ -23,7 +23,7 @@ def night() -> ReportData:
 
 
 def colours(theme: int) -> dict[str, tuple[float, ...]]:
-    """Of light or of dark."""
+    """The colours of light or of dark."""
     found = re.findall(
         r"--(\w+): light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\)", report.html(night())
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import BadSetting
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.routing.haproxy_program import program, refusal
 from flex.store import holder, open_store
 from flex_api import cli
@@ -233,7 +233,7 @@ def test_a_plan_that_comes_is_shown_before_dns_says_so(
     }
     now = installation.flex("-o", "json", "route", "show").json["items"]
     assert not any(each["leaving"] for one in now for each in one["members"])
-    # While it is being applied, nobody steers back by what DNS said before.
+    # While it is being applied, nobody routes back by what DNS said before.
     with open_store(load(installation.settings).database.url) as store:
         store.update(replace(store.plan(plan), state="applying"))
     while_applied = installation.flex("-o", "json", "route", "show").json["items"]
@@ -246,7 +246,7 @@ def test_a_plan_that_comes_is_shown_before_dns_says_so(
     )
     assert installation.flex("route", "deliver").code == 0
     assert gone in configuration.read_text()
-    # What is taken back is steered back.
+    # What is taken back is routed back.
     assert installation.flex("apply", "--undo").code == 0
     assert gone not in configuration.read_text()
 
@@ -429,7 +429,7 @@ def test_while_a_night_is_at_work_nothing_is_delivered_beside_it(
     with open_store(load(installation.settings).database.url) as store:
         list(
             store.begin(
-                Run("at-work", holder(), now, message="nightly"),
+                NightlyRun("at-work", holder(), now, message="nightly"),
                 timedelta(hours=1),
                 now,
             )

@@ -429,8 +429,8 @@ def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:
 
 
 def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
-    """Of every experiment, with every picture; and claims that nobody makes any more are not on
-    it.
+    """Those of every experiment, with every picture; and claims that nobody makes any more are not
+    on it.
     """
     folder = ROOT / "docs/papers"
     kept = (folder / papers.PAGE).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Of wishes that cannot all be kept those are named that cause it, with as much more, or less, as
+"""Where wishes cannot all be kept, those are named that cause it, with as much more, or less, as
 would do.
 """
 

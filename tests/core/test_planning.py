@@ -21,7 +21,7 @@ from flex.errors import (
 from flex.model.dns_edits_by_others import Said
 from flex.model.dns_update_journal import Journal
 from flex.model.limits_and_approvals import Limits
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.wish import Pin
@@ -318,9 +318,9 @@ class Failing:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         if self.wrong:
-            return (Verdict("ns2", 4, error=self.wrong),)
+            return (NameServerVerdict("ns2", 4, error=self.wrong),)
         return self.inner.verify(zone, wanted, patience=patience)
 
 

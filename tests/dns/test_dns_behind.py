@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset
 from flex.planning import which_servers_agree
 from flex_dns.private.primary_and_secondary import pair
@@ -92,10 +92,10 @@ def test_a_server_that_takes_no_notice_is_named_with_what_to_run(
 
 def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
     wrong = (Change(None, Rrset(f"a.{ZONE}", "A", 60, ("192.0.2.1",))),)
-    late = Verdict("b", 1, 2**32 - 2, wrong, zone=ZONE)
-    other = Verdict("c", 1, 7, wrong, zone="other.example.")
-    silent = Verdict("d", 0, None, (), "no answer", zone=ZONE)
-    agreeing = Verdict("e", 1, 1, zone=ZONE)
+    late = NameServerVerdict("b", 1, 2**32 - 2, wrong, zone=ZONE)
+    other = NameServerVerdict("c", 1, 7, wrong, zone="other.example.")
+    silent = NameServerVerdict("d", 0, None, (), "no answer", zone=ZONE)
+    agreeing = NameServerVerdict("e", 1, 1, zone=ZONE)
     assert which_servers_agree.behind(
-        (Verdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)
+        (NameServerVerdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)
     ) == {("b", ZONE): which_servers_agree.Behind("b", ZONE, 2**32 - 2, 3)}

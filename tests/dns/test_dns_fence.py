@@ -191,7 +191,7 @@ def test_a_zone_in_an_epoch_is_kept_from_others_and_taken_over_as_ever(
 
 
 class Lost(Exception):
-    """Of who asks whether it still may."""
+    """Who asks whether it still may."""
 
 
 def test_a_run_that_may_not_any_more_begins_no_epoch_and_takes_no_zone(

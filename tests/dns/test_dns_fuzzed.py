@@ -118,7 +118,7 @@ SOA_RECORD = (
 
 
 def message(*records: bytes) -> bytes:
-    """Of a transfer of the zone, whose name stands in the question."""
+    """The bytes of a transfer of the zone, whose name stands in the question."""
     head = bytes.fromhex("0001 8400 0001") + pack("!HI", len(records), 0)
     return (
         head + b"\7hosting\7example\0" + bytes.fromhex("00fc 0001") + b"".join(records)

@@ -46,7 +46,7 @@ def gone(pid: int) -> bool:
 
 
 def wait_for_end(pid: int) -> None:
-    """Of a process that is no child of ours."""
+    """Waits for the end of a process that is no child of ours."""
     with suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:

@@ -18,7 +18,7 @@ import dns.rrset
 import pandas as pd
 import pytest
 
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset
 from flex.table_schemas import RECORDS
 from flex_dns.checks.verify import Wanted, verdict
@@ -84,7 +84,7 @@ def _answer(sock: socket.socket, reply: Reply) -> None:
             sock.sendto(packet, sender)
 
 
-def asked(reply: Reply, timeout: float = 1.0) -> Verdict:
+def asked(reply: Reply, timeout: float = 1.0) -> NameServerVerdict:
     with answering(reply) as address:
         return verdict(address, ZONE, Wanted.of(WANTED), timeout)
 

@@ -1,5 +1,5 @@
-"""The job of docs/howto/logs-on-a-cluster.md on PySpark in local mode: workers that are processes of their own,
-Spark's own engine.
+"""The job of docs/howto/logs-on-a-cluster.md on PySpark in local mode: workers that are processes
+of their own, Spark's own engine.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from flex_logs_ingest.formats import (
     detect,
     every_format,
     layout_of,
-    nginx_json,
 )
 from flex_logs_ingest.formats.format_directive import from_apache
 from flex_logs_ingest.lines.extract import extractor
@@ -289,19 +288,6 @@ def test_a_format_is_named_or_given_as_a_directive() -> None:
     assert layout_of("%t %r %>s %b") == from_apache("%t %r %>s %b")
     with pytest.raises(Unknown, match="combined"):
         layout_of("apache")
-
-
-def test_json_keys_can_be_chosen_and_the_usual_ones_still_count() -> None:
-    extract = extractor(nginx_json.with_keys({"bytes": "sent", "vhost": "site"}))
-    rest = b'"msec": 1.5, "request": "GET / HTTP/1.1", "status": 200'
-    chosen = (
-        b'{"site": "a.example", "host": "b.example", "sent": 7, "bytes": 8, '
-        + rest
-        + b"}"
-    )
-    usual = b'{"host": "b.example", "bytes": 8, ' + rest + b"}"
-    assert extract(chosen) == (b"a.example", b"1.5", b"GET / HTTP/1.1", b"200", b"7")
-    assert extract(usual) == (b"b.example", b"1.5", b"GET / HTTP/1.1", b"200", b"8")
 
 
 def test_json_keys_must_name_the_bytes() -> None:

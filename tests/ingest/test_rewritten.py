@@ -63,7 +63,7 @@ def masked(given: list[bytes], mask: bytes = MASKS[0]) -> bytes:
 
 
 def requests(store: MemoryStore, counts: Path) -> int:
-    """Of all that was counted."""
+    """The sum of all that was counted."""
     return int(file_table(store, counts, EVER).whole()["requests"].sum())
 
 

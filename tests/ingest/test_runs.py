@@ -29,7 +29,7 @@ from flex_logs_ingest.counts.merge_reference import (
     Given,
     reference_merge,
 )
-from flex_logs_ingest.counts.sorted_runs import Run
+from flex_logs_ingest.counts.sorted_runs import SortedRun
 
 Merge = Callable[[Sequence[Given], str, Callable[[int], object]], int]
 Rows = dict[tuple[str, str], tuple[int, int, int, int]]
@@ -81,7 +81,7 @@ def table(rows: Rows) -> pa.Table:
     )
 
 
-def write(path: Path, rows: Rows, layout: dict[str, object] | None = None) -> Run:
+def write(path: Path, rows: Rows, layout: dict[str, object] | None = None) -> SortedRun:
     pq.write_table(table(rows), path, **(LAYOUT | (layout or {})))
     return sorted_runs.whole(path)
 
@@ -144,7 +144,7 @@ def test_runs_are_added_up_as_by_hand_whichever_engine_does_it(
 
 
 @pytest.fixture
-def scattered(tmp_path: Path) -> tuple[list[Run], Rows]:
+def scattered(tmp_path: Path) -> tuple[list[SortedRun], Rows]:
     """More runs than may be open, and what they come to."""
     random = Random(1)
     rows: list[Rows] = [
@@ -160,7 +160,7 @@ def scattered(tmp_path: Path) -> tuple[list[Run], Rows]:
 
 
 def test_more_runs_than_may_be_open_are_added_up_in_several_passes(
-    scattered: tuple[list[Run], Rows], tmp_path: Path
+    scattered: tuple[list[SortedRun], Rows], tmp_path: Path
 ) -> None:
     given, expected = scattered
     kept = {path.name for path in tmp_path.iterdir()}

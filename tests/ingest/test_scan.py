@@ -70,7 +70,7 @@ def line(
 
 
 def class_of(counts: Counts) -> str:
-    """Of the only line."""
+    """The class of the only line."""
     assert sum(counts.lines.values()) == 1
     return next(name for name in CLASSES if counts.lines[name])
 

@@ -283,7 +283,7 @@ def test_nobody_can_tell_which_engine_wrote_a_file(
 
 
 def written(scan: Loop, data: bytes) -> list[object]:
-    """Of each file its schema, what is noted beside it, its rows and how they are grouped."""
+    """The schema of each file, what is noted beside it, its rows and how they are grouped."""
     scan.feed(data)
     with tempfile.TemporaryDirectory() as folder:
         paths = [f"{folder}/{name}" for name in ("files", "hours", "sample")]

@@ -25,7 +25,7 @@ from flex_logs_ingest.files.held_log import HeldLog, Seen
 from flex_logs_ingest.formats import FORMATS, detect, usual_formats
 from flex_logs_ingest.reading import small_logs
 from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest
-from flex_logs_ingest.reading.run_state import Reader, Run
+from flex_logs_ingest.reading.run_state import Reader, ReadingRun
 from flex_logs_ingest.reading.small_logs import (
     Look,
     SmallLogs,
@@ -383,7 +383,7 @@ def test_no_more_is_held_than_one_step_of_logs(
     for number in range(300):
         (logs / f"{number:03}.log").write_bytes(access(f"/{number}") * 50)
     found = [(str(log), log.stat().st_size) for log in sorted(logs.iterdir())]
-    reader = Reader(source, Run(MemoryStore(), counts, 10, 2**26, 0))
+    reader = Reader(source, ReadingRun(MemoryStore(), counts, 10, 2**26, 0))
     small = SmallLogs(reader, found)
     held = []
     for path, _ in found:

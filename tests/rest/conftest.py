@@ -21,7 +21,7 @@ from flex.model.balance import Balance, NodeLoad
 from flex.model.jobs import Job
 from flex.model.limits_and_approvals import Breach
 from flex.model.log_reading import Segment, Stream
-from flex.model.nightly_run import Run, Stage
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.roles_and_tokens import ROLES, Role
@@ -182,10 +182,10 @@ def _fill(store: Store, read: int) -> Store:
             segment, Stream("n1:log", f"h{number}", 1, 10, "t", "access.log"), None
         )
     for number in range(3):
-        run = Run(f"r{number}", holder(), NOW, message="nightly")
+        run = NightlyRun(f"r{number}", holder(), NOW, message="nightly")
         store.begin(run, timedelta(hours=1), NOW)
         store.stage(run.id, Stage("plan", NOW, NOW))
-        store.end(Run(f"r{number}", holder(), NOW, NOW, 0, message="nightly"))
+        store.end(NightlyRun(f"r{number}", holder(), NOW, NOW, 0, message="nightly"))
         store.put_job(
             Job(
                 f"j{number}",

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from flex.model.dns_update_journal import Journal
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
 from flex.zones.records import ZoneState
@@ -43,7 +43,7 @@ class Silent:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         told = self.inner.verify(zone, wanted, patience=patience)
         return tuple(
             replace(one, checked=0, error="no answer within 5 s") for one in told
@@ -69,7 +69,7 @@ class Late(Silent):
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         (told,) = self.inner.verify(zone, wanted, patience=patience)
         gone = Change(Rrset(f"s.{zone}", "A", 60, ("192.0.2.1",)), None)
         return told, replace(

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from flex.model.dns_update_journal import Journal
-from flex.model.name_server_verdict import Verdict
-from flex.model.nightly_run import Run
+from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan, PlanState
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
@@ -50,7 +50,7 @@ class Slow:
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[Verdict, ...]:
+    ) -> tuple[NameServerVerdict, ...]:
         return self.inner.verify(zone, wanted, patience=patience)
 
 
@@ -217,7 +217,7 @@ def test_runs_come_with_the_figures_of_their_plans_where_these_are_asked_for(
     door: Door,
 ) -> None:
     client, plan = door.open("viewer"), door.store.plans(1)[0]
-    run = Run("r9", holder(), plan.created + timedelta(days=1), plan=plan.id)
+    run = NightlyRun("r9", holder(), plan.created + timedelta(days=1), plan=plan.id)
     door.store.begin(run, timedelta(hours=1), plan.created)
     door.store.end(replace(run, ended=run.started))
     for asked, moves in (("false", None), ("true", len(plan.moves))):

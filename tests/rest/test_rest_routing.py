@@ -178,7 +178,7 @@ def worked_out(door: Door) -> list[object]:
     return [
         one.value
         for name, one in door.app.state.house.views.held.items()
-        if name.startswith("steered ")
+        if name.startswith("routed ")
     ]
 
 

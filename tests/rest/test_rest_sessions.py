@@ -15,7 +15,7 @@ from flex.model.jobs import Job
 from flex.model.roles_and_tokens import Role, Token, digest_of
 from flex.store import MemoryStore, holder
 from flex_api.settings.api import Auth
-from flex_api.web.gate import COOKIE, Asked, Gate
+from flex_api.web.gate import COOKIE, AskedOfGate, Gate
 from tests.web.scriptless import BROWSER
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_a_session_whose_token_is_gone_opens_nothing() -> None:
             parent="gone",
         )
     )
-    asked = Asked("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"})
+    asked = AskedOfGate("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"})
     assert Gate(Auth(), store).caller(asked, NOW) is None
 
 
@@ -116,7 +116,7 @@ def test_a_session_goes_on_no_further_by_the_clock_than_its_token() -> None:
     """Also one that was opened before sessions ended with their tokens."""
     store, asked = (
         MemoryStore(),
-        Asked("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"}),
+        AskedOfGate("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"}),
     )
     store.put_token(
         Token("t1", "anna", "admin", digest_of("token"), "root", NOW, NOW + HOUR)

@@ -273,4 +273,4 @@ def test_names_of_other_sites_are_not_the_sites(all_doors: Door) -> None:
     told = all_doors.open("viewer").get(f"/api/v1/sites/{site}/explanation").json()
     assert told["visitors"] == []
     assert world.store.strays()
-    assert visitors_of_site.Told.__annotations__.keys() <= told.keys()
+    assert visitors_of_site.VisitorsElsewhere.__annotations__.keys() <= told.keys()

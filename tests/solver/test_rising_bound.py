@@ -18,7 +18,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import large
 from flex_solver.bounds import proof_by_integer_program
-from flex_solver.bounds.proof_by_integer_program import Verdict
+from flex_solver.bounds.proof_by_integer_program import ProofVerdict
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.search import solve_blocks_again
 from tests.solver.given import fewest, wished
@@ -60,9 +60,9 @@ def test_it_never_rises_above_the_fewest_moves(
 def test_nobody_waits_for_it_once_as_few_moves_are_found(
     drifted: Drifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def until_unwanted(*_: object, unwanted: Event) -> Verdict:
+    def until_unwanted(*_: object, unwanted: Event) -> ProofVerdict:
         assert unwanted.wait(PATIENCE)
-        return Verdict(impossible=False)
+        return ProofVerdict(impossible=False)
 
     monkeypatch.setattr(proof_by_integer_program, "with_so_few", until_unwanted)
     bound = rising(drifted(60, 4, 1))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from flex.errors import Busy
 from flex.model.log_reading import Segment, Stream
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.store import SqlStore, holder, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -20,14 +20,16 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 def begin(store: SqlStore, name: str, number: str) -> bool:
     try:
-        store.begin(Run(f"{number}-{name}", holder(), NOW), timedelta(hours=1), NOW)
+        store.begin(
+            NightlyRun(f"{number}-{name}", holder(), NOW), timedelta(hours=1), NOW
+        )
     except Busy:
         return False
     return True
 
 
 def end(store: SqlStore, name: str, number: str) -> bool:
-    store.end(Run(f"{number}-{name}", holder(), NOW, NOW, 0))
+    store.end(NightlyRun(f"{number}-{name}", holder(), NOW, NOW, 0))
     return True
 
 

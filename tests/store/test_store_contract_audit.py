@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from flex.errors import StoreError
 from flex.model.audit_chain import Author, Entry, Head, fault_of_chain
 from flex.model.jobs import Job, Once
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.roles_and_tokens import Token, digest_of
 from flex.model.wish import Pin
@@ -113,7 +113,7 @@ def test_the_last_entry_is_known_at_once_whoever_made_it(url: str) -> None:
 
 
 def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
-    run = Run("r1", "host:1:1", NOW, message="nightly")
+    run = NightlyRun("r1", "host:1:1", NOW, message="nightly")
     store.begin(run, DAY, NOW)
     store.put_profiles(Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty())
     store.end(replace(run, ended=NOW, exit_code=0))
@@ -127,9 +127,11 @@ def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
 def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(
     store: Store,
 ) -> None:
-    gone = Run("r1", "elsewhere.example:1:1", NOW, message="nightly")
+    gone = NightlyRun("r1", "elsewhere.example:1:1", NOW, message="nightly")
     store.begin(gone, DAY, NOW)
-    store.begin(Run("r2", "host:1:1", NOW + DAY, message="apply"), DAY, NOW + DAY)
+    store.begin(
+        NightlyRun("r2", "host:1:1", NOW + DAY, message="apply"), DAY, NOW + DAY
+    )
     assert noted(store) == [("run.begin", "r1"), ("run.begin", "r2"), ("run.end", "r1")]
     told = json.loads(store.entries()[-1].after)
     assert told["exit_code"] == 137

@@ -17,8 +17,8 @@ from flex.model.dead_node_retries import Attempt
 from flex.model.dns_update_journal import JournalRow
 from flex.model.door_order import DoorOrder
 from flex.model.limits_and_approvals import Breach
-from flex.model.name_server_verdict import Verdict
-from flex.model.nightly_run import Run, Stage
+from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
@@ -80,7 +80,7 @@ def full_plan() -> Plan:
         state="applied",
         message="done",
         settled=NOW + HOUR,
-        verdicts=(Verdict("192.0.2.53", 2, 2026030101, (change,), "late"),),
+        verdicts=(NameServerVerdict("192.0.2.53", 2, 2026030101, (change,), "late"),),
     )
 
 
@@ -226,7 +226,7 @@ def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
 
 def held_by(store: Store, run_id: str, now: datetime = NOW) -> None:
     """As another process: what this thread does in the name of a run is that run's."""
-    run = Run(run_id, "elsewhere.example.org:1:1", now)
+    run = NightlyRun(run_id, "elsewhere.example.org:1:1", now)
     with ThreadPoolExecutor(1) as elsewhere:
         elsewhere.submit(store.begin, run, HOUR, now).result()
 
@@ -299,7 +299,7 @@ def test_who_lost_the_lease_writes_nothing(
         if not is_taken:
             with ThreadPoolExecutor(1) as elsewhere:
                 elsewhere.submit(
-                    store.end, Run("other", "elsewhere.example.org:1:1", NOW)
+                    store.end, NightlyRun("other", "elsewhere.example.org:1:1", NOW)
                 ).result()
         before = store.last_number()
         with pytest.raises(LostLease):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from flex.errors import BadInput, Busy, Unknown
-from flex.model.nightly_run import Run, Stage
+from flex.model.nightly_run import NightlyRun, Stage
 from flex.ports import Store
 from flex.store import holder
 from flex.store.holder_process_has_ended import name_for_people
@@ -19,8 +19,8 @@ HOUR = timedelta(hours=1)
 ELSEWHERE = "other.example.org:1:1"
 
 
-def run(id_: str, started: datetime = NOW, by: str = "") -> Run:
-    return Run(id_, by or holder(), started)
+def run(id_: str, started: datetime = NOW, by: str = "") -> NightlyRun:
+    return NightlyRun(id_, by or holder(), started)
 
 
 def test_a_run_is_recorded_from_its_beginning_to_its_end(store: Store) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.store import holder, open_store
 
 RIVAL = Path(__file__).with_name("rival.py")
@@ -81,7 +81,9 @@ def test_of_two_processes_exactly_one_takes_over_from_a_dead_one(
     host, pid, start = holder().rsplit(":", 2)
     with open_store(url) as store:
         store.begin(
-            Run("dead", f"{host}:{pid}:{int(start) + 1}", NOW), timedelta(hours=1), NOW
+            NightlyRun("dead", f"{host}:{pid}:{int(start) + 1}", NOW),
+            timedelta(hours=1),
+            NOW,
         )
         assert sorted(both(rivals, "begin 0")) == ["no", "yes"]
         assert [run.exit_code for run in store.runs()] == [137, None]

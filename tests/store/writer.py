@@ -24,7 +24,7 @@ from sqlalchemy import Engine, event
 
 from flex.model.balance import Balance
 from flex.model.log_reading import Segment, Stream
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.store import SqlStore, holder
@@ -92,7 +92,7 @@ def write_on(url: str, rows: int, statement: int) -> NoReturn:
     database = Database(url)
     store = SqlStore(database)
     begun = datetime.now(UTC)
-    run = Run(f"{begun.isoformat()}-{holder()}", holder(), begun)
+    run = NightlyRun(f"{begun.isoformat()}-{holder()}", holder(), begun)
     store.begin(run, timedelta(hours=1), begun)
     die_before(database.engine, statement)
     done = [each.offset for each in store.streams("web")]

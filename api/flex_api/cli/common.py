@@ -66,8 +66,8 @@ TakeBack = Annotated[
         "it; may be repeated",
     ),
 ]
-SiteName = Annotated[str, typer.Argument(metavar="SITE")]
-NodeName = Annotated[str, typer.Argument(metavar="NODE")]
+SiteName = Annotated[str, typer.Argument(metavar="SITE", help="the name of a site")]
+NodeName = Annotated[str, typer.Argument(metavar="NODE", help="the name of a node")]
 PlanId = Annotated[
     str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")
 ]

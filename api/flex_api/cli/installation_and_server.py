@@ -98,7 +98,10 @@ def _fresh() -> Path:
 
 @only_here("it writes files on this machine")
 def init(
-    ctx: typer.Context, folder: Annotated[Path, typer.Argument(metavar="DIR")]
+    ctx: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="a folder, made where there is none")
+    ],
 ) -> None:
     """Write the first files of an installation.
 
@@ -286,7 +289,8 @@ def _show_database(found: Context) -> None:
 
 @db_app.command("backup")
 def db_backup(
-    ctx: typer.Context, to: Annotated[Path, typer.Argument(metavar="FILE")]
+    ctx: typer.Context,
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="where the copy goes")],
 ) -> None:
     """Copy a SQLite database while it is in use."""
     found = context(ctx)

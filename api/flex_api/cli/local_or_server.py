@@ -182,7 +182,7 @@ class Questions(Protocol):
     def explanation(self, site: str) -> ExplainOutput: ...
 
 
-class Desk(Protocol):
+class TokensAndAudit(Protocol):
     """Who may come in, and who changed what."""
 
     def make_token(
@@ -313,7 +313,7 @@ def questions(found: Context) -> Questions:
     return QuestionsHere(found)
 
 
-def desk(found: Context) -> Desk:
+def tokens_and_audit(found: Context) -> TokensAndAudit:
     if found.remote:
         from flex_api.cli.on_a_server.tokens_and_audit import DeskThere
 

@@ -23,7 +23,7 @@ from flex_api.cli.on_this_machine_only import (
 )
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import following
-from flex_api.facts.choose_log_sources import Asked, choose, of_files
+from flex_api.facts.choose_log_sources import AskedSources, choose, of_files
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
 from flex_api.night.leases import lease
@@ -132,7 +132,7 @@ def ingest(
     With --server it reads what is new in the sources of the server.
     """
     found = context(ctx)
-    asked = Asked(tuple(files or ()), source, node, site, format_)
+    asked = AskedSources(tuple(files or ()), source, node, site, format_)
     if found.remote:
         from flex_api.cli.on_a_server import read_new_logs as there
 
@@ -177,7 +177,7 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
     )
 
 
-def _of_settings(asked: Asked, settings: Settings) -> tuple[Source, ...]:
+def _of_settings(asked: AskedSources, settings: Settings) -> tuple[Source, ...]:
     if not asked.files:
         return choose(asked, sources(settings))
     source = of_files(asked, sources(settings), site_names(settings))
@@ -203,7 +203,7 @@ def _no_copies() -> BadInput:
 
 def _beside(
     found: Context,
-    asked: Asked,
+    asked: AskedSources,
     directory: Path,
     invalid: Invalid | None,
     count_copies: bool,
@@ -217,7 +217,7 @@ def _beside(
         )
 
 
-def _of_machine(found: Context, asked: Asked) -> tuple[Source, ...]:
+def _of_machine(found: Context, asked: AskedSources) -> tuple[Source, ...]:
     if asked.files and asked.node and not found.path.exists():
         return (of_files(asked, (), SiteRule()),)
     every = sources(found.settings)

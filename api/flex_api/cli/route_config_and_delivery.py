@@ -81,7 +81,7 @@ def route_show(
 @route_app.command("config")
 def route_config(
     ctx: typer.Context,
-    node: Annotated[str, typer.Argument(metavar="NODE")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="the name of a node")],
     to: Annotated[
         Path | None,
         option_here(

@@ -89,8 +89,8 @@ def sites_pin(
     plan on.
 
     A wish with an end stands on top of the permanent one, which comes back when it is over. A wish
-    that cannot be kept beside the others is refused. When nodes leave, wishes give way in this order:
-    apart, together, at least so many, at most so many, not on nodes, on nodes.
+    that cannot be kept beside the others is refused. When nodes leave, wishes give way in this
+    order: apart, together, at least so many, at most so many, not on nodes, on nodes.
     """
     wanted = Pin(
         which_names_are_sites.site_name(site),

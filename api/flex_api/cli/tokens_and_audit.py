@@ -24,7 +24,9 @@ audit_app = typer.Typer(
 
 
 # What of the record is asked for.
-Newest = Annotated[int, typer.Option(min=1, max=10_000)]
+Newest = Annotated[
+    int, typer.Option(min=1, max=10_000, help="how many entries, the newest first")
+]
 Actor = Annotated[str, typer.Option(help="only changes by this person or token")]
 Action = Annotated[str, typer.Option(help="only this, such as pin or plan.settle")]
 Since = Annotated[
@@ -65,7 +67,7 @@ def token_create(
     """Make a token and print it, this once. FLEX keeps only its hash."""
     found = context(ctx)
     ends = moment("--expires", expires)
-    by = local_or_server.desk(found)
+    by = local_or_server.tokens_and_audit(found)
     output = by.make_token(name, manage_tokens.role_of(role), ends, reason)
     found.show(output, lambda console: console.print(output.secret))
 
@@ -74,7 +76,7 @@ def token_create(
 def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
     found = context(ctx)
-    output = local_or_server.desk(found).tokens()
+    output = local_or_server.tokens_and_audit(found).tokens()
     found.show(
         output, lambda console: tokens_and_audit_text.tokens(console, output, now())
     )
@@ -90,7 +92,7 @@ def token_revoke(
 ) -> None:
     """End a token, and the sessions that were opened with it."""
     found = context(ctx)
-    output = local_or_server.desk(found).revoke(token_id, reason)
+    output = local_or_server.tokens_and_audit(found).revoke(token_id, reason)
     found.show(
         output, lambda console: tokens_and_audit_text.show_revoked(console, output)
     )
@@ -109,7 +111,7 @@ def audit(
         return
     found = context(ctx)
     after = moment("--since", since)
-    output = local_or_server.desk(found).audit(limit, actor, action, after)
+    output = local_or_server.tokens_and_audit(found).audit(limit, actor, action, after)
     found.show(output, lambda console: tokens_and_audit_text.audit(console, output))
 
 
@@ -120,5 +122,5 @@ def audit_verify(ctx: typer.Context, last: Last = "") -> None:
     Prints the last hash, to be noted elsewhere.
     """
     found = context(ctx)
-    output = local_or_server.desk(found).check_audit(last)
+    output = local_or_server.tokens_and_audit(found).check_audit(last)
     found.show(output, lambda console: tokens_and_audit_text.holds(console, output))

@@ -20,7 +20,7 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedSources:
     """What the command line says. `source` is of the settings; `node`, `site` and `format` are for
     files.
     """
@@ -32,7 +32,7 @@ class Asked:
     format: str = ""
 
 
-def choose(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
+def choose(asked: AskedSources, sources: Sequence[Source]) -> tuple[Source, ...]:
     if asked.node or asked.site or asked.format:
         raise _bad(
             "--node, --site and --format",
@@ -46,7 +46,7 @@ def choose(asked: Asked, sources: Sequence[Source]) -> tuple[Source, ...]:
     return named if asked.source else read_here
 
 
-def of_files(asked: Asked, sources: Sequence[Source], names: SiteRule) -> Source:
+def of_files(asked: AskedSources, sources: Sequence[Source], names: SiteRule) -> Source:
     """The one source that the files belong to; `names` is how sites are named.
 
     Its own name is the one that their glob would give it: what was read counts once.

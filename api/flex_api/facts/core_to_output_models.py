@@ -13,8 +13,8 @@ from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_edits_by_others import Edit
 from flex.model.limits_and_approvals import Breach, Stop
 from flex.model.log_reading import BadLine
-from flex.model.name_server_verdict import Verdict
-from flex.model.nightly_run import Run
+from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Move, Plan
@@ -201,7 +201,7 @@ def _breach(breach: Breach, override: str) -> BreachRow:
     )
 
 
-def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
+def verdict_rows(verdicts: Sequence[NameServerVerdict]) -> list[VerdictRow]:
     late = which_servers_agree.behind(verdicts)
     return [
         _verdict_row(verdict, late.get((verdict.server, verdict.zone)))
@@ -209,7 +209,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[VerdictRow]:
     ]
 
 
-def _verdict_row(verdict: Verdict, late: Behind | None) -> VerdictRow:
+def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
     """Where another server has the `latest` serial, this one has missed it."""
     return VerdictRow(
         server=verdict.server,
@@ -262,7 +262,7 @@ def other_name_row(stray: Stray) -> OtherNameRow:
     )
 
 
-def run_row(run: Run, plan: Plan | None = None) -> RunRow:
+def run_row(run: NightlyRun, plan: Plan | None = None) -> RunRow:
     """With the figures of its plan, where that is given."""
     stages = [
         StageRow(

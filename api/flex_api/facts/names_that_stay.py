@@ -1,8 +1,8 @@
 """What is said of names that FLEX does not move, where what would move is looked at without asking
 a name server.
 
-Takes a world, and the nodes that sites would leave. Returns sentences: what the newest plan found of
-such names, and how they count here. Does not ask where the names lead now.
+Takes a world, and the nodes that sites would leave. Returns sentences: what the newest plan found
+of such names, and how they count here. Does not ask where the names lead now.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from flex.errors import DnsError, NoData
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.planning import verify_dns as checking
 from flex.planning import which_servers_agree
 from flex.zones import last_dns_check, records
@@ -33,7 +33,7 @@ class Verified:
     """
 
     partition: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[NameServerVerdict, ...]
     not_checked: Mapping[str, int]
     others: tuple[Stray, ...] = ()
 
@@ -54,7 +54,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
         )
     plan, nodes, settings = world.store.plan(base), world.nodes, world.settings
 
-    def ask() -> tuple[Verdict, ...]:
+    def ask() -> tuple[NameServerVerdict, ...]:
         return checking.check(
             plan,
             partition,

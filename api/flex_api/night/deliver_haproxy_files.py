@@ -52,7 +52,8 @@ def deliver(
     """Every node's files in its folder of `routing.deliver`, and the command run for each that
     changed.
 
-    Raises LostLease where the step that asks holds the lease no more: others steer by now.
+    Raises LostLease where the step that asks holds the lease no more: another run decides on
+    routing by now.
     """
     refuse_lost(store)
     found = checker()

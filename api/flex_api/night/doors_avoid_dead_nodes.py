@@ -1,5 +1,5 @@
-"""Whom the doors lead the visitors of a dead node's sites to, before a failover has changed DNS, and
-also where it cannot.
+"""Whom the doors lead the visitors of a dead node's sites to, before a failover has changed DNS,
+and also where it cannot.
 
 Takes the settings, the store and a partition. Returns the partition on nodes that serve. Changes
 nothing.

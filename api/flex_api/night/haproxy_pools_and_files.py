@@ -38,11 +38,11 @@ class Served:
 
     nodes: Mapping[str, Sequence[str]]
     before: Mapping[str, Sequence[str]]
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, AskedFiles]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedFiles:
     """A site's most popular targets and how often they were asked for; `least` is what the least
     popular of all has.
     """
@@ -74,7 +74,7 @@ def _on_several(partition: pd.DataFrame) -> set[str]:
 
 def _asks_of_targets(
     settings: Settings, store: Store, sites: Set[str]
-) -> dict[str, Asked]:
+) -> dict[str, AskedFiles]:
     """How often targets are asked for, as the file table has it, for the sites whose targets'
     members are said by that; none where it cannot be read: then LARD/R finds the members without.
     """
@@ -94,9 +94,9 @@ def _asks_of_targets(
         return {}
 
 
-def _most_asked(files: pd.DataFrame, most: int) -> Asked:
+def _most_asked(files: pd.DataFrame, most: int) -> AskedFiles:
     top = files.nlargest(most, "requests")
-    return Asked(
+    return AskedFiles(
         texts(top["target"]), top["requests"].tolist(), int(files["requests"].min())
     )
 
@@ -213,7 +213,7 @@ def _pool(
 
 
 def popular(
-    asked: Asked | None, joined: Sequence[Member]
+    asked: AskedFiles | None, joined: Sequence[Member]
 ) -> tuple[tuple[str, int], ...]:
     """By path its members, where it has several from the start. A path too long for a map has them
     once it needs them: anybody can ask for one.

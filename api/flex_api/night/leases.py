@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from flex.errors import FlexError
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
 from flex_api.beat_while_working import beating
@@ -27,7 +27,7 @@ from flex_api.wiring import World
 class Lease:
     """A run while it lasts; what it comes to is written into it on the way."""
 
-    run: Run
+    run: NightlyRun
     waiting: tuple[int, str] = (0, "")
 
     def concerns(self, plan: Plan) -> None:
@@ -52,7 +52,7 @@ def lease(
     What cannot wait `breaks_in` on a run that only waits.
     """
     started = world.clock()
-    run = Run(
+    run = NightlyRun(
         f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}",
         holder(),
         started,

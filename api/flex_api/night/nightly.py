@@ -17,7 +17,7 @@ from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unkno
 from flex.model import limits_and_approvals
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import FREEZE
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.planning import propose_plan, what_if
@@ -69,7 +69,7 @@ class Night:
     and `exit_code` how the program says so.
     """
 
-    run: Run
+    run: NightlyRun
     files: tuple[FileReport, ...]
     plan: Plan
     report: Path

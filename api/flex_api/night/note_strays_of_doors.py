@@ -23,9 +23,11 @@ from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 
+# The time after which a node is asked again. A guess: an operator looks at days.
 EVERY = timedelta(minutes=1)
 # Seconds. 100,000 names are read within one; whoever looks does not wait for a silent node longer.
 PATIENCE = 5.0
+# Nodes that are asked at a time. A guess.
 _SIDE_BY_SIDE = 32
 
 

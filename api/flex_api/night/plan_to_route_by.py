@@ -39,7 +39,7 @@ def between(
     now: datetime,
     coming: str = "",
 ) -> Between:
-    """The partition in force, or the plan that comes, or is half applied: steering changes before
+    """The partition in force, or the plan that comes, or is half applied: routing changes before
     DNS does.
 
     `known` are all plans. What was in force before `base` counts until the old TTL has passed.

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import flex
 from flex.model.jobs import Job
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
@@ -33,7 +33,7 @@ class Known:
     """What the figures are made of."""
 
     now: datetime
-    runs: Sequence[Run]
+    runs: Sequence[NightlyRun]
     headlines: Sequence[Headline]
     in_force: Plan | None
     nodes: Sequence[Node]

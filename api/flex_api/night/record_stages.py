@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from flex.errors import FlexError, LostLease
-from flex.model.nightly_run import Run, Stage
+from flex.model.nightly_run import NightlyRun, Stage
 from flex_api.night.still_holding_lease import beat
 from flex_api.wiring import World
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 @dataclass(slots=True)
 class Steps:
     world: World
-    run: Run
+    run: NightlyRun
     _now: Stage | None = field(default=None, init=False)
 
     def __call__(

@@ -1,10 +1,10 @@
 """Delivers routing again to nodes that it did not reach, until it reaches them.
 
 Takes a world. Returns lines for people. Every night that may change something first delivers what
-is in force. The health watch carries the files that lie ready for a node, and makes files again that
-were refused: by HAProxy's own check, by a folder that cannot be written, or by what they are made
-from. It does so soon at first, then after growing pauses. In shadow mode, and while changes are
-frozen, only people deliver.
+is in force. The health watch carries the files that lie ready for a node, and makes files again
+that were refused: by HAProxy's own check, by a folder that cannot be written, or by what they are
+made from. It does so soon at first, then after growing pauses. In shadow mode, and while changes
+are frozen, only people deliver.
 """
 
 from __future__ import annotations

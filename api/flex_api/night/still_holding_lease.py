@@ -1,5 +1,5 @@
-"""Whether a run holds the cluster's lease still: asked at each stage, and before what a run that lost
-it must not do.
+"""Whether a run holds the cluster's lease still: asked at each stage, and before what a run that
+lost it must not do.
 
 Takes a world, and the run. Prolongs the lease, or raises LostLease. Does not take or give back a
 lease: leases.py does.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 
 from flex.model.dns_update_journal import JournalRow, RowState
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.store.holder_process_has_ended import PATIENCE
 from flex_api import wiring
 from flex_api.wiring import World
@@ -25,7 +25,7 @@ def mine() -> str:
     return HOLDER.get()
 
 
-def beat(world: World, run: Run) -> None:
+def beat(world: World, run: NightlyRun) -> None:
     """Prolong the lease. Raises LostLease when it was lost to another run."""
     world.store.beat(run.id, PATIENCE, world.time_of_day())
 

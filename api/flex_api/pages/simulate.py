@@ -39,7 +39,7 @@ MOST_ACCESSES = 200_000
 MOST_POLICIES = 8
 
 
-class Asked(Given):
+class AskedSimulation(Given):
     policies: Annotated[tuple[str, ...], Field(max_length=MOST_POLICIES)] = USUAL
     nodes: Annotated[int, Field(ge=1, le=64)] | None = None
     ram_mib: Annotated[int, Field(ge=1, le=2**20)] | None = None
@@ -47,7 +47,7 @@ class Asked(Given):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SimulationShown:
     """What was replayed, and what came out under each policy."""
 
     accesses: int
@@ -61,7 +61,7 @@ class Told:
 def page(
     desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = ""
 ) -> Response:
-    wanted = from_query_form(Asked, request, "ask", "done")
+    wanted = from_query_form(AskedSimulation, request, "ask", "done")
     nodes = desk.world().nodes
     count = min(wanted.nodes or max(len(nodes), 1), 64)
     mib = wanted.ram_mib or max(
@@ -89,7 +89,7 @@ def page(
 
 def _answer(
     desk: Desk, policies: list[str], nodes: int, mib: int, model: str
-) -> Told | None:
+) -> SimulationShown | None:
     """None while it is being worked out."""
     question = (
         f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in "
@@ -102,7 +102,7 @@ def _answer(
 
 def _simulate(
     desk: Desk, policies: list[str], nodes: int, mib: int, model: str
-) -> Told:
+) -> SimulationShown:
     """Raises Unknown where no access of the period was kept."""
     period = period_to_replay(desk)
     trace, rate = traces_and_solver.of_own_logs(
@@ -123,7 +123,7 @@ def _simulate(
         )
         for one in results
     ]
-    return Told(
+    return SimulationShown(
         accesses=len(trace.target),
         period=period,
         results=results,

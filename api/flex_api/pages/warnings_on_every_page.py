@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from flex.errors import FlexError, StoreError
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan_summary import Headline
@@ -334,5 +334,5 @@ def _said_of_freeze(found: Freeze) -> str:
     return f"All changes are frozen by {found.author or 'somebody'} {until}{reason}."
 
 
-def _said_of_run(run: Run) -> str:
+def _said_of_run(run: NightlyRun) -> str:
     return f"The last run failed with exit code {run.exit_code}. {run.message}"

@@ -31,7 +31,7 @@ router = APIRouter(include_in_schema=False)
 RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
 
 
-class Asked(Given):
+class AskedWhatIf(Given):
     """As the form has it: in per cent, and one site by its name."""
 
     more_nodes: Annotated[int, Field(ge=0, le=1000)] = 0
@@ -50,7 +50,7 @@ def what_if(
     desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = ""
 ) -> Response:
     """The form alone until something is asked."""
-    wanted = from_query_form(Asked, request, "ask", "done")
+    wanted = from_query_form(AskedWhatIf, request, "ask", "done")
     answer = _answer(desk, _supposition(wanted)) if ask else None
     return show(
         desk,
@@ -81,17 +81,17 @@ def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     )
 
 
-def _plannable(wanted: Asked) -> bool:
+def _plannable(wanted: AskedWhatIf) -> bool:
     """Whether a plan can be made of it: of the cluster and the visitors as they are."""
     free = {
         "max_moves": wanted.max_moves,
         "tolerance_percent": wanted.tolerance_percent,
         "frontier": wanted.frontier,
     }
-    return wanted == Asked(**free)
+    return wanted == AskedWhatIf(**free)
 
 
-def _supposition(wanted: Asked) -> Supposed:
+def _supposition(wanted: AskedWhatIf) -> Supposed:
     tolerance = wanted.tolerance_percent
     return valid(
         Supposed,

@@ -11,12 +11,17 @@ from math import ceil, floor, log10
 
 Points = Sequence[tuple[float, float]]
 
-# Pixels: the picture, and what is kept free around the curves for their labels. Chosen by eye.
+# Pixels of the picture. Chosen by eye.
 WIDTH = 640
+# Pixels of the picture. Chosen by eye.
 HEIGHT = 360
+# Pixels that are kept free around the curves for their labels, here and below. Chosen by eye.
 _LEFT = 64
+# For the names of the curves.
 _RIGHT = 170
+# For the title.
 _TOP = 34
+# For the marks of the axis.
 _BOTTOM = 34
 _COLORS = (
     "#1b6ca8",

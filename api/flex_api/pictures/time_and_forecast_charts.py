@@ -1,8 +1,8 @@
 """Where everything stands in pictures of time and of predictions: lines with a band, small lines,
 heat maps, pairs of dots.
 
-Takes numbers. Returns frozen geometries that the templates draw, as chart_geometry.py does. Does not write
-markup or choose colours.
+Takes numbers. Returns frozen geometries that the templates draw, as chart_geometry.py does. Does
+not write markup or choose colours.
 """
 
 from __future__ import annotations

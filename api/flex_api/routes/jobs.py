@@ -21,7 +21,7 @@ from flex_api.routes.problems import describe
 from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
 from flex_api.schemas.rest_bodies_and_answers import JobShown, JobsPage
 from flex_api.web.etag_responses import page_response, reply
-from flex_api.web.gate import Asked
+from flex_api.web.gate import AskedOfGate
 from flex_api.web.paging import page
 from flex_api.web.request_context import Desk, Operator, Viewer
 
@@ -120,7 +120,9 @@ async def _tell(desk: Desk, job_id: str) -> AsyncIterator[str]:
 
 def _may_listen(desk: Desk) -> bool:
     request = desk.request
-    asked = Asked("GET", request.client.host if request.client else "", request.headers)
+    asked = AskedOfGate(
+        "GET", request.client.host if request.client else "", request.headers
+    )
     try:
         caller = desk.house.gate.caller(asked, desk.now)
     except Unauthenticated:

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.log_reading import Segment
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex_api.facts import core_to_output_models
-from flex_api.facts.choose_log_sources import Asked, choose
+from flex_api.facts.choose_log_sources import AskedSources, choose
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
@@ -92,7 +92,9 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
 
     every = sources(desk.settings)
     chosen = (
-        choose(Asked((), given.source, "", "", ""), every) if given.source else None
+        choose(AskedSources((), given.source, "", "", ""), every)
+        if given.source
+        else None
     )
 
     def work(world: World, _: Follow) -> str:
@@ -156,7 +158,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
     )
 
 
-def _asked_for(run: Run, query: RunsQuery) -> bool:
+def _asked_for(run: NightlyRun, query: RunsQuery) -> bool:
     return (
         query.failed in (None, run.exit_code not in (0, None))
         and query.live in (None, run.ended is None)

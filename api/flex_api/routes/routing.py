@@ -133,8 +133,8 @@ async def doors(
     desk: NodeItself, node: str, query: Annotated[DoorsQuery, Query()]
 ) -> Response:
     """By what the node's door is to go: at once where the node has an older order, or other files,
-    and else when there is a newer one; nothing after `wait` seconds. What the node says of itself is
-    kept.
+    and else when there is a newer one; nothing after `wait` seconds. What the node says of itself
+    is kept.
     """
     return await wait_for_doors(desk, node, query)
 

@@ -22,7 +22,7 @@ from flex_api import manage_tokens
 from flex_api.manage_tokens import SESSION, Caller
 from flex_api.report.page import page
 from flex_api.web.form_body import local
-from flex_api.web.gate import COOKIE, Asked, cookie, forged_error, is_foreign
+from flex_api.web.gate import COOKIE, AskedOfGate, cookie, forged_error, is_foreign
 from flex_api.web.request_context import House, TheHouse
 
 router = APIRouter(include_in_schema=False)
@@ -93,7 +93,7 @@ def _open(house: House, secret: str, request_id: str) -> tuple[Token, str]:
     """
     now = datetime.now(UTC)
     caller = house.gate.caller(
-        Asked("GET", "", {"authorization": f"Bearer {secret}"}), now
+        AskedOfGate("GET", "", {"authorization": f"Bearer {secret}"}), now
     )
     assert caller is not None, "a token was given"
     store = house.store.in_the_name_of(Author(caller.name, "", request_id))

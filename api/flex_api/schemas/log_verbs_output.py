@@ -109,8 +109,8 @@ class FindingRow(Part):
 
 
 class QualityRow(Part):
-    """The logs of one source, or of all sources of a node. `hours_silent` are spans of hours that should
-    have had answers.
+    """The logs of one source, or of all sources of a node. `hours_silent` are spans of hours that
+    should have had answers.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The settings file, typed. Unknown keys are errors. Only this module reads the environment.
 
-Takes a TOML file. Returns a frozen Settings (whole_settings.py), or raises BadSetting with the key, the
-value and what would be right. Relative paths are relative to the folder of the file.
+Takes a TOML file. Returns a frozen Settings (whole_settings.py), or raises BadSetting with the key,
+the value and what would be right. Relative paths are relative to the folder of the file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.safety_and_notices import Metrics, Notify, Webhook
 from flex_api.settings.whole_settings import Database, Report, Settings, SourceSection
 
-# Arrow's own allocators keep what they were given: reading two logs of 30 MB took 245 MiB by them, and
-# 205 MiB by the system's. Arrow asks for it once, when it is loaded, and only in the environment.
+# Arrow's own allocators keep what they were given: reading two logs of 30 MB took 245 MiB by them,
+# and 205 MiB by the system's. Arrow asks for it once, when it is loaded, and only in the
+# environment.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 __all__ = [

@@ -62,7 +62,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "samples": LOGS_READ,
     "logs": (*LOGS, *PROFILES, "run.end", "job.end"),
     # Routing.
-    "steered": ROUTING,
+    "routed": ROUTING,
     "files": ROUTING,
     "frames": ROUTING,
     "misnamed": ROUTING,

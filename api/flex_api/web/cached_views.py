@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from flex.model.balance import NodeLoad
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
@@ -161,7 +161,7 @@ class Views:
         base = self.store.in_force()
         return base, self.store.plan(base) if base else None
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[NightlyRun, ...]:
         return self.of("runs", lambda: self.store.runs(1000))
 
     def plan(self, plan_id: str) -> Plan:

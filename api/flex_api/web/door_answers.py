@@ -23,13 +23,15 @@ from flex_api.web.routing_view import others_digest
 from flex_api.web.tell_waiting_nodes_of_door_orders import Has, Newest, report_of
 from flex_api.wiring import nodes
 
-# Seconds for which it is believed which nodes serve, and what their other files are. Guesses: no
-# order waits for these, and a node asks every half minute.
+# Seconds for which it is believed which nodes serve. A guess: no order waits for it.
 SERVING = 1.0
+# Seconds for which it is believed what a node's other files are. A guess: a node asks every half
+# minute.
 OTHERS = 5.0
-# Who does not want to wait hears of an order that is there.
+# Seconds that each question waits at least: who does not want to wait hears of an order that is
+# there. A guess.
 SHORTEST = 0.5
-# Bytes that are given to a connection at a time.
+# Bytes that are given to a connection at a time. A guess.
 PART = 2**16
 
 

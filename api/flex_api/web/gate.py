@@ -42,7 +42,7 @@ USED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedOfGate:
     """What of a request says who asks. `proof` is what a form brings in place of the header of that
     name.
     """
@@ -60,7 +60,7 @@ class Gate:
     ticks: Callable[[], float] = time.monotonic
     known: dict[str, tuple[float, Token | None]] = field(default_factory=dict)
 
-    def caller(self, asked: Asked, now: datetime) -> Caller | None:
+    def caller(self, asked: AskedOfGate, now: datetime) -> Caller | None:
         """None where the request names no caller. Raises Unauthenticated where it names one and
         does not prove it.
         """
@@ -80,7 +80,7 @@ class Gate:
             raise forged_error("another site's page may have asked for the change")
         return caller
 
-    def remembers(self, asked: Asked) -> bool:
+    def remembers(self, asked: AskedOfGate) -> bool:
         """Whether the store need not be asked for this one."""
         secret = asked.headers.get("authorization", "").partition(" ")[
             2
@@ -104,7 +104,9 @@ class Gate:
             )
         return Caller(caller_of(token), token.role, token.id)
 
-    def _of_session(self, asked: Asked, secret: str, now: datetime) -> Caller | None:
+    def _of_session(
+        self, asked: AskedOfGate, secret: str, now: datetime
+    ) -> Caller | None:
         token = self._token(secret, now)
         if token is None or not token.parent:
             return self._anybody() if asked.method in SAFE else None
@@ -115,7 +117,7 @@ class Gate:
             raise forged_error(f"a session's change must carry the {CSRF} of its page")
         return Caller(caller_of(token), token.role, token.id)
 
-    def _of_proxy(self, asked: Asked) -> Caller | None:
+    def _of_proxy(self, asked: AskedOfGate) -> Caller | None:
         name = (
             asked.headers.get(self.auth.proxy_header.lower(), "")
             if self.auth.proxy_header

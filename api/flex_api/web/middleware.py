@@ -23,7 +23,7 @@ from flex.errors import BadInput, FlexError
 from flex_api.manage_tokens import Caller
 from flex_api.report.page import STYLE_DIGEST
 from flex_api.web import client_address, form_body
-from flex_api.web.gate import ANYBODY, Asked, Gate, present
+from flex_api.web.gate import ANYBODY, AskedOfGate, Gate, present
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate, too_large, too_many
 
@@ -128,7 +128,7 @@ class Asking:
         peer = request.client.host if request.client else ""
         path, at = request.scope["path"], self._address(request, peer)
         if OPEN.fullmatch(path) is None:
-            asked = Asked(request.method, peer, request.headers, proof)
+            asked = AskedOfGate(request.method, peer, request.headers, proof)
             try:
                 # A thread costs as much as the rest of a small answer: only the store is worth one.
                 known = self.gate.remembers(asked)

@@ -37,7 +37,7 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
         else _following(desk, desk.house.store.door_order())
     )
     return desk.views.few(
-        f"steered {_state(desk, which)} {_doors_state(desk, which)}",
+        f"routed {_state(desk, which)} {_doors_state(desk, which)}",
         lambda: _routing_of(desk, which),
         _rows,
     )

@@ -3,8 +3,8 @@ nights.
 
 Takes a world in which the node has its new state already, and the name of the node. Returns
 sentences, and the numbers in them. Does not store anything or ask a name server, so sites that FLEX
-may not move count as if it might; what the newest plan found of them is said. The search is the short
-one of previews (preview_solver.py), under the rules and limits of a night.
+may not move count as if it might; what the newest plan found of them is said. The search is the
+short one of previews (preview_solver.py), under the rules and limits of a night.
 """
 
 from __future__ import annotations

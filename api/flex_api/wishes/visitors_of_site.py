@@ -19,17 +19,19 @@ from flex_api.schemas.strays import StrayRow, stray_row
 from flex_api.wiring import World, nodes
 
 
-class Told(TypedDict):
+class VisitorsElsewhere(TypedDict):
     """As the explanation has it."""
 
     visitors: list[StrayRow]
     visitors_not_known: list[str]
 
 
-def visitors_elsewhere(world: World, site: str, here: Collection[str]) -> Told:
+def visitors_elsewhere(
+    world: World, site: str, here: Collection[str]
+) -> VisitorsElsewhere:
     settings, store, now = world.settings, world.store, world.time_of_day()
     if not here or not settings.routing.publishing().by_doors([site]):
-        return Told(visitors=[], visitors_not_known=[])
+        return VisitorsElsewhere(visitors=[], visitors_not_known=[])
     note_strays_of_doors.note_strays(settings, store, now)
     names = [site, *other_names_to_route.other_names(settings, [site])[site]]
     found = visitors_at_other_nodes.visitors(
@@ -41,7 +43,7 @@ def visitors_elsewhere(world: World, site: str, here: Collection[str]) -> Told:
     unknown = visitors_at_other_nodes.not_known(
         settings, store.doors_read(), elsewhere, now
     )
-    return Told(
+    return VisitorsElsewhere(
         visitors=[stray_row(one) for one in found],
         visitors_not_known=[node for node in unknown if node not in seen],
     )

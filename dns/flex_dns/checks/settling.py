@@ -1,6 +1,6 @@
 """Waiting until every server that answers for a zone says what it should.
 
-Takes servers and wanted RECORDS. Returns a Verdict for each server: how long it took to agree, or
+Takes servers and wanted RECORDS. Returns a verdict on each server: how long it took to agree, or
 what it said last when the time was up. Secondaries hear of a change later than the primary. One
 that seems not to have heard of it gets a NOTIFY.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import DnsError
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.planning.which_servers_agree import is_since
 from flex_dns.checks import verify
 from flex_dns.checks.send_notify import nudged
@@ -40,12 +40,12 @@ def verdicts(
     timeout: float,
     key: Key | None,
     patience: float,
-) -> tuple[Verdict, ...]:
+) -> tuple[NameServerVerdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
     wait, every = _Wait(time.monotonic(), patience, timeout), verify.Wanted.of(wanted)
     first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
-    def wait_for(server: Address) -> Verdict:
+    def wait_for(server: Address) -> NameServerVerdict:
         return _wait_for_server(server, zone, every, key, wait, first)
 
     with ThreadPoolExecutor(len(servers)) as threads:
@@ -116,7 +116,7 @@ def _wait_for_server(
     key: Key | None,
     wait: _Wait,
     first: int | None,
-) -> Verdict:
+) -> NameServerVerdict:
     """The whole zone is compared again only when its serial is another one."""
     telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer))
     if first is not None:

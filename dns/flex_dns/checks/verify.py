@@ -1,6 +1,6 @@
 """What a name server answers to anybody who asks, compared with what it should answer.
 
-Takes what is wanted. Returns a Verdict for one server: its serial, and each record set that differs
+Takes what is wanted. Returns the NameServerVerdict: its serial, and each record set that differs
 in addresses or TTL. Does not take silence or an answer without authority for a server without
 records: both are an error.
 """
@@ -25,7 +25,7 @@ import dns.rdatatype
 import pandas as pd
 
 from flex.errors import DnsError
-from flex.model.name_server_verdict import Verdict
+from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.records import Sets, by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
@@ -83,7 +83,7 @@ class Wanted:
 
 def verdict(
     address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None
-) -> Verdict:
+) -> NameServerVerdict:
     """What one server says of the zone's serial, of both address types of each wanted name, and of
     the markers.
 
@@ -104,7 +104,7 @@ def verdict(
         if found.sets == wanted.sets
         else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
     )
-    return Verdict(address_text(address), wanted.size, found.serial, wrong)
+    return NameServerVerdict(address_text(address), wanted.size, found.serial, wrong)
 
 
 def _contents_by_transfer(
@@ -123,11 +123,11 @@ def _contents_by_transfer(
 
 def _verdict_by_questions(
     address: Address, zone: str, wanted: Wanted, timeout: float
-) -> Verdict:
+) -> NameServerVerdict:
     try:
         answers = ask(address, [(zone, "SOA"), *wanted.questions()], timeout)
     except DnsError as error:
-        return Verdict(address_text(address), 0, error=str(error))
+        return NameServerVerdict(address_text(address), 0, error=str(error))
     troubles = [
         trouble
         for question, answer in answers.items()
@@ -135,7 +135,7 @@ def _verdict_by_questions(
     ]
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-        return Verdict(
+        return NameServerVerdict(
             address_text(address),
             0,
             serial_of(answers[zone, "SOA"]),
@@ -144,7 +144,7 @@ def _verdict_by_questions(
     wrong = differences(
         wanted, lambda name, kind: set_of(name, kind, answers[name, kind])
     )
-    return Verdict(
+    return NameServerVerdict(
         address_text(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong
     )
 

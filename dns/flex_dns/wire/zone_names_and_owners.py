@@ -41,7 +41,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedNames:
     """All that has to be known about names inside the zone, question by question: their addresses
     and their markers.
 
@@ -79,7 +79,7 @@ def unfit(zone: str, name: str) -> str:
 
 def owners(questions: Iterable[Question]) -> list[str]:
     """The names that are asked for, of which there can be two hundred thousand."""
-    if not isinstance(questions, Asked):
+    if not isinstance(questions, AskedNames):
         return [name for name, _ in questions]
     fit = questions.fit()
     return fit + [marker_name(name, questions.zone) for name in fit]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from flex.routing.pool import Pool
 from flex.routing.rules.lard_member_sets import NOBODY
 
+# A load begins above the bits: one for each of MOST_MEMBERS (flex/routing/pool.py).
 _BITS = 1 << 16
 
 

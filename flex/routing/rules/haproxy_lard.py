@@ -22,8 +22,8 @@ def lard(pool: Pool, clock: str) -> list[str]:
 
 
 def lardr(pool: Pool, clock: str) -> list[str]:
-    """A target has a set of members. The set grows when its least loaded is overloaded, and loses its
-    most loaded when it has not changed for a while.
+    """A target has a set of members. The set grows when its least loaded is overloaded, and loses
+    its most loaded when it has not changed for a while.
     """
     limits = pool.limits
     return [

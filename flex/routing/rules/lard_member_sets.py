@@ -24,10 +24,13 @@ from collections.abc import Iterator
 
 from flex.routing.pool import Member, Pool
 
+# More than any load, bit and place put together: HAProxy's numbers have 63 bits.
 NOBODY = 1 << 50
-# A load begins above the bits and the places among equals.
+# One bit for each of MOST_MEMBERS (flex/routing/pool.py).
 _BITS = 1 << 16
+# A load begins above the bits and the places among equals, one of 16.
 _LOAD = 16 * _BITS
+# More than any load of a member that is up, and less than NOBODY.
 _DOWN = 1 << 49
 
 

@@ -3,8 +3,8 @@
 Takes a trace, a cluster and the solver that places sites. Returns which rule (flex.sim.rules)
 decides among which nodes. Does not see the cluster at work: the rules do.
 
-A policy is one entry of the table; one that computes something has a file too. Command line, API and
-pages know it from there, with what it says of itself.
+A policy is one entry of the table; one that computes something has a file too. Command line, API
+and pages know it from there, with what it says of itself.
 """
 
 from __future__ import annotations

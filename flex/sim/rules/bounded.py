@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import Job, units
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 
 class Bounded:
@@ -18,7 +18,7 @@ class Bounded:
         self._bound = job.bound
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         total = sum(view.load[node] for node in nodes)
         most = units((total + 1) * self._bound, 100 * len(nodes))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import Job
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 # Loads are whole thousandths of the time.
 _WHOLE = 1000
@@ -30,7 +30,7 @@ class Hacc:
         self._spare = [0] * nodes
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         if view.now - self._sampled >= self._job.interval:
             self._sample(nodes, view)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import Job
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 
 class Cached:
@@ -25,7 +25,7 @@ class Cached:
         self._node = [-1] * len(job.size)
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         had = self._node[asked.target]
         holder = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import Job
-from flex.sim.rules.rule import Asked, Contents, View, least_loaded
+from flex.sim.rules.rule import AccessAsked, Contents, View, least_loaded
 
 
 class Lard:
@@ -17,7 +17,7 @@ class Lard:
         self._server: dict[int, int] = {}
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         server = self._server.get(asked.key)
         if server is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.lard import overloaded
-from flex.sim.rules.rule import Asked, Contents, View, least_loaded
+from flex.sim.rules.rule import AccessAsked, Contents, View, least_loaded
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class LardR:
         self._servers: dict[int, _Servers] = {}
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         servers = self._servers.get(asked.key)
         if servers is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import Job
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 # Splitmix64 computes in whole numbers of 64 bits.
 _BITS = 2**64 - 1
@@ -16,7 +16,7 @@ class Dice:
         pass
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         return nodes[_hash(asked.access) % len(nodes)]
 

@@ -10,7 +10,7 @@ from flex.sim.engine_input_and_output import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AccessAsked:
     """An access by its number, what it asks for, and the key whose rule decides."""
 
     access: int
@@ -42,7 +42,7 @@ class Rule(Protocol):
     def __init__(self, job: Job) -> None: ...
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         """One of the nodes, of which there is at least one."""
         ...

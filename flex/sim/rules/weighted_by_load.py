@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import Job
-from flex.sim.rules.rule import Asked, Contents, View
+from flex.sim.rules.rule import AccessAsked, Contents, View
 
 
 class Weighted:
@@ -19,7 +19,7 @@ class Weighted:
         self._next = [0] * len(job.rule)
 
     def choose(
-        self, asked: Asked, nodes: Sequence[int], view: View, memory: Contents
+        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
     ) -> int:
         total = sum(view.load[node] for node in nodes)
         weight = sum(self._weight[node] for node in nodes)

@@ -42,7 +42,7 @@ from flex_logs_ingest.counts import (
     readings_sharing_count_files,
     unknown_hosts,
 )
-from flex_logs_ingest.counts.sorted_runs import Run, damage
+from flex_logs_ingest.counts.sorted_runs import SortedRun, damage
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.scan.counts_as_columns import LEVEL, OtherCount
 from flex_logs_ingest.scan.segment_scan import Counts
@@ -185,7 +185,7 @@ def clear(directory: Path, known: Collection[str]) -> None:
 
 def runs(
     directory: Path, segment: str, first_day: int, last_day: int, *, before: bool
-) -> list[Run]:
+) -> list[SortedRun]:
     """The PARTIAL rows of these days, a run for each of them. Raises NoData when the file is gone
     or damaged.
     """
@@ -204,10 +204,10 @@ def runs(
                 raise ValueError("it does not say which days it is of")
             for day in range(max(days.min, first_day), min(days.max, last_day) + 1):
                 groups.setdefault(day, []).append(group)
-    runs: list[Run] = []
+    runs: list[SortedRun] = []
     for day, found in sorted(groups.items()):
         rows_of_day = sum(sizes[group] for group in found)
-        runs.append(Run(path, tuple(found), rows_of_day, day, before))
+        runs.append(SortedRun(path, tuple(found), rows_of_day, day, before))
     return runs
 
 

@@ -1,7 +1,7 @@
 """Requests that called a site by another of its names, kept beside the counts of each reading.
 
-Takes a reading's other names (scan/requests_by_other_names.py). Writes one small Parquet file with the
-name of the reading:
+Takes a reading's other names (scan/requests_by_other_names.py). Writes one small Parquet file with
+the name of the reading:
 
     <id>.names.parquet    site, name, day, requests, bytes: all answers to such requests
 

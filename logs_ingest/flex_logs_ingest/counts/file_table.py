@@ -27,7 +27,7 @@ from flex_logs_ingest.counts import (
     count_files,
     find_count_files_for_days,
 )
-from flex_logs_ingest.counts.sorted_runs import Run, damage, merge
+from flex_logs_ingest.counts.sorted_runs import SortedRun, damage, merge
 
 _KEYS = ["site", "target"]
 
@@ -135,7 +135,7 @@ def _is_whole(path: Path) -> bool:
     return True
 
 
-def _make(path: Path, runs: Sequence[Run], told: Told) -> None:
+def _make(path: Path, runs: Sequence[SortedRun], told: Told) -> None:
     progress = _Progress(sum(run.rows for run in runs), told)
     try:
         merge(runs, path, progress)

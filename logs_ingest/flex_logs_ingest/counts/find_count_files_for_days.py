@@ -1,7 +1,8 @@
 """Which files hold the counts of which days: those of each reading, those that small readings
 share, or the sums that they were added up to.
 
-Takes the store's Segments and days. Returns ids of files (count_files.py). Does not look at any file.
+Takes the store's Segments and days. Returns ids of files (count_files.py). Does not look at any
+file.
 
 The readings are asked for first and then where their counts are: what is recorded, or moved, in
 between is found where it is.

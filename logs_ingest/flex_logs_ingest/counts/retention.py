@@ -8,9 +8,9 @@ The order makes it safe against a kill. Sums are whole and on disk before the st
 The store learns of all segments of a sum in one transaction. What it no longer needs is removed
 last, and the next reading removes what a killed run left.
 
-A sum has files and hours day by day, as count_files.py has them, so it still gives earlier sizes and
-any window of days. It has no sample: the sample is for predicting the window, and sums lie before
-it.
+A sum has files and hours day by day, as count_files.py has them, so it still gives earlier sizes
+and any window of days. It has no sample: the sample is for predicting the window, and sums lie
+before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flex.model.period import LAST_DAY
 from flex.ports import Moves
 from flex_logs_ingest.counts import count_files, daily_sums, hours_and_sample
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
-from flex_logs_ingest.counts.sorted_runs import Run
+from flex_logs_ingest.counts.sorted_runs import SortedRun
 from flex_logs_ingest.counts.sorted_runs import merge as merge_runs
 
 _SUM = SCHEMA.insert(0, pa.field("day", pa.int64()))
@@ -143,7 +143,7 @@ def _add_up(
 
 def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
     """The rows of all files, added up, some ten thousand at a time and never of two days."""
-    runs: dict[int, list[Run]] = defaultdict(list)
+    runs: dict[int, list[SortedRun]] = defaultdict(list)
     for run in (
         run
         for one in files

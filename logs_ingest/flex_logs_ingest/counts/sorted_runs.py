@@ -33,7 +33,7 @@ _merge = native_or_python.pick("merge", reference_merge)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SortedRun:
     """The rows of some row groups of a file; of these those of `day`, or all where it is None.
 
     A run from `before` the days in question tells sizes, and nothing of what was asked for.
@@ -54,7 +54,7 @@ def untold(_: int) -> None:
     """To whom it may not concern."""
 
 
-def merge(runs: Sequence[Run], path: Path, told: Told = untold) -> int:
+def merge(runs: Sequence[SortedRun], path: Path, told: Told = untold) -> int:
     """Write the rows of all runs to a file that has its name once it is whole and on disk; how many
     rows those are.
 
@@ -76,11 +76,11 @@ def merge(runs: Sequence[Run], path: Path, told: Told = untold) -> int:
     return written
 
 
-def whole(path: Path) -> Run:
+def whole(path: Path) -> SortedRun:
     """All rows of a file that was made here."""
     with damage(path):
         footer = pq.read_metadata(path)
-        return Run(path, tuple(range(footer.num_row_groups)), footer.num_rows)
+        return SortedRun(path, tuple(range(footer.num_row_groups)), footer.num_rows)
 
 
 @contextmanager
@@ -111,7 +111,7 @@ class _Passes:
     told: Told
     made: list[Path] = field(default_factory=list)
 
-    def few(self, runs: Sequence[Run]) -> list[Run]:
+    def few(self, runs: Sequence[SortedRun]) -> list[SortedRun]:
         """As few as may be read at once, with the same rows: of too many, the shortest become
         one.
         """
@@ -130,7 +130,7 @@ class _Passes:
         for path in self.made:
             path.unlink(missing_ok=True)
 
-    def _one(self, runs: Sequence[Run]) -> Run:
+    def _one(self, runs: Sequence[SortedRun]) -> SortedRun:
         path = next(self.paths)
         self.made.append(path)
         _add_up([replace(run, before=False) for run in runs], path, self.told)
@@ -140,15 +140,15 @@ class _Passes:
         return replace(whole(path), before=runs[0].before)
 
 
-def _rows(run: Run) -> int:
+def _rows(run: SortedRun) -> int:
     return run.rows
 
 
-def _may_be_open(runs: Sequence[Run]) -> bool:
+def _may_be_open(runs: Sequence[SortedRun]) -> bool:
     return len(runs) <= RUNS_AT_ONCE and sum(map(_rows_in_memory, runs)) <= ROWS_AT_ONCE
 
 
-def _shortest(runs: Sequence[Run], others: Sequence[Run]) -> int:
+def _shortest(runs: Sequence[SortedRun], others: Sequence[SortedRun]) -> int:
     """How many of the runs, the shortest first, are made into one: no more than needed, and than
     may be open.
     """
@@ -163,12 +163,12 @@ def _shortest(runs: Sequence[Run], others: Sequence[Run]) -> int:
     return min(len(runs), RUNS_AT_ONCE)
 
 
-def _rows_in_memory(run: Run) -> int:
+def _rows_in_memory(run: SortedRun) -> int:
     """How many of its rows are in memory at most."""
     return min(run.rows, GROUP)
 
 
-def _add_up(runs: Sequence[Run], path: Path, told: Told) -> int:
+def _add_up(runs: Sequence[SortedRun], path: Path, told: Told) -> int:
     try:
         return _merge([run.as_given for run in runs], os.fspath(path), told)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Requests for names that are no sites of ours, kept beside the counts of each reading and shown.
 
-Takes a reading's unknown hosts (scan/frequent_unknown_hosts.py). Writes one small Parquet file with the
-name of the reading, where there were any:
+Takes a reading's unknown hosts (scan/frequent_unknown_hosts.py). Writes one small Parquet file with
+the name of the reading, where there were any:
 
     <id>.strangers.parquet    host, requests (at least); most requests first, at most 1,000 rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flex_logs_ingest.lines.layout import Field, Layout, from_keys
+from flex_logs_ingest.lines.layout import Field, from_keys
 
 _KEYS: Mapping[Field, tuple[str, ...]] = {
     "vhost": ("vhost", "host", "http_host", "server_name"),
@@ -24,15 +24,3 @@ _KEYS: Mapping[Field, tuple[str, ...]] = {
     "bytes": ("bytes_sent", "body_bytes_sent", "bytes", "length"),
 }
 LAYOUT = from_keys(_KEYS)
-
-
-def with_keys(keys: Mapping[Field, str]) -> Layout:
-    """The same with other keys for some of the fields; the usual ones still count where a line
-    lacks those.
-    """
-    return from_keys(
-        {
-            name: (keys[name], *usual) if name in keys else usual
-            for name, usual in _KEYS.items()
-        }
-    )

@@ -1,5 +1,5 @@
-"""The binary log of the 1998 World Cup's servers: scan/worldcup_binary_logs.py writes its records as
-lines of this layout.
+"""The binary log of the 1998 World Cup's servers: scan/worldcup_binary_logs.py writes its records
+as lines of this layout.
 """
 
 from flex_logs_ingest.lines.layout import Layout, Op

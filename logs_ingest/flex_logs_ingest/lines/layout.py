@@ -63,10 +63,10 @@ class Layout:
     - records: binary ones, which scan/worldcup_binary_logs.py writes as lines of these fields.
 
     With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends
-    at the first of the bytes `stops`. A time is `moved` as time_formats.py says. `shape` is what lines
-    look like that another layout fits as well; only the search for a log's format asks for it.
-    Where no line says how many bytes were sent, the layout is `unsized`: each full answer counts as
-    one byte, for sizes_from_document_root.py to multiply.
+    at the first of the bytes `stops`. A time is `moved` as time_formats.py says. `shape` is what
+    lines look like that another layout fits as well; only the search for a log's format asks for
+    it. Where no line says how many bytes were sent, the layout is `unsized`: each full answer
+    counts as one byte, for sizes_from_document_root.py to multiply.
     """
 
     kind: Literal["fields", "json", "w3c", "records"]

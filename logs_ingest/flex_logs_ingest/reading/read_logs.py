@@ -2,8 +2,8 @@
 truncated, or the run is killed.
 
 Takes sources, the store's Segments and a directory. Returns a report for each file. Each new
-segment of a log leaves its counts in the directory (counts/count_files.py) and one entry in the store.
-Does not count lines that are still being written: they wait for the next run.
+segment of a log leaves its counts in the directory (counts/count_files.py) and one entry in the
+store. Does not count lines that are still being written: they wait for the next run.
 
 The order makes it exact. The files are whole and on disk before the store hears of them. The store
 learns of the counts and of how far the log was read in one transaction, for several small logs at
@@ -48,7 +48,7 @@ from flex_logs_ingest.reading.report import (
     added_lines,
     without,
 )
-from flex_logs_ingest.reading.run_state import Progress, Reader, Run, Step
+from flex_logs_ingest.reading.run_state import Progress, Reader, ReadingRun, Step
 from flex_logs_ingest.reading.small_logs import Look, SmallLogs, heads
 from flex_logs_ingest.reading.which_in_parallel import Apart
 
@@ -111,7 +111,7 @@ def ingest(
     _give_freed_memory_back()
     with count_files.hold_directory(directory):
         apart = Apart(1 if invalid else workers)
-        run = Run(
+        run = ReadingRun(
             segments,
             directory,
             sample_limit,
@@ -130,7 +130,7 @@ def ingest(
     return reports
 
 
-def read(sources: Sequence[Source], run: Run) -> tuple[FileReport, ...]:
+def read(sources: Sequence[Source], run: ReadingRun) -> tuple[FileReport, ...]:
     """What `ingest` does in a directory that is held; that nothing could be read is no error
     here.
     """
@@ -174,8 +174,8 @@ def _reports(reader: Reader) -> list[FileReport]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A file as it was found: nanoseconds since 1970 of its last change, its first bytes unpacked, its
-    size, whether it is looked at together with others.
+    """A file as it was found: nanoseconds since 1970 of its last change, its first bytes unpacked,
+    its size, whether it is looked at together with others.
     """
 
     age: int
@@ -265,9 +265,9 @@ def _nothing(reports: Sequence[FileReport]) -> NoData:
 def _give_freed_memory_back() -> None:
     """From now on, memory that is freed goes back to the system, where the C library can do so.
 
-    Without this, glibc keeps ever larger blocks in ever more pools, one for each thread: a run takes
-    half as much again as it holds. Arrow's own pool keeps as much beside it: 30 MiB of what two
-    logs at once had written.
+    Without this, glibc keeps ever larger blocks in ever more pools, one for each thread: a run
+    takes half as much again as it holds. Arrow's own pool keeps as much beside it: 30 MiB of what
+    two logs at once had written.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with suppress(OSError, AttributeError):

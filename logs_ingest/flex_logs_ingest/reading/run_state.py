@@ -51,7 +51,7 @@ Progress = Callable[[Step], None]
 
 
 @dataclass(slots=True)
-class Run:
+class ReadingRun:
     """What the sources of one run share. `known` follows what the store holds; `read_at` is when
     the run is made.
     """
@@ -108,7 +108,7 @@ class Reader:
     `size` is what all its files take on disk. Several files may be read at the same time.
     """
 
-    def __init__(self, source: Source, run: Run) -> None:
+    def __init__(self, source: Source, run: ReadingRun) -> None:
         self.source = source
         self.run = run
         # The rule for one of its files, None where its name does not say the site.

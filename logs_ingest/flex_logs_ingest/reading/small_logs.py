@@ -1,9 +1,9 @@
 """What can be found out about small logs before their turn, many of them at a time: each of the
 steps below costs as much as scanning a few kilobytes when it is done for one log alone.
 
-Takes the paths of the logs of a reader, in the order in which they are read. Returns of each one its
-bytes in memory, its format, how it opens, and what it counts for from its beginning on. Looks at a
-few at a time, so that what waits takes little memory.
+Takes the paths of the logs of a reader, in the order in which they are read. Returns of each one
+its bytes in memory, its format, how it opens, and what it counts for from its beginning on. Looks
+at a few at a time, so that what waits takes little memory.
 
 Does not decide whether a log counts, from where on, or that it cannot be read: one_log.py does, of
 these logs as of any other. A log that is unusual in any way (it is not there, packed, binary, long,
@@ -57,8 +57,8 @@ def reference_look_at_logs(
     head: int,
     _threads: int,
 ) -> list[Look | None]:
-    """So many first bytes of each log that is not packed; with `whole`, all of one that has no more.
-    None where anything about it is unusual.
+    """So many first bytes of each log that is not packed; with `whole`, all of one that has no
+    more. None where anything about it is unusual.
 
     `flags` are added to those of os.open. A log still has the same `head` after it was read whole.
     """
@@ -125,8 +125,8 @@ class CountedAhead:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What was found out about a log before its turn: `format` is what its first bytes tell, "" where
-    nobody asked them or they tell nothing.
+    """What was found out about a log before its turn: `format` is what its first bytes tell, ""
+    where nobody asked them or they tell nothing.
     """
 
     format: str = ""

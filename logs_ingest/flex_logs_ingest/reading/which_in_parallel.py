@@ -80,8 +80,8 @@ class Apart:
         """The paths of these logs, given with their first bytes: those of one turn are read one
         after the other.
 
-        So are all that are `small`. What Python does for each of them takes longer than to read it, and
-        several threads would only wait for each other.
+        So are all that are `small`. What Python does for each of them takes longer than to read it,
+        and several threads would only wait for each other.
         """
         groups = _groups(logs)
         if self.workers == 1 or len(groups) < 2:

@@ -1,8 +1,8 @@
 """What small logs count for, from their beginning on: many in one call of the loop.
 
-Takes the bytes of logs, with their layouts and rules for sites. Returns of each what segment_scan.py
-would say, and what its first answer alone counts for. Does not read files, and does not decide
-whether that counts.
+Takes the bytes of logs, with their layouts and rules for sites. Returns of each what
+segment_scan.py would say, and what its first answer alone counts for. Does not read files, and does
+not decide whether that counts.
 """
 
 from __future__ import annotations

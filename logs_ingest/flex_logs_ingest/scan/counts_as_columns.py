@@ -63,10 +63,10 @@ class Found(TypedDict):
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`
     and `bad` are as malformed_counts_and_samples.py gives them. `strangers` are names that stand
-    for no site, with their requests (frequent_unknown_hosts.py). `others` are requests that called a site
-    by another of its names (requests_by_other_names.py): site, name, day, requests and bytes, in this
-    order; None where the lines do not say the name.
-    `heading` is the line that names the columns of what follows.
+    for no site, with their requests (frequent_unknown_hosts.py). `others` are requests that called
+    a site by another of its names (requests_by_other_names.py): site, name, day, requests and
+    bytes, in this order; None where the lines do not say the name. `heading` is the line that names
+    the columns of what follows.
     """
 
     sites: list[str]

@@ -1,6 +1,6 @@
 """Whether any balanced partition makes do with so many moves: an integer program that HiGHS solves.
 
-Takes a Problem and a number of moves. Returns a Verdict: it is impossible, or here are rows that
+Takes a Problem and a number of moves. Returns a ProofVerdict: it is impossible, or here are rows that
 do, or neither where HiGHS looked at its share of cases and did not settle it. Does not take on
 clusters for which is_small() is false: they would take too long.
 
@@ -42,7 +42,7 @@ LESS_THAN_ONE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class ProofVerdict:
     """`impossible`: no balanced partition makes do with so many moves. `rows` is one that does,
     where one was found.
     """
@@ -83,7 +83,7 @@ def with_so_few(
     cases: int = CASES,
     share: float = 1.0,
     unwanted: Event | None = None,
-) -> Verdict:
+) -> ProofVerdict:
     """Where nothing asks for anything, or no row could be elsewhere, nothing is said; nor once it
     is `unwanted`.
 
@@ -92,15 +92,15 @@ def with_so_few(
     """
     columns = _columns(problem)
     if not problem.load.any() or not len(columns.row):
-        return Verdict(impossible=False)
+        return ProofVerdict(impossible=False)
     point = highs_integer.any_point(
         _program(problem, columns, moves, share), seconds, cases, unwanted
     )
     if point.values is None:
-        return Verdict(point.impossible)
+        return ProofVerdict(point.impossible)
     rows = _rows(problem, columns, np.flatnonzero(point.values > LESS_THAN_ONE))
     keeps = not score.violations(problem, rows) and score.moves(problem, rows) <= moves
-    return Verdict(False, rows if keeps else None)
+    return ProofVerdict(False, rows if keeps else None)
 
 
 def _columns(problem: Problem) -> _Columns:

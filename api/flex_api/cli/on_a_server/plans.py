@@ -82,8 +82,8 @@ class PlansThere:
     def go_back(
         self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
     ) -> PlanOutput | None:
-        """Two jobs: one makes the plan, the other applies it. Who may only make it hears so, and the
-        plan is there for somebody else.
+        """Two jobs: one makes the plan, the other applies it. Who may only make it hears so, and
+        the plan is there for somebody else.
         """
         rules_that_stop_plans.refuse_unknown(force, "going back")
         given = given_as(RollbackGiven, to=to, reason=reason)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex.errors import NoData
-from flex.model.nightly_run import Run
+from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
@@ -46,7 +46,7 @@ class LookHere:
         return print_pdf.print_pdf(path, path.with_suffix(".pdf")) if pdf else path
 
 
-def _plan_of(here: World, run: Run) -> Plan | None:
+def _plan_of(here: World, run: NightlyRun) -> Plan | None:
     return here.store.plan(run.plan) if run.plan else None
 
 

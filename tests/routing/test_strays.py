@@ -19,7 +19,7 @@ from flex.store import MemoryStore
 from flex_api.night import note_strays_of_doors
 from flex_api.night.note_strays_of_doors import EVERY
 from tests.rest.conftest import settings
-from tests.steer.test_doors import NAMES, Cluster, cluster, stack
+from tests.routing.test_doors import NAMES, Cluster, cluster, stack
 
 __all__ = ["cluster", "stack"]
 

@@ -1,5 +1,5 @@
-"""Connections whose TLS ends at web servers find the site's node by SNI: real HAProxies on loopback,
-and certificates of openssl.
+"""Connections whose TLS ends at web servers find the site's node by SNI: real HAProxies on
+loopback, and certificates of openssl.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from flex.routing.pool import Pool
 from flex.routing.pool import members as members_at
 from flex.routing.ports_and_paths import Layout
 from flex_api.settings.routing_and_warming import Routing
-from tests.steer.certificates import Authority
-from tests.steer.conftest import Members, any_port, until_closed
-from tests.steer.test_doors import NAMES, Cluster
-from tests.steer.test_doors_tls import figures_of
+from tests.routing.certificates import Authority
+from tests.routing.conftest import Members, any_port, until_closed
+from tests.routing.test_doors import NAMES, Cluster
+from tests.routing.test_doors_tls import figures_of
 
 V2 = b"\r\n\r\n\x00\r\nQUIT\n"
 

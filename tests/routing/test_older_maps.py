@@ -54,7 +54,7 @@ def test_a_node_never_goes_back_to_an_older_map(maps: list[str], first: str) -> 
 
 @given(MAPS, MAPS)
 def test_what_arrives_in_any_order_ends_with_the_newest(one: str, other: str) -> None:
-    """Of two maps of a cluster a node ends with the same, whichever came first."""
+    """A node ends with the same one of two maps of a cluster, whichever came first."""
     first, second = (host_to_node_maps.heading(text) for text in (one, other))
     if not first or not second or first.cluster != second.cluster:
         return

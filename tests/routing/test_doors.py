@@ -31,7 +31,7 @@ from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool
 from flex.routing.pool import members as members_at
 from flex.routing.ports_and_paths import Layout
-from tests.steer.conftest import Held, Members, any_port, until_closed
+from tests.routing.conftest import Held, Members, any_port, until_closed
 
 pytestmark = pytest.mark.real
 

@@ -29,7 +29,7 @@ from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.settings.file import Settings, load
 from tests.rest.conftest import plan
-from tests.steer.conftest import Members, any_port, until_closed
+from tests.routing.conftest import Members, any_port, until_closed
 
 FLEX = Path(sys.executable).parent / "flex"
 ADMIN = Caller("root", "admin")

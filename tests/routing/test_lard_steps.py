@@ -23,8 +23,8 @@ from flex.routing.pool import members as members_of
 from flex.sim.engine_input_and_output import Job
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
-from flex.sim.rules.rule import Asked, Contents, Rule, View
-from tests.steer.conftest import Distributor, Held, Members, until_closed, written
+from flex.sim.rules.rule import AccessAsked, Contents, Rule, View
+from tests.routing.conftest import Distributor, Held, Members, until_closed, written
 from tests.thorough import THOROUGH
 
 # Small, so that a few requests overload a member; a set loses one after two of the seconds that
@@ -95,7 +95,7 @@ class Steps:
         ]
         view = View(cast(list[int], seen), self.now, [], [])
         chosen = self.rule.choose(
-            Asked(0, target, target), range(len(self.nodes)), view, NOTHING
+            AccessAsked(0, target, target), range(len(self.nodes)), view, NOTHING
         )
         self.under_way.append((held, visitor))
         return held.node, self.nodes[chosen]

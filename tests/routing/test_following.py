@@ -26,8 +26,8 @@ from flex.routing.report_strays import Reporter
 from flex_api import wiring
 from flex_api.night.doors_behind_order import who_has_not_heard
 from tests.migrated import new_database
-from tests.steer.conftest import Members
-from tests.steer.following import FLEX, PATIENCE, Following, end, until
+from tests.routing.conftest import Members
+from tests.routing.following import FLEX, PATIENCE, Following, end, until
 
 pytestmark = pytest.mark.real
 

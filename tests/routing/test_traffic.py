@@ -17,7 +17,7 @@ from flex.routing.haproxy_program import Program, running
 from flex.routing.haproxy_socket import Socket, parse_stat
 from flex.routing.pool import Limits, Pool
 from flex.routing.pool import members as members_of
-from tests.steer.conftest import Distributor, Held, Members, until_closed, written
+from tests.routing.conftest import Distributor, Held, Members, until_closed, written
 
 # It takes a moment; by then it never comes.
 LOOKS, LOOK_SECONDS = 6_000, 0.02
