@@ -150,7 +150,7 @@ READ = {
     "stamp", "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
     "readings", "in_force", "history", "with_opening", "behind", "streams_of", "pins", "pin",
     "streams", "every_stream", "segments", "moved_counts", "profiles", "placement", "placement_of",
-    "plan", "plans", "headlines", "headline", "journal", "runs", "entries", "found_entries",
+    "plan", "plans", "headlines", "headline", "journal", "runs", "runs_about", "run_of", "entries", "found_entries",
     "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
     "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
     "holding", "large_map", "large_map_digest", "door_order", "moved_map", "door_reports",
