@@ -107,9 +107,58 @@ def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(
     assert f"{author()} made it" in alone.err
 
 
+def test_a_night_by_hand_applies_nothing_before_somebody_else_has_agreed(
+    waiting: Installation,
+) -> None:
+    automatic(waiting)
+    found = world(waiting)
+    site, before = pin(found, author()), waiting.serial()
+    night = waiting.night()
+    made = night.json["plan"]["id"]
+    assert (night.code, waiting.serial()) == (22, before), night.err
+    assert f"nobody but {author()} has approved it" in night.out
+    assert f"`flex approve {made}`, by somebody else" in night.out
+    again = waiting.flex("apply", made, "--as-of", waiting.as_of())
+    assert (again.code, waiting.serial()) == (22, before)
+    yes(found, found.store.plan(made), "bert")
+    done = waiting.flex("apply", made, "--as-of", waiting.as_of())
+    assert (done.code, waiting.serial() > before) == (0, True), (done.err, site)
+
+
+def test_who_forces_a_rule_in_a_night_by_hand_waits_for_somebody_else_too(
+    waiting: Installation,
+) -> None:
+    automatic(waiting)
+    pin(world(waiting), "anna")
+    before = waiting.serial()
+    night = waiting.night(1, "--force", "safety.max_moved_sites")
+    assert (night.code, waiting.serial()) == (22, before), night.err
+    assert f"nobody but {author()} and anna has approved it" in night.out
+
+
+def test_the_night_of_a_timer_applies_what_people_wished(waiting: Installation) -> None:
+    automatic(waiting)
+    pin(world(waiting), "anna")
+    before = waiting.serial()
+    done = by_timer(waiting)
+    assert (done.returncode, waiting.serial() > before) == (0, True), done.stderr
+
+
 def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) -> None:
     found = world(waiting)
     pin(found, "anna")
+    done = by_timer(waiting)
+    said: Any = json.loads(done.stdout)["plan"]
+    assert (done.returncode, said["author"], said["wishers"]) == (22, "", ["anna"])
+
+
+def automatic(installation: Installation) -> None:
+    text = installation.settings.read_text()
+    installation.settings.write_text(text.replace('mode = "review"', 'mode = "auto"'))
+
+
+def by_timer(waiting: Installation) -> subprocess.CompletedProcess[str]:
+    """A night that systemd starts."""
     command = [
         sys.executable,
         "-c",
@@ -118,7 +167,7 @@ def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) ->
         str(waiting.settings),
     ]
     script = 'SYSTEMD_EXEC_PID=$$ exec "$@"'
-    done = subprocess.run(
+    return subprocess.run(
         [
             "/bin/sh",
             "-c",
@@ -136,8 +185,6 @@ def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) ->
         text=True,
         timeout=300,
     )
-    said: Any = json.loads(done.stdout)["plan"]
-    assert (done.returncode, said["author"], said["wishers"]) == (22, "", ["anna"])
 
 
 def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(

@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from flex.errors import Busy, FlexError, Frozen, Held, NoData, NotWritten, Unknown
-from flex.model import limits_and_approvals
+from flex.errors import Busy, FlexError, NoData, NotWritten, Unknown
 from flex.model.dns_edits_by_others import Said
-from flex.model.limits_and_approvals import FREEZE
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -43,8 +41,8 @@ from flex_api.night import (
     redelivering,
     warming,
     whose_wishes_caused_plan,
+    why_plan_waits,
 )
-from flex_api.night import rules_that_stop_plans as rules
 from flex_api.night.leases import lease
 from flex_api.night.record_stages import Steps
 from flex_api.report import write_reports
@@ -132,15 +130,19 @@ def _run(world: World, force: Collection[str], author: str) -> Night:
 
 
 def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
-    """As _waits says; asked once more behind the warm-up, which takes a while."""
+    """As why_plan_waits.py says; asked once more behind the warm-up, which takes a while."""
     found = step(
-        "gate", lambda: _waits(world, plan), lambda found: found[1] or "passed"
+        "gate",
+        lambda: why_plan_waits.why(world, plan),
+        lambda found: found[1] or "passed",
     )
     if found[1] or not gentle_moves.warms_first(world, plan):
         return found
     step("warm", lambda: warming.ahead(world, plan), str)
     return step(
-        "gate again", lambda: _waits(world, plan), lambda found: found[1] or "passed"
+        "gate again",
+        lambda: why_plan_waits.why(world, plan),
+        lambda found: found[1] or "passed",
     )
 
 
@@ -464,39 +466,4 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         placement=partition,
         others=other_names.shares(world, period, others) if replayed else others,
         said=world.store.plan(base).said if base else Said(),
-    )
-
-
-def _waits(world: World, plan: Plan) -> tuple[int, str]:
-    """Why this plan is not applied by itself, and the exit code for it; nothing when it may be."""
-    begun = world.store.plans(state="applying")
-    if not begun and not plan.changes and not plan.moves:
-        return 0, ""
-    mode = world.settings.cluster.mode
-    if mode == "shadow":
-        return 0, f"Shadow mode: plan {plan.id} was made and nothing was written."
-    stops = rules.stops(world, plan)
-    told = limits_and_approvals.in_one_line(stops)
-    if FREEZE in {stop.rule for stop in stops}:
-        return (
-            Frozen.exit_code,
-            f"Plan {plan.id} was made and nothing was applied: {told}.",
-        )
-    if begun:
-        return (
-            Held.exit_code,
-            (
-                f"Plan {plan.id} was made and nothing was applied: plan {begun[0].id} is "
-                "half applied."
-            ),
-        )
-    if mode == "review":
-        return (
-            Held.exit_code,
-            f"Plan {plan.id} waits for approval: `flex apply {plan.id}`.",
-        )
-    return (
-        (Held.exit_code, f"Plan {plan.id} waits for approval: {told}.")
-        if stops
-        else (0, "")
     )
