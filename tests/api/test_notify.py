@@ -168,6 +168,24 @@ def test_a_night_that_fails_is_told_and_nobody_at_home_stops_nothing(
     assert hook.json()["event"] == "failure"
 
 
+def test_a_night_without_a_list_of_sites_is_told_and_leaves_the_other_metrics(
+    installation: Installation, letterbox: Heard
+) -> None:
+    metrics = installation.folder / "flex.prom"
+    tell(
+        installation,
+        f'[metrics]\ntextfile = "{metrics}"\n[notify]\nmail_to = ["ops@example.net"]\n'
+        f'smtp = "127.0.0.1:{letterbox.port}"',
+    )
+    (installation.folder / "sites").write_bytes(b"a.example.org\n\xff\n")
+    assert installation.night().code == 3
+    assert b"FAILED (3)" in letterbox.bodies[-1]
+    text = metrics.read_text(encoding="utf-8")
+    assert 'flex_metrics_missing{part="logs"} 1' in text
+    assert "# missing: logs: ingest.sites_file" in text
+    assert 'flex_nodes{state="active"} 3' in text
+
+
 def test_what_a_receiver_could_not_take_is_sent_again_under_the_same_id(
     hook: Heard,
 ) -> None:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.model.operator_orders import NodeOrder
 from flex_api.pages.frame import PAGES
 from tests.rest.test_rest_contract import PLACES, method, named, routes
 from tests.web.scriptless import BROWSER, SITE
@@ -130,6 +132,33 @@ def test_no_page_calls_it_a_fault_of_flex(broken: tuple[str, Door]) -> None:
                 200,
                 True,
             ), (page, answer.text[-800:])
+
+
+def test_a_dead_node_is_in_the_metrics_whatever_cannot_be_read(
+    broken: tuple[str, Door],
+) -> None:
+    what, door = broken
+    door.store.order_node(NodeOrder("n1", "down", datetime(2026, 3, 4, tzinfo=UTC)))
+    answer = door.open("viewer").get("/metrics")
+    assert answer.status_code == 200, answer.text
+    assert re.search(
+        r'^flex_node_dead_sites\{node="n1"\} [1-9]', answer.text, re.MULTILINE
+    )
+    missing = {
+        part
+        for part, value in re.findall(
+            r'^flex_metrics_missing\{part="(\w+)"\} ([01])$', answer.text, re.MULTILINE
+        )
+        if value == "1"
+    }
+    assert missing == ({"logs"} if what in OF_SITES else set())
+    comments = re.findall(r"^# missing: (.*)$", answer.text, re.MULTILINE)
+    assert len(comments) == len(missing)
+    assert all("ingest.sites_file" in said for said in comments), comments
+    # Each line is one that Prometheus reads or passes over.
+    assert all(
+        re.fullmatch(r"#.*|\w+(\{.*\})? \S+", line) for line in answer.text.splitlines()
+    )
 
 
 def test_no_address_of_the_api_calls_it_a_fault_of_flex(

@@ -13,6 +13,7 @@ from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
 from flex_api.night import prometheus_metrics
+from flex_api.night.metrics_by_part import Parts
 from flex_api.night.prometheus_metrics import Known
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
@@ -21,6 +22,8 @@ from flex_api.wiring import nodes
 RUNS = 500
 # The latest jobs that are looked at: older ones are done long since. A guess.
 JOBS = 100
+# What is known of logs where nothing can be.
+NO_LOGS: tuple[Mapping[str, float], Mapping[str, float]] = {}, {}
 
 
 def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
@@ -30,7 +33,10 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     headlines = store.headlines()
     in_force = store.plan(base) if base else None
     known_nodes = nodes(settings, store)
-    last_lines, coverage = of_logs(settings, store, now)
+    parts = Parts()
+    last_lines, coverage = parts.make(
+        "logs", lambda: of_logs(settings, store, now), NO_LOGS
+    )
     known = Known(
         now=now,
         runs=store.runs(RUNS),
@@ -54,7 +60,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         expiry=settings.safety.plan_expiry,
         review=settings.cluster.mode == "review",
     )
-    return prometheus_metrics.text(known)
+    return prometheus_metrics.text(known, parts.series()) + parts.comments()
 
 
 def _latest(

@@ -99,8 +99,11 @@ def _ways(
 def _write(world: World) -> Iterator[str]:
     path = world.settings.metrics.textfile
     if path:
-        text = metrics_text(world.settings, world.store, world.clock())
-        yield _try(world, f"metrics in {path}", lambda: _replace(path, text))
+        yield _try(world, f"metrics in {path}", lambda: _write_metrics(world, path))
+
+
+def _write_metrics(world: World, path: Path) -> None:
+    _replace(path, metrics_text(world.settings, world.store, world.clock()))
 
 
 def _try(world: World, what: str, work: Callable[[], None]) -> str:

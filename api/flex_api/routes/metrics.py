@@ -7,12 +7,19 @@ from fastapi import APIRouter, Response
 
 from flex_api import work_in_background
 from flex_api.night import ask_every_haproxy, door_states, freeze_and_change_windows
-from flex_api.night.metrics_from_store import JOBS, of_logs
-from flex_api.night.prometheus_metrics import CONTENT_TYPE, Known, of_watch, text
+from flex_api.night.metrics_by_part import Parts
+from flex_api.night.metrics_from_store import JOBS, NO_LOGS, of_logs
+from flex_api.night.prometheus_metrics import (
+    CONTENT_TYPE,
+    Known,
+    Series,
+    of_watch,
+    text,
+)
 from flex_api.routes.nodes import in_dns_still
 from flex_api.web import visitors_view
 from flex_api.web.cached_haproxy_state import distributors
-from flex_api.web.request_context import Viewer
+from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,8 +29,13 @@ def metrics(desk: Viewer) -> Response:
     found = desk.views.catalogue()
     _, in_force = desk.views.base()
     world, headlines = desk.world(), desk.views.headlines()
-    last_lines, coverage = desk.views.of(
-        "logs", lambda: of_logs(desk.settings, desk.store, desk.now)
+    parts = Parts()
+    last_lines, coverage = parts.make(
+        "logs",
+        lambda: desk.views.of(
+            "logs", lambda: of_logs(desk.settings, desk.store, desk.now)
+        ),
+        NO_LOGS,
     )
     known = Known(
         now=desk.now,
@@ -43,15 +55,21 @@ def metrics(desk: Viewer) -> Response:
         expiry=desk.settings.safety.plan_expiry,
         review=desk.settings.cluster.mode == "review",
     )
+    none: list[Series] = []
     more = [
+        *parts.make("routing", lambda: _of_routing(desk), none),
+        *(of_watch(desk.house.watched()) if desk.house.watched else ()),
+    ]
+    said = text(known, [*more, *parts.series()]) + parts.comments()
+    return Response(said + desk.house.timing.text(), media_type=CONTENT_TYPE)
+
+
+def _of_routing(desk: Desk) -> list[Series]:
+    return [
         *ask_every_haproxy.series(distributors(desk)),
         *ask_every_haproxy.series_of_doors(
             ask_every_haproxy.as_order(desk.settings, desk.store),
             door_states.door_states(desk.settings, desk.store),
         ),
         *ask_every_haproxy.series_of_strays(visitors_view.at_doors(desk).doors),
-        *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]
-    return Response(
-        text(known, more) + desk.house.timing.text(), media_type=CONTENT_TYPE
-    )
