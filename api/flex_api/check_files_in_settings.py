@@ -1,39 +1,76 @@
-"""Whether the files and logs that the settings name are there and can be read.
+"""Whether the files and logs that the settings name are there and can be used.
 
-Takes Settings. Returns sentences: problems that would stop a night, and remarks on what may be
-intended. Does not parse anything but the list of sites.
+Takes Settings. Returns sentences: problems, with which a part of FLEX cannot work, and remarks on
+what may be intended. Does not parse anything but the list of sites and the keys, and opens no
+database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from flex.errors import FlexError
+from flex.store import database
+from flex.why_file_unreadable import why_unreadable
 from flex_api import which_names_are_sites
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.whole_settings import Settings
 from flex_api.wiring import sources
+from flex_dns.wire.key import read_keys
 from flex_logs_ingest.files.find_and_unpack_logs import paths
+
+# How many lines of a list a sentence shows.
+_SHOWN = 3
 
 
 def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """A line for each file that is named, and is not there or cannot be read. `hidden` settings
-    name files of a service alone.
+    """A line for each file that is named and cannot be used as what it is named for. `hidden`
+    settings name files of a service alone.
     """
     for where, path in _files(settings):
         if where not in hidden and (why := _unread(path)):
             yield f"{where} = {str(path)!r}: {why}"
-    if settings.ingest.sites_file is None:
-        return
+    for where, path in _every_key(settings):
+        if where not in hidden and (why := _no_key(path)):
+            yield f"{where} = {str(path)!r}: {why}"
+    for where, folder in _folders(settings):
+        if folder.exists() and not folder.is_dir():
+            yield f"{where} = {str(folder)!r}: it is a file, and has to be a folder"
+    if settings.metrics.textfile and not settings.metrics.textfile.parent.is_dir():
+        path = settings.metrics.textfile
+        yield (
+            f"metrics.textfile = {str(path)!r}: there is no folder {path.parent}; "
+            "the node exporter's textfile collector reads its own"
+        )
     try:
-        which_names_are_sites.read_site_list(settings.ingest.sites_file)
+        database.parse_url(settings.database.url)
+    except FlexError as error:
+        yield f"database.url: {error.answer}; {error.advice}"
+    yield from _of_site_list(settings)
+
+
+def _of_site_list(settings: Settings) -> Iterator[str]:
+    path = settings.ingest.sites_file
+    if path is None:
+        return
+    where = f"ingest.sites_file = {str(path)!r}"
+    try:
+        if not which_names_are_sites.read_site_list(path):
+            yield f"{where}: it lists no site; list yours, one a line, or leave the setting out"
+        wrong = which_names_are_sites.lines_without_name(path)
     except FlexError as error:
         yield f"{error}; {error.advice}"
+        return
+    for number, name in wrong[:_SHOWN]:
+        yield f"{where}: line {number} is no name of a site: {name!r:.100}"
+    if len(wrong) > _SHOWN:
+        yield f"{where}: {len(wrong) - _SHOWN} more lines are no names of sites"
 
 
 def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """A line for each glob without files, each folder that is not there, and each alias that leads
+    """A line for each single glob without files, each folder that is not there, and each alias that leads
     to no site of the list.
     """
     for name in sorted(hidden):
@@ -55,8 +92,9 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
     except FlexError:
         return
     for source in found:
-        if source.globs and not paths(source):
-            yield f"the logs of {source.name}: nothing matches {', '.join(source.globs)}"
+        for pattern in source.globs:
+            if not paths(replace(source, globs=(pattern,))):
+                yield f"the logs of {source.name}: nothing matches {pattern}"
     for name, site in settings.ingest.aliases.items():
         if (
             listed
@@ -70,9 +108,6 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
 
 
 def _files(settings: Settings) -> Iterator[tuple[str, Path]]:
-    yield from _keys("dns", settings.dns)
-    for number, primary in enumerate(settings.dns.primary):
-        yield from _keys(f"dns.primary[{number}]", primary)
     for number, hook in enumerate(settings.notify.webhook):
         for name, path in (
             ("url_file", hook.url_file),
@@ -80,6 +115,12 @@ def _files(settings: Settings) -> Iterator[tuple[str, Path]]:
         ):
             if path:
                 yield f"notify.webhook[{number}].{name}", path
+
+
+def _every_key(settings: Settings) -> Iterator[tuple[str, Path]]:
+    yield from _keys("dns", settings.dns)
+    for number, primary in enumerate(settings.dns.primary):
+        yield from _keys(f"dns.primary[{number}]", primary)
 
 
 def _keys(section: str, primary: Primary) -> Iterator[tuple[str, Path]]:
@@ -91,10 +132,24 @@ def _keys(section: str, primary: Primary) -> Iterator[tuple[str, Path]]:
             yield f"{section}.{name}", path
 
 
+def _folders(settings: Settings) -> Iterator[tuple[str, Path]]:
+    yield "ingest.directory", settings.ingest.directory
+    yield "report.dir", settings.report.dir
+
+
 def _unread(path: Path) -> str:
     """Why it cannot be read; "" where it can."""
     try:
         with path.open("rb"):
             return ""
     except OSError as error:
-        return error.strerror or str(error)
+        return why_unreadable(error)
+
+
+def _no_key(path: Path) -> str:
+    """Why no update can be signed with it; "" where one can."""
+    try:
+        read_keys(path)
+    except FlexError as error:
+        return f"{error.answer}; {error.advice}"
+    return ""

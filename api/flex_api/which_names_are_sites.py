@@ -15,6 +15,7 @@ import pandas as pd
 
 from flex.errors import BadInput, BadSetting
 from flex.table_schemas import PROFILES
+from flex.why_file_unreadable import why_unreadable
 from flex_logs_ingest.scan.site_rules import LABEL, ascii_name, spelling_in_logs
 
 # A host that DNS can name, or a directory.
@@ -25,16 +26,7 @@ def read_site_list(path: Path) -> tuple[str, ...]:
     """The sites of a file, one a line; # begins a comment. Names beyond ASCII become those of
     DNS.
     """
-    try:
-        rows = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSetting(
-            f"ingest.sites_file = {str(path)!r}",
-            str(error),
-            kept="the partition in force stays",
-            advice="make the file readable, one site a line, or leave the setting out",
-        ) from error
-    names = (row.partition("#")[0] for row in rows)
+    names = (row.partition("#")[0] for row in _rows(path))
     return tuple(
         sorted(
             {
@@ -44,6 +36,37 @@ def read_site_list(path: Path) -> tuple[str, ...]:
             }
         )
     )
+
+
+def _rows(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(
+            f"ingest.sites_file = {str(path)!r}",
+            why_unreadable(error),
+            kept="the partition in force stays",
+            advice="make the file readable, one site a line, or leave the setting out",
+        ) from error
+
+
+def lines_without_name(path: Path) -> list[tuple[int, str]]:
+    """The lines of that file, by number, that no host and no directory can be called: a site of
+    them has no visitors. Raises BadSetting.
+    """
+    found = []
+    for number, row in enumerate(_rows(path), start=1):
+        name = row.partition("#")[0].strip()
+        if name and not _can_be_site(name):
+            found.append((number, name))
+    return found
+
+
+def _can_be_site(name: str) -> bool:
+    try:
+        return bool(SITE.fullmatch(site_name(name)))
+    except BadInput:
+        return False
 
 
 def site_name(written: str, where: str = "") -> str:

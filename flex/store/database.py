@@ -93,7 +93,7 @@ class Database:
     def __init__(
         self, url: str, *, patience: float = 30.0, rebuilds: bool = False
     ) -> None:
-        self.url, self.kind = _parse(url)
+        self.url, self.kind = parse_url(url)
         self.engine = self.kind.connect(self.url, patience)
         self._writer = self.engine.execution_options(writes=True, rebuilds=rebuilds)
         self._patience = patience
@@ -286,7 +286,8 @@ def _driver_message(error: Exception) -> str:
     return " ".join(str(said).split())
 
 
-def _parse(text: str) -> tuple[URL, Kind]:
+def parse_url(text: str) -> tuple[URL, Kind]:
+    """Raises BadInput for a URL of no database that FLEX can use."""
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):

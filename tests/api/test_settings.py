@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from flex_api import check_files_in_settings
 from flex_api.settings import explain_bad_settings
 from flex_api.settings import file as settings
 from flex_api.settings.file import Settings
+from flex_dns.wire.key import make_key
 
 MINIMAL = """
 [[node]]
@@ -246,14 +247,104 @@ def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
     ):
         assert named in found
     assert "transfer_key_file" not in found
-    for name in ("flex.key", "other.key", "url"):
-        (tmp_path / name).touch()
+    (tmp_path / "url").touch()
+    for name in ("flex.key", "other.key"):
+        (tmp_path / name).touch(mode=0o600)
+        (tmp_path / name).write_text(make_key("flex").clause(), encoding="ascii")
     (tmp_path / "sites.txt").write_text("a.example\n")
     assert list(check_files_in_settings.problems(loaded, hidden)) == []
     remarks = list(check_files_in_settings.remarks(loaded, hidden))
     assert len(remarks) == 3
     assert any("nothing matches" in remark for remark in remarks)
     assert any("b.example" in remark for remark in remarks)
+
+
+def _list_of_sites(folder: Path, content: bytes) -> str:
+    (folder / "sites").write_bytes(content)
+    return "[ingest]\nsites_file = 'sites'\n"
+
+
+def _key(folder: Path, mode: int, text: str = "") -> str:
+    (folder / "flex.key").touch(mode=0o600)
+    (folder / "flex.key").write_text(
+        text or make_key("flex").clause(), encoding="ascii"
+    )
+    (folder / "flex.key").chmod(mode)
+    return "[dns]\nzones = ['example.org']\nkey_file = 'flex.key'\n"
+
+
+def _file_for_folder(folder: Path, setting: str) -> str:
+    (folder / "file").touch()
+    return setting
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], str], str]] = {
+    "no key": (lambda at: _key(at, 0o600, "a.example\n"), "holds no key at all"),
+    "a key for all": (lambda at: _key(at, 0o644), "its mode 644 lets other users"),
+    "no key file": (
+        lambda _: "[dns]\nzones = ['example.org']\nkey_file = 'none'\n",
+        "No such file",
+    ),
+    "another database": (
+        lambda _: "[database]\nurl = 'mysql://x'\n",
+        "mysql is none of sqlite, postgresql",
+    ),
+    "no folder for metrics": (
+        lambda _: "[metrics]\ntextfile = 'none/flex.prom'\n",
+        "metrics.textfile",
+    ),
+    "a file for reports": (
+        lambda at: _file_for_folder(at, "[report]\ndir = 'file'\n"),
+        "report.dir",
+    ),
+    "a file for readings": (
+        lambda at: _file_for_folder(at, "[ingest]\ndirectory = 'file'\n"),
+        "ingest.directory",
+    ),
+    "an empty list": (lambda at: _list_of_sites(at, b"# none yet\n"), "lists no site"),
+    "a line without a name": (
+        lambda at: _list_of_sites(at, b"a.example\nfoo bar baz/;\n"),
+        "line 2 is no name of a site: 'foo bar baz/;'",
+    ),
+    "a list in another encoding": (
+        lambda at: _list_of_sites(at, b"a.example\n\xfc.example\n"),
+        "line 2 is not UTF-8: it has the byte 0xfc",
+    ),
+    "a folder for a list": (
+        lambda _: "[ingest]\nsites_file = '.'\n",
+        "is a directory",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_nothing_that_cannot_be_used_is_called_good(tmp_path: Path, what: str) -> None:
+    make, said = UNUSABLE[what]
+    text = SOURCE.replace("[[ingest.source]]", make(tmp_path) + "[[ingest.source]]")
+    loaded = load(tmp_path, text)
+    (found,) = check_files_in_settings.problems(loaded, ())
+    assert said in found
+    assert "Errno" not in found
+    assert "codec" not in found
+
+
+def test_settings_that_can_be_used_have_no_problem(tmp_path: Path) -> None:
+    text = SOURCE.replace(
+        "[[ingest.source]]",
+        _key(tmp_path, 0o640)
+        + _list_of_sites(
+            tmp_path, "b\u00fccher.example # ours\n/a/\nx.example".encode()
+        )
+        + "[[ingest.source]]",
+    )
+    assert not list(check_files_in_settings.problems(load(tmp_path, text), ()))
+
+
+def test_each_pattern_that_matches_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "n1.log").touch()
+    loaded = load(tmp_path, SOURCE.replace("glob = 'x'", "glob = ['*.log', '*.gz']"))
+    said = list(check_files_in_settings.remarks(loaded, ()))
+    assert said == [f"the logs of n1: nothing matches {tmp_path}/*.gz"]
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from flex.sim.policies import POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result
 from flex.sim.traces import Trace
+from flex.why_file_unreadable import why_unreadable
 from flex_api.cli.common import context
 from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.in_words import amounts
@@ -203,7 +204,7 @@ def _draw(
     except OSError as error:
         raise NotWritten(
             f"pictures in {folder}",
-            str(error),
+            why_unreadable(error),
             kept="nothing was changed",
             advice="name another folder",
         ) from error

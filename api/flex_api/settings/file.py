@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from flex.errors import BadSetting
+from flex.why_file_unreadable import why_unreadable
 from flex_api.settings.explain_bad_settings import explain
 from flex_api.settings.file_changed import Origin, origin
 from flex_api.settings.name_servers_and_zones import Primary
@@ -100,7 +101,9 @@ def _read(path: Path) -> Mapping[str, Any]:
             "make one with `flex init DIR`, or name yours with --config",
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise _bad(path, str(error), "make the file readable, as UTF-8 text") from error
+        raise _bad(
+            path, why_unreadable(error), "make the file readable, as UTF-8 text"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise _bad(
             path, f"this is not TOML: {error!s:.300}", "correct the line named"
@@ -234,7 +237,7 @@ def _read_url(file: Path) -> str:
     try:
         found = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise _bad_url(file, str(error)) from error
+        raise _bad_url(file, why_unreadable(error)) from error
     if not found or not found.isprintable():
         raise _bad_url(file, "it is not one line with a URL")
     return found

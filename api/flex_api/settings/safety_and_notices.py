@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from flex.errors import BadSetting
 from flex.model.change_windows import window
 from flex.model.limits_and_approvals import Limits
+from flex.why_file_unreadable import why_unreadable
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 
 
@@ -162,7 +163,7 @@ def _read(path: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(
             f"reading {path} for a webhook",
-            str(error),
+            why_unreadable(error),
             kept="this webhook heard of nothing",
             advice="make the file readable for the user that FLEX runs as",
         ) from error

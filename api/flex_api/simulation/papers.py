@@ -16,6 +16,7 @@ from flex.sim.papers.experiment_lab import Lab, Point
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import MB, fit
+from flex.why_file_unreadable import why_unreadable
 from flex_api.pictures import curves
 from flex_api.schemas.sim import ClaimRow, FitRow, SimulatePaperOutput
 from flex_api.simulation.traces_and_solver import place_by_solver
@@ -106,7 +107,7 @@ def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
     except OSError as error:
         raise NotWritten(
             f"the page of the papers in {folder}",
-            str(error),
+            why_unreadable(error),
             kept="nothing else was changed",
             advice="name another folder",
         ) from error
