@@ -4,6 +4,7 @@ shipped.
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -22,6 +23,8 @@ LINE = (
     b'192.0.2.1 - - [02/Mar/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "-"\n'
 )
 TEXT = b"".join(LINE % (second, second) for second in range(50))
+# So different that they are packed to some kilobytes.
+VARIED = b"".join(LINE % (at % 60, at * 7_919 % 10_007) for at in range(2_000))
 
 Ingest = Callable[..., "Said"]
 
@@ -84,8 +87,38 @@ def test_a_file_that_cannot_be_read_ends_in_another_code_and_the_others_count(
     assert said.code == 3
     assert counted(said) == 50
     answer = json.loads(said.err)["answer"]
-    assert "1 file could not be read" in answer
+    assert "2 files could not be read" in answer
     assert "bad.log" in answer
+    assert f"{tmp_path}: it is a directory" in answer, "somebody named it"
+
+
+def test_a_packed_log_that_ends_early_ends_in_another_code_each_time(
+    installation: Installation, tmp_path: Path
+) -> None:
+    log = tmp_path / "access.log.1.gz"
+    log.write_bytes(gzip.compress(VARIED, mtime=0)[:-200])
+    given = ("-o", "json", "ingest", str(log), "--node", "n1", "--site", "a.example")
+    said = installation.flex(*given)
+    assert (said.code, 0 < counted(said) < 2_000) == (3, True), said.err
+    answer = json.loads(said.err)["answer"]
+    assert "1 file could not be read to the end" in answer
+    assert "the gzip data end early" in answer
+    assert installation.flex(*given).code == 3, "it is as damaged as it was"
+    log.write_bytes(gzip.compress(VARIED, mtime=0))
+    whole = installation.flex(*given)
+    assert (whole.code, counted(said) + counted(whole)) == (0, 2_000)
+
+
+def test_a_log_that_is_being_packed_is_no_fault_and_said_to_be_so(
+    installation: Installation, tmp_path: Path
+) -> None:
+    log = tmp_path / "access.log.1.gz"
+    log.write_bytes(gzip.compress(VARIED, mtime=0)[:-200])
+    log.with_suffix("").write_bytes(VARIED)
+    given = ("-o", "json", "ingest", str(log), "--node", "n1", "--site", "a.example")
+    said = installation.flex(*given)
+    assert said.code == 0, said.err
+    assert "so it is being packed" in said.json["files"][0]["outcome"]
 
 
 def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -160,21 +160,33 @@ def ingest(
         read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
     )
     if unread := [
-        each for each in reports if each.outcome in UNREAD and each.note not in NO_FILE
+        each for each in reports if _is_unread(each, set(map(path_text, files or ())))
     ]:
         raise _unread(unread)
+
+
+def _is_unread(file: FileReport, named: Collection[str]) -> bool:
+    """A folder that a glob matches is no fault; one that somebody names is."""
+    if file.note in NO_FILE and file.path not in named:
+        return False
+    return file.outcome in UNREAD or file.damaged
 
 
 def _unread(files: Sequence[FileReport]) -> BadInput:
     told = [f"{file.path}: {file.note or file.outcome}" for file in files]
     return BadInput(
         "reading the access logs",
-        f"{amounts.count(len(files), 'file')} could not be read: {first_few(told, between='; ')}",
+        f"{amounts.count(len(files), 'file')} could not be read"
+        f"{_to_the_end(files)}: {first_few(told, between='; ')}",
         kept="all others are read, and what is in them is counted",
-        advice="fix the rights on it, or its format or site in [[ingest.source]], "
+        advice="fix the rights on it or the file itself, or its format or site in [[ingest.source]], "
         "or keep it out of the glob; "
         "`flex data` shows each until then",
     )
+
+
+def _to_the_end(files: Sequence[FileReport]) -> str:
+    return "" if any(file.outcome in UNREAD for file in files) else " to the end"
 
 
 def _of_settings(asked: AskedSources, settings: Settings) -> tuple[Source, ...]:

@@ -133,6 +133,8 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
 # What to do where the note does not say it by itself.
 _MEND = {
     "unreadable": "see that FLEX may read it, and that it is whole",
+    "read": "see that the file is whole; what is in front of the damage counts",
+    "nothing new": "see that the file is whole; what is in front of the damage counts",
     "nothing matches": "see whether the glob is right and the logs are there",
     "unknown site": "correct site_pattern, or keep the file out of the glob",
     "rewritten": "nothing, if it is one; if it is another log: flex ingest --count-copies FILE",

@@ -53,6 +53,7 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
+from flex_logs_ingest.reading.report import needs_look
 
 # Nothing else than the settings say.
 AS_SET = Supposition()
@@ -229,11 +230,11 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     failed = [
         f"{file.path} ({file.note or file.outcome})"
         for file in files
-        if file.outcome in read_logs.FAILED
+        if needs_look(file)
     ]
     if failed:
         world.say(
-            f"{amounts.count(len(failed), 'file')} could not be read: "
+            f"{amounts.count(len(failed), 'file')} could not be read whole: "
             f"{first_few(failed, between='; ')}"
         )
 

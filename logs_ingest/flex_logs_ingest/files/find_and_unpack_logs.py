@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self, cast
 
@@ -56,6 +57,13 @@ _GZIP = 31
 
 # Reasons that are no fault: a glob matched something that is no log.
 NO_FILE = ("it is a directory", "it is not a regular file")
+
+# What programs that pack logs put behind their names.
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+BEING_PACKED = (
+    "the log without that ending is still beside it, so it is being packed: the next "
+    "reading goes on"
+)
 
 _DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")
 
@@ -242,6 +250,14 @@ def unpacked_no_further(packing: str, error: Exception) -> str:
             "LOG | flex ingest - --node NODE"
         )
     return f"the {packing} data end early or are damaged: {error}"
+
+
+def is_being_packed(path: str) -> bool:
+    """Whether what is being packed is still there beside it: gzip and its like take it away when they
+    are done.
+    """
+    plain, suffix = os.path.splitext(path)  # noqa: PTH122 - names may be no UTF-8
+    return suffix in PACKED_SUFFIXES and Path(plain).is_file()
 
 
 class Unpacked(ABC):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flex_logs_ingest.reading.report import FAILED, FileReport
+from flex_logs_ingest.reading.report import FileReport, needs_look
 
 _NAME = "unread.json"
 # Files in the list. A guess.
@@ -51,7 +51,7 @@ def save(
     now = (
         report
         for report in reports
-        if report.outcome in FAILED or report.outcome in ("copy", "rewritten")
+        if needs_look(report) or report.outcome in ("copy", "rewritten")
     )
     found = [
         *before,

@@ -18,7 +18,13 @@ import numpy as np
 from flex.errors import BadInput, NoData
 from flex.model.log_reading import Segment, Stream
 from flex_logs_ingest.counts.signature import signature
-from flex_logs_ingest.files.find_and_unpack_logs import CHUNK, Log, path_text
+from flex_logs_ingest.files.find_and_unpack_logs import (
+    BEING_PACKED,
+    CHUNK,
+    Log,
+    is_being_packed,
+    path_text,
+)
 from flex_logs_ingest.files.pipes import Pipe
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.formats import LOOK, going_on, layout_of, record_size
@@ -273,6 +279,7 @@ class LogReading(ABC):
             ),
             last_time=max((segment.last_time for segment in self._counted), default=0),
             seconds=self._reader.run.clock() - self._started,
+            damaged=bool(self._log.note),
         )
 
 
@@ -281,6 +288,12 @@ class FileReading(LogReading):
         super().__init__(reader, log)
         self._file = log
         self._ahead = ahead
+
+    def _report(self, outcome: Outcome, note: str = "") -> FileReport:
+        made = super()._report(outcome, note)
+        if not made.damaged or not is_being_packed(self._file.path):
+            return made
+        return replace(made, note=f"{made.note}; {BEING_PACKED}", damaged=False)
 
     def report(self) -> FileReport:
         log, reader = self._file, self._reader

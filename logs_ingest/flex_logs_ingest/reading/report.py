@@ -41,7 +41,8 @@ class FileReport:
     """What became of one file. `size` is what it takes on disk, `new_bytes` what was new in it,
     unpacked.
 
-    `note` gives the reason of an outcome that is not the usual one. Times are 0 when no line was
+    `note` gives the reason of an outcome that is not the usual one. One that is `damaged` could not be
+    unpacked to its end: what is in front of that counts. Times are 0 when no line was
     new. `seconds` is how long the reading took.
     """
 
@@ -59,6 +60,12 @@ class FileReport:
     first_time: int = 0
     last_time: int = 0
     seconds: float = 0.0
+    damaged: bool = False
+
+
+def needs_look(report: FileReport) -> bool:
+    """Whether lines of it are not counted because it could not be read whole."""
+    return report.outcome in FAILED or report.damaged
 
 
 def without(report: FileReport, refused: Iterable[Segment]) -> FileReport:
