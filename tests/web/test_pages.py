@@ -147,6 +147,33 @@ def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(
     }.items()
 
 
+def test_an_expired_plan_is_said_to_be_so_and_a_new_one_is_offered(
+    doors: Doors,
+) -> None:
+    fresh = Browser(doors(), "admin").get("/")
+    assert "A plan waits" in fresh
+    assert "The plan that waits" in fresh
+    # The plan was made some minutes ago.
+    door = doors(safety={"plan_expiry": "1m"})
+    admin, waiting = Browser(door, "admin"), door.store.plans(1)[0]
+    first = admin.get("/")
+    assert "A plan waits" not in first
+    assert "The plan that waits" not in first
+    assert "The newest plan has expired" in first
+    assert "safety.plan_expiry is 1 m 0 s" in first
+    assert f'href="/plans/{waiting.id}#new"' in first
+    page = admin.get(f"/plans/{waiting.id}")
+    assert "This plan has expired" in page
+    assert "safety.plan_expiry" in page
+    assert 'id="new"' in page
+    for path in ("apply", "approval"):
+        assert f'action="/plans/{waiting.id}/{path}"' not in page
+    assert f'action="/plans/{waiting.id}/discard"' in page
+    said = admin.client.get(f"/api/v1/plans/{waiting.id}").json()
+    assert [stop["rule"] for stop in said["in_the_way"]] == ["safety.plan_expiry"]
+    assert "plan has expired" in door.open("viewer").get("/badge.svg").text
+
+
 def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(
     door: Door, admin: Browser
 ) -> None:

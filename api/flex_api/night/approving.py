@@ -124,26 +124,15 @@ def refuse_other(plan_id: str, digest: str, checksum: str, doing: str) -> None:
 
 
 def _refuse_expired(world: World, plan: Plan, doing: str) -> None:
-    if world.clock() - plan.created > world.settings.safety.plan_expiry:
+    if stop := rules.stop_if_expired(world, plan):
         raise Expired(
             f"{doing} {plan.id}",
             f"it was made {amounts.ago(plan.created, world.clock())}; "
             f"safety.plan_expiry is {amounts.span(world.settings.safety.plan_expiry)}",
             kept="nothing was changed",
             advice="make a new one with `flex plan`",
-            stops=[_too_old(world, plan)],
+            stops=[stop],
         )
-
-
-def _too_old(world: World, plan: Plan) -> Stop:
-    limit, age = world.settings.safety.plan_expiry, world.clock() - plan.created
-    return Stop(
-        "safety.plan_expiry",
-        amounts.span(limit),
-        amounts.span(age),
-        "the plan is too old",
-        "a new plan: flex plan",
-    )
 
 
 def needs_another(plan: Plan, forced: str = "") -> Stop:

@@ -15,8 +15,12 @@ from flex.model.plan import Plan
 from flex.planning import refuse_ended_or_outdated
 from flex.zones import zone_changes
 from flex_api.facts import changed_since_plan
+from flex_api.in_words import amounts
 from flex_api.night import freeze_and_change_windows
 from flex_api.wiring import World
+
+# No rule that somebody may go over: a plan that is too old is made anew.
+EXPIRY = "safety.plan_expiry"
 
 RULES = (
     FREEZE,
@@ -57,12 +61,26 @@ def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
     )
 
 
+def stop_if_expired(world: World, plan: Plan) -> Stop | None:
+    """The rule that a plan is too old for, which nobody can go over; None where it is not."""
+    limit, age = world.settings.safety.plan_expiry, world.clock() - plan.created
+    if plan.state not in refuse_ended_or_outdated.WAITING or age <= limit:
+        return None
+    return Stop(
+        EXPIRY,
+        amounts.span(limit),
+        amounts.span(age),
+        "the plan is too old",
+        "a new plan: flex plan",
+    )
+
+
 def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:
-    """The rules that stop a plan that waits. An outdated plan has only that one, because nobody can
-    go over it.
+    """The rules that stop a plan that waits. A plan that is outdated or has expired has only that
+    one, because nobody can go over it.
     """
     if plan.state not in refuse_ended_or_outdated.WAITING:
         return ()
     return tuple(
         changed_since_plan.stop_if_overtaken(plan, world.store.in_force())
-    ) or stops(world, plan)
+    ) or ((old,) if (old := stop_if_expired(world, plan)) else stops(world, plan))

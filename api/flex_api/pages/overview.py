@@ -17,7 +17,13 @@ from flex_api.in_words import amounts
 from flex_api.pages.forms import address
 from flex_api.pages.frame import show
 from flex_api.pages.past_moves_and_predictions import sent_lately
-from flex_api.pages.warnings_on_every_page import last_check, said_of_check, waits
+from flex_api.pages.warnings_on_every_page import (
+    has_expired,
+    last_check,
+    said_of_check,
+    undecided_plan,
+    waits,
+)
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
 from flex_api.schemas.plan_parts import ForecastRow
 from flex_api.web.request_context import Desk, Viewer
@@ -37,9 +43,11 @@ def overview(desk: Viewer) -> Response:
     if not heads:
         return show(desk, "welcome.html", "/", nodes=len(desk.world().nodes))
     shown = plan_to_look_at(desk, heads)
-    data, page = desk.views.of(
-        "overview",
+    # A plan expires without any change of the store: the plan is in the name.
+    data, page = desk.views.few(
+        f"overview {shown.id}",
         lambda: _content(desk, desk.views.plan(shown.id), heads),
+        lambda found: len(found[0].plan.moves),
     )
     return show(
         desk,
@@ -49,7 +57,8 @@ def overview(desk: Viewer) -> Response:
         plan=data.plan,
         first=data.first,
         tolerance=data.tolerance,
-        waiting=shown.state == "proposed",
+        waiting=waits(desk, heads) == shown,
+        expired=shown == undecided_plan(desk, heads) and has_expired(desk, shown),
         cards=tuple(_cards(desk)),
         large=desk.views.of("large-sites", lambda: _large(desk)),
         dns=said_of_check(check, desk.now) if (check := last_check(desk)) else "",
@@ -62,7 +71,7 @@ def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     """What somebody should look at: what waits, else what is in force, else the newest there is."""
     base = desk.views.base()[0]
     in_force = next((one for one in heads if one.id == base), None)
-    return waits(heads, base) or in_force or heads[0]
+    return waits(desk, heads) or in_force or heads[0]
 
 
 def _content(

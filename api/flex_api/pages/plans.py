@@ -15,6 +15,7 @@ from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.facts.changed_since_plan import BASE
 from flex_api.in_words import results_in_terminal
 from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night.rules_that_stop_plans import EXPIRY
 from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
@@ -92,6 +93,7 @@ def plan(
     open_ = chosen.state in WAITING
     stops = rules_that_stop_plans.in_the_way(desk.world(), chosen)
     outdated = BASE in {stop.rule for stop in stops}
+    expired = next((stop for stop in stops if stop.rule == EXPIRY), None)
     return show(
         desk,
         "plan.html",
@@ -101,7 +103,10 @@ def plan(
         open=open_,
         stops=stops,
         outdated=outdated,
-        lacking=approving.lacks(desk.world(), chosen) if open_ and not outdated else "",
+        expired=expired,
+        lacking=approving.lacks(desk.world(), chosen)
+        if open_ and not outdated and not expired
+        else "",
         shadow=desk.settings.cluster.mode == "shadow",
         in_force=desk.views.base()[0] == chosen.id,
         changes=CHANGES,

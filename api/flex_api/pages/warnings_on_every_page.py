@@ -104,12 +104,23 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     yield from _of_settings(desk)
     yield from _legible(lambda: _of_logs(desk))
     yield from _of_dns(desk)
-    if waiting := waits(heads, desk.views.base()[0]):
+    yield from _of_plans(desk, heads)
+
+
+def _of_plans(desk: Desk, heads: tuple[Headline, ...]) -> Iterator[Trouble]:
+    if waiting := waits(desk, heads):
         yield Trouble(
             f"A plan waits: {amounts.count(waiting.moves, 'move')}, made "
             f"{amounts.ago(waiting.created, desk.now)}.",
             "Look it over",
             f"/plans/{waiting.id}",
+            urgent=False,
+        )
+    elif old := undecided_plan(desk, heads):
+        yield Trouble(
+            f"{said_of_expired(desk, old)}.",
+            "Make a new plan",
+            f"/plans/{old.id}#new",
             urgent=False,
         )
 
@@ -162,13 +173,30 @@ def newest(desk: Desk) -> datetime | None:
         return None
 
 
-def waits(heads: tuple[Headline, ...], base: str) -> Headline | None:
-    """The newest plan, where somebody has still to decide about it."""
-    newest = heads[0] if heads else None
+def waits(desk: Desk, heads: tuple[Headline, ...]) -> Headline | None:
+    """The newest plan, where somebody has still to decide about it and can."""
+    newest = undecided_plan(desk, heads)
+    return newest if newest and not has_expired(desk, newest) else None
+
+
+def undecided_plan(desk: Desk, heads: tuple[Headline, ...]) -> Headline | None:
+    """The newest plan, where nobody has decided about it, though it may have expired."""
+    newest, base = heads[0] if heads else None, desk.views.base()[0]
     return (
         newest
         if newest and newest.state == "proposed" and newest.base == base
         else None
+    )
+
+
+def has_expired(desk: Desk, plan: Headline) -> bool:
+    return desk.now - plan.created > desk.settings.safety.plan_expiry
+
+
+def said_of_expired(desk: Desk, plan: Headline) -> str:
+    return (
+        f"The newest plan has expired: it was made {amounts.ago(plan.created, desk.now)}, "
+        f"and safety.plan_expiry is {amounts.span(desk.settings.safety.plan_expiry)}"
     )
 
 

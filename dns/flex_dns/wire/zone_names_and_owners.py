@@ -114,7 +114,7 @@ def why_not_ours(zone: str, name: str, owner: str, contents: Contents) -> str:
     """By what its marker says that the name is not ours; "" where it says so, or there is none."""
     marker = marker_name(name, zone)
     if marker in contents.closed:
-        return f"its marker {marker} {contents.closed[marker]}"
+        return f"cannot have a marker, as {marker} {contents.closed[marker]}"
     _, texts = contents.sets.get((marker, "TXT"), (0, ()))
     for text in texts:
         other = marker_owner(text)
