@@ -82,3 +82,11 @@ class ZonePlan:
     owned: int = 0
     serial: int = 0
     stay_behind: tuple[StaysBehind, ...] = ()
+
+    @property
+    def owned_after(self) -> int:
+        """How many names carry our marker once all of it is applied."""
+        marks = [change for change in self.changes if change.type == "TXT"]
+        made = sum(change.before is None for change in marks)
+        gone = sum(change.after is None for change in marks)
+        return self.owned + made - gone

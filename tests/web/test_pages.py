@@ -13,6 +13,7 @@ import pytest
 
 from flex.model.log_reading import Segment, Stream
 from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_api.pages.frame import PAGES
 from tests.rest.conftest import PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser
@@ -172,6 +173,32 @@ def test_an_expired_plan_is_said_to_be_so_and_a_new_one_is_offered(
     said = admin.client.get(f"/api/v1/plans/{waiting.id}").json()
     assert [stop["rule"] for stop in said["in_the_way"]] == ["safety.plan_expiry"]
     assert "plan has expired" in door.open("viewer").get("/badge.svg").text
+
+
+def test_what_needs_somebody_comes_right_behind_the_headline(admin: Browser) -> None:
+    page = admin.get("/")
+    order = [
+        page.index(mark)
+        for mark in ('class="verdict"', 'id="you"', 'class="tiles"', 'id="balance"')
+    ]
+    assert order == sorted(order)
+
+
+def test_dns_counts_the_names_that_are_ours_after_a_first_apply(
+    admin: Browser, door: Door
+) -> None:
+    base = door.store.plan(door.store.in_force())
+    marks = tuple(
+        Change(None, Rrset(f"s{at}._flex.example.org.", "TXT", 60, ("flex",)))
+        for at in range(7)
+    )
+    first = ZonePlan("example.org.", marks, owned=0, serial=4)
+    door.store.update(replace(base, zone_plans=(first,)))
+    page = admin.get("/dns")
+    zones = re.sub(r"<wbr>|\s+", "", page[page.index('id="zones"') :])
+    cells = re.search(r'org\.</bdi></th><tdclass="number">(\d+)</td>', zones)
+    assert cells, zones[:900]
+    assert cells.group(1) == "7"
 
 
 def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(
