@@ -16,22 +16,44 @@ REASON = "changed in DNS by somebody else"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A name at which somebody else wrote addresses. `said` are those that FLEX said last, `found`
-    those that are there by now, and `since` is when the first plan found it so.
+    """A name at which somebody else wrote addresses or TTLs, or which they removed. `said` are the
+    addresses that FLEX said last, `found` those that are there by now, and `since` is when the
+    first plan found it so. `ttl` is what FLEX said, 0 where that is not known, and `found_ttls` are
+    those that are there.
     """
 
     name: str
     said: tuple[str, ...]
     found: tuple[str, ...]
     since: datetime
+    ttl: int = 0
+    found_ttls: tuple[int, ...] = ()
+
+    @property
+    def is_of_ttl(self) -> bool:
+        """Whether nothing but a TTL was changed."""
+        return self.found == self.said
+
+    @property
+    def there(self) -> str:
+        """What is there instead, as one says it of the name."""
+        if self.is_of_ttl:
+            return f"TTL {' and '.join(map(str, self.found_ttls))}"
+        return " ".join(self.found) or "no address"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The addresses of each node as the plan announced them, and the edits that it left alone.
+    """The addresses of each node as the plan announced them, and the edits that it left alone; the
+    TTL of the records, the zones that they are in, and the names of sites `beside` them that were
+    not FLEX's.
 
-    Plans that were stored before this was kept have no addresses.
+    Plans that were stored before this was kept have no addresses, no TTL or no zones. So have plans
+    that were given up half-way: of those nobody knows what they said at each name.
     """
 
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
+    ttl: int = 0
+    zones: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()

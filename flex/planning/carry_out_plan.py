@@ -201,7 +201,10 @@ def abandon(
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
     ended = replace(
-        plan, state="failed", message="given up half-way; what DNS says is in force"
+        plan,
+        state="failed",
+        message="given up half-way; what DNS says is in force",
+        said=replace(plan.said, ttl=0, zones=()),
     )
     store.settle(ended, PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
     return ended

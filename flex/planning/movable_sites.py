@@ -108,7 +108,11 @@ def without(
         return found
     foreign = {}
     for zone, names in found.foreign.items():
-        ours = reasons.keys() & found.states[zone].owned
+        ours = [
+            name
+            for name in reasons
+            if records.zone_of(name, found.states.keys()) == zone
+        ]
         foreign[zone] = dict(names) | {name: reasons[name] for name in ours}
     less = _reach(found.states, foreign, sites, nodes, found.led)
     return replace(

@@ -1,5 +1,5 @@
-"""Names of ours that somebody else has changed since FLEX wrote them. They are left alone unless an
-operator wants them back.
+"""Names of ours that somebody else has changed or removed since FLEX wrote them. They are left alone
+unless an operator wants them back.
 
 Takes what the zones say and what FLEX wrote. Returns the reach of a plan without those names. The
 operator's limit safety.max_drifted_names says how many of them a plan may take back without being
@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 import pandas as pd
 
 from flex.errors import BadInput
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
-from flex.planning import movable_sites
+from flex.planning import movable_sites, not_ours
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.movable_sites import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
@@ -41,6 +42,8 @@ class Apart:
     unsure: tuple[str, ...] = ()
     # What a person should know of the unsure names.
     remarks: tuple[str, ...] = ()
+    # The names that are taken back.
+    back: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,14 +66,19 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
         for of_zone in of_zones(found, facts, rules, now).values()
         for edit in of_zone
     ]
-    _refuse_strange(rules.take_back, edits)
+    refuse_not_edited(rules.take_back, edits, found, facts, rules.owner)
     if facts.base and not facts.said.addresses:
-        return _unsure(found, facts, tuple(edit.name for edit in edits))
+        return _unsure(found, facts, rules, tuple(edit.name for edit in edits))
     all_back = len(edits) <= rules.limits.drifted_names
     back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
     left = tuple(edit for edit in edits if edit not in back)
     noted = _with_note(facts, left, back)
-    return Apart(left_alone(found, left, facts), noted, _said_in_dns(noted, left))
+    return Apart(
+        left_alone(found, left, facts),
+        noted,
+        _said_in_dns(found, noted, rules, left),
+        back=frozenset(edit.name for edit in back),
+    )
 
 
 def at_dead_node(
@@ -82,38 +90,72 @@ def at_dead_node(
     left = tuple(edit for of_zone in edits.values() for edit in of_zone)
     less = _beside_a_dead_node(found, edits, facts, dead, gone)
     noted = _with_note(facts, left, ())
-    apart = Apart(less, noted, _said_in_dns(noted, left))
+    # A name with a TTL of theirs leaves the dead node with it: what FLEX says there is new.
+    there = _names_with(found, gone)
+    kept = tuple(edit for edit in left if not (edit.is_of_ttl and edit.name in there))
+    apart = Apart(less, noted, _said_in_dns(found, noted, rules, kept))
     return AtDeadNode(apart, gone, edits, in_force(facts, rules))
 
 
-def _unsure(found: Reach, facts: Facts, names: tuple[str, ...]) -> Apart:
+def _names_with(found: Reach, addresses: frozenset[str]) -> set[str]:
+    """The names of all zones that have one of these addresses."""
+    names = set[str]()
+    for state in found.states.values():
+        names |= zone_changes.names_with(state.records, addresses)
+    return names
+
+
+def _unsure(found: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]) -> Apart:
     remark = (
         "changed in DNS by somebody else, or a node has other addresses now: "
         f"{first_few(names)}"
     )
     return Apart(
-        found, facts, _said_in_dns(facts, ()), names, (remark,) if names else ()
+        found,
+        facts,
+        _said_in_dns(found, facts, rules, ()),
+        names,
+        (remark,) if names else (),
     )
 
 
-def _said_in_dns(facts: Facts, left: tuple[Edit, ...]) -> Said:
-    return Said({node.name: node.addresses for node in facts.nodes}, left)
+def _said_in_dns(
+    found: Reach, facts: Facts, rules: Rules, left: tuple[Edit, ...]
+) -> Said:
+    sites = set(map(records.name_of, facts.sites))
+    foreign = {name for of_zone in found.foreign.values() for name in of_zone}
+    return Said(
+        {node.name: node.addresses for node in facts.nodes},
+        left,
+        rules.ttl,
+        rules.zones,
+        tuple(sorted(foreign & sites)),
+    )
 
 
 def of_zones(
     found: Reach, facts: Facts, rules: Rules, now: datetime
 ) -> dict[str, tuple[Edit, ...]]:
-    """Zone by zone, the names with other addresses than FLEX said there last: changed since, or
-    left alone since then.
+    """Zone by zone, the names with other addresses or another TTL than FLEX said there last, and
+    those that are gone with their marker: changed since, or left alone since then.
 
-    Such an edit is over when the name says again what FLEX said, or carries our marker no more.
+    Such an edit is over when the name says again what FLEX said, or has become another's.
     """
     if not facts.base:
         return {}
     said = in_force(facts, rules)
-    before = {edit.name: edit for edit in facts.said.edits}
+    placed, _ = records.split(facts.sites, rules.zones)
     return {
-        zone: tuple(_of_zone(state, said[zone], before, now))
+        zone: tuple(
+            _of_zone(
+                state,
+                said[zone],
+                _names_gone(state, placed[zone], found.foreign[zone], facts),
+                facts,
+                rules,
+                now,
+            )
+        )
         for zone, state in sorted(found.states.items())
     }
 
@@ -165,26 +207,60 @@ def _beside_a_dead_node(
     return replace(found, foreign=foreign)
 
 
+class _At(NamedTuple):
+    """All addresses of a name, and their TTLs."""
+
+    values: tuple[str, ...] = ()
+    ttls: tuple[int, ...] = ()
+
+
+_NOTHING = _At()
+
+
 def _of_zone(
-    state: ZoneState, said: pd.DataFrame, before: Mapping[str, Edit], now: datetime
+    state: ZoneState,
+    said: pd.DataFrame,
+    gone: Collection[str],
+    facts: Facts,
+    rules: Rules,
+    now: datetime,
 ) -> list[Edit]:
-    ours, theirs = _values(said, state.owned), _values(state.records, state.owned)
+    """`gone` are names that FLEX made and that are not there any more."""
+    ours, theirs = _by_names(said), _by_names(state.records)
+    before = {edit.name: edit for edit in facts.said.edits}
     edits: list[Edit] = []
-    for name in sorted(state.owned & (ours.keys() | before.keys())):
-        have, earlier = theirs.get(name, ()), before.get(name)
-        if earlier and have != earlier.said:
-            edits.append(replace(earlier, found=have))
-        elif not earlier and have != ours[name]:
-            edits.append(Edit(name, ours[name], have, now))
+    for name in sorted((state.owned | set(gone)) & (ours.keys() | before.keys())):
+        have, earlier = theirs.get(name, _NOTHING), before.get(name)
+        values = earlier.said if earlier else ours[name].values
+        ttl = (earlier.ttl if earlier else 0) or facts.said.ttl
+        # What the settings ask for is what FLEX says next, whoever wrote it.
+        others = set(have.ttls) - {ttl, rules.ttl} if ttl else ()
+        if have.values == values and not others:
+            continue
+        since = earlier.since if earlier else now
+        edits.append(Edit(name, values, have.values, since, ttl, have.ttls))
     return edits
 
 
-def _values(table: pd.DataFrame, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    values: dict[str, list[str]] = {}
-    for (name, _), (_, some) in by_name(table).items():
-        if name in names:
-            values.setdefault(name, []).extend(some)
-    return {name: tuple(sorted(some)) for name, some in values.items()}
+def _names_gone(
+    state: ZoneState, sites: Sequence[str], foreign: Collection[str], facts: Facts
+) -> set[str]:
+    """Names that the plan in force said, and of which nothing is left, marker or address."""
+    if state.zone not in facts.said.zones:
+        return set()
+    names = set(map(records.name_of, sites))
+    there = set(state.records["name"]) | state.owned | state.blocked.keys()
+    return names - there - set(foreign) - set(facts.said.beside)
+
+
+def _by_names(table: pd.DataFrame) -> dict[str, _At]:
+    found: dict[str, _At] = {}
+    for (name, _), (ttl, some) in by_name(table).items():
+        known = found.get(name, _NOTHING)
+        found[name] = _At(
+            tuple(sorted((*known.values, *some))), tuple(sorted({*known.ttls, ttl}))
+        )
+    return found
 
 
 def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
@@ -236,10 +312,8 @@ def _ways_on(edit: Edit) -> str:
 
 
 def _in_words(edit: Edit) -> str:
-    return (
-        f"{_site(edit)} (has {' '.join(edit.found) or 'no address'}, had "
-        f"{' '.join(edit.said) or 'none'})"
-    )
+    said = str(edit.ttl) if edit.is_of_ttl else " ".join(edit.said) or "none"
+    return f"{_site(edit)} (has {edit.there}, had {said})"
 
 
 def _site(edit: Edit) -> str:
@@ -273,18 +347,46 @@ def _as_said(facts: Facts) -> list[Node]:
     ]
 
 
-def _refuse_strange(names: Collection[str], edits: Sequence[Edit]) -> None:
-    """Who misspells a name believes to have it back."""
+def refuse_not_edited(
+    names: Collection[str],
+    edits: Sequence[Edit],
+    found: Reach,
+    facts: Facts,
+    owner: str,
+) -> None:
+    """Raises BadInput: who misspells a name believes to have it back, and what has become another's
+    is nobody's to take.
+    """
     changed = [edit.name for edit in edits]
-    if strange := sorted(set(names) - set(changed)):
-        others = (
-            f"changed were {first_few(changed)}"
-            if changed
-            else "nobody changed any name of ours"
+    strange = sorted(set(names) - set(changed))
+    if not strange:
+        return
+    name = strange[0]
+    foreign = {
+        one: (zone, why)
+        for zone, of_zone in found.foreign.items()
+        for one, why in of_zone.items()
+    }
+    if name in foreign:
+        zone, why = foreign[name]
+        raise _refusal(
+            name, not_ours.sentence(why), not_ours.way_on(name, zone, why, owner)
         )
-        raise BadInput(
-            f"taking back {strange[0]!r:.100}",
-            f"it says what FLEX said there, or it is not FLEX's; {others}",
-            kept="nothing was changed",
-            advice="name one of these, or leave it out" if changed else "leave it out",
-        )
+    others = (
+        f"changed were {first_few(changed)}"
+        if changed
+        else "nobody changed any name of ours"
+    )
+    said = (
+        "it says what FLEX said there"
+        if name in set(map(records.name_of, facts.sites))
+        else "FLEX places no site of that name"
+    )
+    advice = "name one of these, or leave it out" if changed else "leave it out"
+    raise _refusal(name, f"{said}; {others}", advice)
+
+
+def _refusal(name: str, answer: str, advice: str) -> BadInput:
+    return BadInput(
+        f"taking back {name!r:.100}", answer, kept="nothing was changed", advice=advice
+    )

@@ -266,7 +266,8 @@ def draft(
             new=_new(changed, facts),
             drifted=len(apart.unsure),
             rewritten=zone_changes.count_rewritten_names(
-                zone_plans, {records.name_of(move.site) for move in changed}
+                zone_plans,
+                {records.name_of(move.site) for move in changed} | apart.back,
             ),
         ),
         notes=(

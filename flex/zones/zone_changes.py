@@ -23,6 +23,8 @@ from flex.zones.records import Sets, ZoneState, by_name
 ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
 # The rule about names that somebody else changed.
 DRIFT = "safety.max_drifted_names"
+# Why a name is not ours that FLEX did not make, or whose marker somebody removed.
+NO_MARKER = "holds addresses without our marker"
 # What a plan may be over, in the order in which it is measured.
 RULES = (
     "safety.max_moved_sites",
@@ -44,11 +46,7 @@ def foreign(
     `ours`: an operator lets FLEX take over its addresses.
     """
     addressed = set(state.records["name"].unique()) - state.owned - ours
-    without = {
-        name: "holds addresses without our marker"
-        for name in names
-        if name in addressed
-    }
+    without = {name: NO_MARKER for name in names if name in addressed}
     return without | {
         name: state.blocked[name] for name in names if name in state.blocked
     }
@@ -130,7 +128,8 @@ def without_overwriting(
     """The plan without changes that would overwrite what others wrote at the `edited` names.
 
     If others wrote a record set there that leads to the `gone` addresses, only these addresses are
-    taken out of it. A name does not lose its last address in this way.
+    taken out of it. A name does not lose its last address in this way. What changes keeps the TTL
+    that it has.
     """
     if not edited:
         return made
@@ -171,11 +170,17 @@ def _changes_without_overwriting(
     less = [
         one if _as_known(one, known) else _only_without(one, gone) for one in changes
     ]
-    found = [one for one in less if one]
+    found = [_with_ttl_kept(one) for one in less if one]
     says = {kind: (name, kind) in have for kind in ADDRESSES} | {
         one.type: one.after is not None for one in found
     }
-    return found if any(says.values()) else changes
+    return found if any(says.values()) else list(map(_with_ttl_kept, changes))
+
+
+def _with_ttl_kept(change: Change) -> Change:
+    if not (change.before and change.after):
+        return change
+    return replace(change, after=replace(change.after, ttl=change.before.ttl))
 
 
 def _as_known(change: Change, known: Sets) -> bool:

@@ -4,12 +4,18 @@ form, left alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import dns.rcode
 import dns.update
 import pytest
 
+from flex.zones.marker import marker_name
+from flex_api import wiring
+from flex_api.night import nightly
+from flex_api.settings import file as settings
 from flex_dns.wire.session import Session
 
 if TYPE_CHECKING:
@@ -79,6 +85,66 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
         for rdata in rrset
     ]
     assert installation.flex("verify").code == 0
+
+
+def test_a_ttl_lowered_by_hand_or_a_name_removed_is_named_and_left_alone(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    low, gone, alias, *_ = [
+        row["site"]
+        for row in installation.flex("-o", "json", "sites", "list").json["items"]
+    ]
+    send(installation, ("delete", f"{low}.", "A"))
+    for value in "192.0.2.1", "192.0.2.2":
+        send(installation, ("add", f"{low}.", 7, "A", value))
+    marker = marker_name(f"{gone}.", installation.zone)
+    send(installation, ("delete", f"{gone}."), ("delete", marker))
+    send(installation, ("delete", marker_name(f"{alias}.", installation.zone)))
+    installation.traffic(2)
+    night = installation.run(2)
+    assert night.code == 0, night.err
+    assert "Somebody else changed 2 names" in night.out + night.err
+    assert installation.ask(f"{low}.", "A").answer[0].ttl == 7
+    assert not installation.ask(f"{gone}.", "A").answer
+    (why,) = [
+        line
+        for line in installation.flex("-o", "json", "explain", alias).json["reasons"]
+        if "not FLEX's to change" in line
+    ]
+    assert "holds addresses without our marker" in why
+    assert marker_name(f"{alias}.", installation.zone) in why
+    refused = installation.flex(
+        "plan", "--as-of", installation.as_of(2), "--take-back", alias
+    )
+    assert refused.code == 3
+    assert "it holds addresses without our marker" in " ".join(refused.err.split())
+    shown = installation.flex("plan", "show", night_plan(installation)).out
+    shown = " ".join(shown.split())
+    assert f"{low} (has" in shown
+    assert f"{gone} (has no address" in shown
+
+
+def send(installation: Installation, *changes: tuple[Any, ...]) -> None:
+    """Any: what dnspython's own verbs take."""
+    update = dns.update.UpdateMessage(installation.zone)
+    for verb, *given in changes:
+        getattr(update, verb)(*given)
+    with Session(installation.server.server) as session:
+        assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
+
+
+def test_while_a_plan_is_on_its_way_no_ttl_is_somebodys_edit(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    world = wiring.world(
+        settings.load(installation.settings), lambda: datetime.now(UTC), say=print
+    )
+    assert nightly.facts(world, replayed=False).said.ttl > 0
+    (plan, *_) = world.store.plans(1)
+    world.store.update(replace(plan, state="applying"))
+    assert nightly.facts(world, replayed=False).said.ttl == 0
 
 
 def night_plan(installation: Installation) -> str:

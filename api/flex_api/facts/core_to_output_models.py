@@ -112,7 +112,12 @@ def plan_output(plan: Plan) -> PlanOutput:
 
 def edit_row(edit: Edit) -> EditRow:
     return EditRow(
-        name=edit.name, said=list(edit.said), found=list(edit.found), since=edit.since
+        name=edit.name,
+        said=list(edit.said),
+        found=list(edit.found),
+        since=edit.since,
+        said_ttl=edit.ttl or None,
+        found_ttls=list(edit.found_ttls),
     )
 
 

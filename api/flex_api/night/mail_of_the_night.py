@@ -136,8 +136,11 @@ def _lines(
             f"{scratch}{left}"
         )
     for edit in plan.said.edits[:MOST]:
-        site, found = edit.name.rstrip("."), " ".join(edit.found) or "no address"
-        yield f"Edited   {site} has {found} in DNS by somebody else, and was left alone"
+        site = edit.name.rstrip(".")
+        yield (
+            f"Edited   {site} has {edit.there} in DNS by somebody else, and was left "
+            "alone"
+        )
     rows = grouped_moves_text.group(plan.moves)
     for row in rows[:MOST]:
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"

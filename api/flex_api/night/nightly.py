@@ -466,5 +466,13 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         base=base,
         placement=partition,
         others=other_names.shares(world, period, others) if replayed else others,
-        said=world.store.plan(base).said if base else Said(),
+        said=_said_in_force(world, base),
     )
+
+
+def _said_in_force(world: World, base: str) -> Said:
+    """What the plan in force said. While another one is on its way, moving names have a lower TTL,
+    which is nobody's edit.
+    """
+    said = world.store.plan(base).said if base else Said()
+    return replace(said, ttl=0) if world.store.plans(state="applying") else said

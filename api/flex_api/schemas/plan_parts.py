@@ -125,6 +125,11 @@ class EditRow(Part):
     said: list[str] = Field(description="the addresses that FLEX said there last")
     found: list[str] = Field(description="those that somebody else put there")
     since: datetime = Field(description="when a plan first found it so")
+    said_ttl: int | None = Field(
+        None,
+        description="the TTL that FLEX said there last; null where it is not known",
+    )
+    found_ttls: list[int] = Field([], description="those that are there")
 
 
 class VerdictRow(Part):

@@ -18,7 +18,7 @@ from flex.placing import explain
 from flex.placing.alternatives import Chosen, Other
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem, rows_of
-from flex.planning import propose_plan, which_rules_stop_moves
+from flex.planning import not_ours, propose_plan, which_rules_stop_moves
 from flex.planning.facts_and_rules import Facts
 from flex.planning.leave_out_the_immovable import split_as_in, strays_in
 from flex.planning.names_edited_by_others import remark
@@ -82,6 +82,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         ),
         reasons=[
             *map(_put_off, later),
+            *_not_ours(world, made, site),
             *(_as_planned(waiting[0], site) if waiting else ()),
             *ahead,
             *(
@@ -183,6 +184,17 @@ def _stays(
 
 def _in_force(world: World, base: str) -> Plan | None:
     return world.store.plan(base) if base else None
+
+
+def _not_ours(world: World, made: Plan | None, site: str) -> Iterator[str]:
+    """What the plan found of a name that is not FLEX's to change."""
+    for zone_plan in made.zone_plans if made else ():
+        for entry in zone_plan.foreign:
+            name, _, reason = entry.removesuffix(")").partition(" (")
+            if name == name_of(site) and not not_ours.is_told_otherwise(reason):
+                yield not_ours.remark(
+                    name, zone_plan.zone, reason, world.settings.owner
+                )
 
 
 def _put_off(move: Move) -> str:
