@@ -24,17 +24,12 @@ def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
     """Until it is told to stop. Raises BadInput when the address cannot be had, or the database
     cannot be used, Away when the health watch cannot be kept alive.
     """
-    with _bind(listen) as bound:
-        # Looked at here, where it can be said: a process that fails at once would only be started
-        # again.
-        open_store(settings.database.url).close()
-        _serve(settings, listen, bound, say)
-
-
-def _serve(
-    settings: Settings, listen: str, bound: socket.socket, say: Callable[[str], None]
-) -> None:
-    with watching(settings, say) as beside:
+    # Looked at here, where it can be said: a process that fails at once would only be started
+    # again.
+    open_store(settings.database.url).close()
+    # The watch is begun before there is a socket: its process would hold the address for a while
+    # after this one was killed.
+    with watching(settings, say) as beside, _bind(listen) as bound:
         say(f"FLEX is at http://{listen}/ (Ctrl-C stops it)")
         if settings.api.workers == 1:
             _answer(settings, bound, beside)
