@@ -2,10 +2,9 @@
 decision is made again.
 
 Takes a Problem and the rules. Returns the decision under these rules, and Stops. A rule is named if
-more sites would move without it; one by which sites rest also if others would move in place of
-those that do. That the same sites would go elsewhere is no reason. Where no single rule is enough,
-the rules are named that are enough together, and none that is not needed; `override` then names all
-of them. Where no rule is named, no more sites would move without any.
+something else would move without it. Where no single rule is enough, the rules are named that are
+enough together, and none that is not needed; `override` then names all of them. Where no rule is
+named, none stopped anything.
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ from flex.planning.decide_moves_of_tonight import (
     urgent_sites,
 )
 from flex.planning.rules_of_movement import (
-    COOLDOWN,
     HOLD,
     LIFTED,
     MARGIN,
-    OFTEN,
     RULES,
     TRIGGER,
     Guard,
@@ -45,9 +42,6 @@ NAMED = 5
 # The rules that decide where to go in the end; those of LIFTED decide how much of the way is gone
 # tonight.
 AIMS = tuple(rule for rule in RULES if rule not in LIFTED)
-
-# These say of single sites that they stay.
-RESTS = frozenset((COOLDOWN, OFTEN))
 
 # The Problem as it is under a guard: who needed replicas lately keeps them.
 Build = Callable[[Guard], Problem]
@@ -161,17 +155,17 @@ def put_off(
 
 
 def _of_aims(asked: Problem, done: Decision, night: _Night) -> Iterator[Stop]:
-    there = _sites(asked, done.whole)
+    there = _changes(asked, done.whole)
     found: dict[frozenset[str], frozenset[str]] = {}
 
     def lets_move(rules: Collection[str]) -> frozenset[str]:
-        """The sites that would move, and do not with the rules; none where no more would move."""
+        """The sites with changes that are not planned with the rules."""
         key = frozenset(rules)
         if key not in found:
             without, then = night.without(key)
-            moving = _sites(without, then.whole)
-            more = len(moving) > len(there) or key <= RESTS
-            found[key] = moving - there if more else frozenset()
+            found[key] = frozenset(
+                site for site, *_ in _changes(without, then.whole) - there
+            )
         return found[key]
 
     alone = [rule for rule in AIMS if lets_move([rule])]
@@ -233,7 +227,7 @@ def _stop(
             within = "while the worst node is within the trigger"
             said = (
                 f"only what is wished or has to leave its node moves {within}"
-                if _sites(asked, done.whole)
+                if _changes(asked, done.whole)
                 else f"nothing moves {within}"
             )
             return Stop(
@@ -324,11 +318,6 @@ def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
         for row in score.rows_given_up(asked, rows).tolist()
     ]
     return frozenset([*comes, *goes])
-
-
-def _sites(asked: Problem, rows: Ints) -> frozenset[str]:
-    """The sites of which anything differs."""
-    return frozenset(site for site, *_ in _changes(asked, rows))
 
 
 def _names(asked: Problem, row: Sequence[int]) -> tuple[str, str]:

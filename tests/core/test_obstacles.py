@@ -31,7 +31,6 @@ from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from tests.unhurried import unhurried
 
-RESTS = (COOLDOWN, OFTEN)
 SITES = tuple("abcdefgh")
 NODES = ("n0", "n1", "n2")
 BUDGET = unhurried(2_000)
@@ -116,10 +115,9 @@ def clusters(draw: st.DrawFn) -> Cluster:
     loads = draw(st.lists(st.integers(1, 60), min_size=3, max_size=len(SITES)))
     homes = st.sampled_from(["n0", "n0", "n0", "n1", "n2", "n0 n1"])
     old = [draw(homes) for _ in loads]
-    some = st.lists(st.sampled_from(SITES[: len(loads)]), max_size=3, unique=True)
-    drained = draw(st.sampled_from([(), (), ("n0",), ("n1",)]))
-    active = [name for name in NODES if name not in drained]
-    pins = tuple(Pin(site, (draw(st.sampled_from(active)),)) for site in draw(some))
+    pinned = draw(st.lists(st.sampled_from(SITES[: len(loads)]), max_size=1))
+    pins = tuple(Pin(site, (draw(st.sampled_from(NODES[1:])),)) for site in pinned)
+    drained = draw(st.sampled_from([(), (), ("n0",)]))
     return Cluster(loads, old, pins, [name not in drained for name in NODES])
 
 
@@ -154,11 +152,6 @@ def rules(draw: st.DrawFn) -> Reins:
     )
 
 
-def of(changed: set[tuple[str, str, bool]]) -> set[str]:
-    """The sites of changes."""
-    return {site for site, *_ in changed}
-
-
 def named(stop: Stop) -> list[str]:
     assert stop.override.startswith("flex plan --force ")
     return stop.override.removeprefix("flex plan --force ").split(" --force ")
@@ -177,28 +170,22 @@ def test_without_the_rules_that_are_named_more_moves_and_where_none_is_named_non
         limit = stop.rule in LIFTED
         base = tonight if limit else aim
         past = cluster.changes(reins.without(together), tonight=limit)
-        then = past - base if limit else {one for one in past if one[0] not in of(aim)}
+        then = past - base
         assert then, "what is suggested moves something"
-        assert of(then) == set(stop.sites)
-        assert limit or stop.rule in RESTS or len(of(past)) > len(of(aim)), (
-            "more sites move without a rule that is no site's own"
-        )
+        assert {site for site, *_ in then} == set(stop.sites)
         for rule in together if len(together) > 1 else ():
             fewer = cluster.changes(
                 reins.without([one for one in together if one != rule]), tonight=limit
             )
             # Under fewer limits other moves may be the first, some of tonight's among those that
             # wait: what counts is whether any waits.
-            assert fewer < past if limit else len(of(fewer)) <= len(of(aim)), (
+            assert fewer < past if limit else not fewer - base, (
                 "none of them could be left out"
             )
-        if stop.said.startswith("nothing moves"):
-            assert not aim
     if not any(stop.rule in LIFTED for stop in stops):
         assert tonight == aim
     if not any(stop.rule not in LIFTED for stop in stops):
-        free = cluster.changes(reins.without(RULES), tonight=False)
-        assert len(of(free)) <= len(of(aim))
+        assert not cluster.changes(reins.without(RULES), tonight=False) - aim
 
 
 def test_a_rule_that_would_stop_what_another_one_stops_already_is_not_named() -> None:
@@ -238,26 +225,6 @@ def test_where_no_placement_is_better_no_rule_is_blamed() -> None:
     _, done, stops = cluster.decided(Reins(0.1, 0.01))
     assert stops == ()
     assert done.quality.shortfalls
-
-
-def test_beside_moves_that_a_wish_asks_for_the_trigger_is_named_only_where_more_sites_would_move() -> (
-    None
-):
-    """The wish moves one site. Without the trigger the same site would move, or another one too."""
-    pins, nodes = (Pin("b", ("n1",)),), [True] * 3
-    level = Cluster([10, 10, 10, 10], ["n0", "n0", "n1", "n2"], pins, nodes)
-    _, done, stops = level.decided(Reins(5.0, 0.01))
-    assert (level.changes(Reins(5.0, 0.01), tonight=False) != set(), stops) == (
-        True,
-        (),
-    )
-    assert not done.later
-    tilted = Cluster(
-        [30, 10, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2", "n0"], pins, nodes
-    )
-    _, _, (stop,) = tilted.decided(Reins(5.0, 0.01))
-    assert stop.rule == TRIGGER
-    assert stop.said.startswith("only what is wished or has to leave its node moves")
 
 
 def test_what_a_plan_would_gain_is_told_where_that_is_too_little() -> None:

@@ -16,6 +16,7 @@ from flex.model.limits_and_approvals import Breach
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.zone_plan import StaysBehind, ZonePlan
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 
 NUMBERS = st.floats(allow_nan=False)
@@ -42,8 +43,18 @@ SHORTFALLS = st.lists(
     st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD),
     max_size=3,
 )
+STAY_BEHIND = st.builds(
+    StaysBehind,
+    parts=st.lists(st.tuples(st.text(), NUMBERS), max_size=3).map(tuple),
+    requests=st.none() | NUMBERS,
+    bytes=st.none() | NUMBERS,
+)
+ZONE_PLANS = st.builds(
+    ZonePlan, stay_behind=st.lists(STAY_BEHIND, max_size=3).map(tuple)
+)
 PLANS = st.builds(
     Plan,
+    zone_plans=st.lists(ZONE_PLANS, max_size=3).map(tuple),
     quality=st.builds(Proven, shortfalls=SHORTFALLS.map(tuple)),
     created=TIMES,
     period=PERIODS,

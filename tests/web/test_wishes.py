@@ -67,7 +67,7 @@ def test_a_campaign_alone_is_shown_with_its_name_and_end_and_can_be_taken_back(
     said = words(page)
     assert "Campaign launch holds now" in said
     assert "On n2." in said
-    assert re.search("By bob, from .* on, ends .*: the launch of a book", said)
+    assert re.search("By bob, began .*, ends .*: the launch of a book", said)
     shown = fields(page)
     assert (shown["campaign"], shown["nodes"], shown["reason"]) == (
         "launch",
