@@ -58,8 +58,8 @@ def publisher(world: World, plan: Plan, doors: DoorsOfNodes | None = None) -> Pu
     beside = _coming_without_dns(world, plan) if doors else {}
 
     def ahead(coming: Coming, wave: int, waves: int) -> None:
-        if doors and plan.state == "applying":
-            # Doors lead to them already, by what a killed run did.
+        if doors:
+            # Doors lead to the others already, by what a killed run did.
             waiting = {records.name_of(site) for site in doors.waiting(plan)}
             led = beside.keys() - waiting
             coming = {name: new for name, new in coming.items() if name not in led}

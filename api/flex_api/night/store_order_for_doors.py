@@ -89,7 +89,7 @@ def _wanted_maps(
     serving = [node.name for node in known if node.addresses and node.state != "down"]
     is_coming = which.doors != store.in_force()
     if not is_coming:
-        # Of a partition in force nothing waits any more.
+        # Nothing waits any more once its partition is in force.
         waiting = ()
     elif waiting is None:
         waiting = (
