@@ -59,7 +59,8 @@ class Plan:
     The id ends in the digest of plans and partition, so a yes to it is a yes to just those changes.
     `base` is the plan whose partition was in force when this one was made, and must be still.
     `scratch_moves` is what one from nothing would move; `put_off` names the `later` moves, left to
-    the next nights, `stops` kept more from being made. `needs` are replicas that loads ask for;
+    the next nights, `stops` kept more from being made; without `holds` other sites would move, and
+    no more. `needs` are replicas that loads ask for;
     `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0: as its
     records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it
     `said` in DNS the next plan tells what others changed.
@@ -87,6 +88,7 @@ class Plan:
     author: str = ""
     approvals: tuple[Approval, ...] = ()
     stops: tuple[Stop, ...] = ()
+    holds: tuple[Stop, ...] = ()
     later: int = 0
     put_off: tuple[Move, ...] = ()
     measured: Measured | None = None

@@ -83,11 +83,18 @@ def propose(
     later = put_off(
         moves(asked, done.whole, why) if done.later else (),
         made.plan.moves,
-        stops,
+        stops.of_plan,
         why.pins,
     )
     return replace(
-        made, plan=replace(made.plan, stops=stops, later=done.later, put_off=later)
+        made,
+        plan=replace(
+            made.plan,
+            stops=stops.of_plan,
+            holds=stops.of_sites,
+            later=done.later,
+            put_off=later,
+        ),
     )
 
 

@@ -2,15 +2,16 @@
 decision is made again.
 
 Takes a Problem and the rules. Returns the decision under these rules, and Stops. A rule is named if
-something else would move without it. Where no single rule is enough, the rules are named that are
-enough together, and none that is not needed; `override` then names all of them. Where no rule is
-named, none stopped anything.
+without it more sites would move, or the nodes would be nearer to balance. Where the plan would be
+no better, and other sites would move in place of these, the rule holds those sites: that is told of
+them, and not of the plan. Where no single rule is enough, the rules are named that are enough
+together, and none that is not needed; `override` then names all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,18 +70,39 @@ class _Night:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """`of_plan` kept a better plan from being made, rules on where to go in the end first, then the
+    limits of a night. Without those `of_sites` the plan would be no better, and other sites would
+    move: those that each of them names.
+    """
+
+    of_plan: tuple[Stop, ...] = ()
+    of_sites: tuple[Stop, ...] = ()
+
+
 def decide_with_stops(
     build: Build, solver: Solver, budget: Budget, reins: Reins
-) -> tuple[Problem, Decision, tuple[Stop, ...]]:
-    """What was asked, what is to be done, and what keeps more from being done: rules on where to go
-    in the end first, then the limits of a night. Raises Infeasible.
+) -> tuple[Problem, Decision, Stops]:
+    """What was asked, what is to be done, and what keeps more from being done. Raises
+    Infeasible.
     """
     night = _Night(_building_once(build), _remembering(solver), budget, reins)
     asked, done = night.without(())
+    aims = _Aims(asked, done, night)
+    stopping, moving = (
+        aims.rules_for(aims.is_better_without),
+        aims.rules_for(aims.moved_without),
+    )
+    named = {rule for rule, _ in stopping}
+    limits = tuple(_of_limits(asked, done, reins.guard))
     return (
         asked,
         done,
-        (*_of_aims(asked, done, night), *_of_limits(asked, done, reins.guard)),
+        Stops(
+            (*(aims.stop(*each) for each in stopping), *limits),
+            tuple(aims.stop(*each) for each in moving if each[0] not in named),
+        ),
     )
 
 
@@ -154,27 +176,56 @@ def put_off(
     )
 
 
-def _of_aims(asked: Problem, done: Decision, night: _Night) -> Iterator[Stop]:
-    there = _changes(asked, done.whole)
-    found: dict[frozenset[str], frozenset[str]] = {}
+@dataclass(frozen=True, slots=True, eq=False)
+class _Aims:
+    """What would be planned without rules on where to go in the end, each answer found once."""
 
-    def lets_move(rules: Collection[str]) -> frozenset[str]:
+    asked: Problem
+    done: Decision
+    night: _Night
+    known: dict[frozenset[str], tuple[Problem, Ints]] = field(default_factory=dict)
+
+    def rules_for(
+        self, enough: Callable[[Collection[str]], object]
+    ) -> list[tuple[str, tuple[str, ...]]]:
+        """Each rule that is enough alone; else those that are enough together. With the rules that
+        must go with it.
+        """
+        if alone := [rule for rule in AIMS if enough([rule])]:
+            return [(rule, (rule,)) for rule in alone]
+        if not enough(AIMS):
+            return []
+        together = tuple(_least(AIMS, enough))
+        return [(rule, together) for rule in together]
+
+    def is_better_without(self, rules: Collection[str]) -> bool:
+        """More sites move, or the nodes are nearer to balance, or more wishes are kept."""
+        if not self.moved_without(rules):
+            return False
+        now, then = self._plan(()), self._plan(rules)
+        return (
+            len(_sites(*then)) > len(_sites(*now))
+            or _outside(*then) < _outside(*now) - score.ROUNDING
+            or _broken_wishes(*then) < _broken_wishes(*now)
+        )
+
+    def moved_without(self, rules: Collection[str]) -> frozenset[str]:
         """The sites with changes that are not planned with the rules."""
-        key = frozenset(rules)
-        if key not in found:
-            without, then = night.without(key)
-            found[key] = frozenset(
-                site for site, *_ in _changes(without, then.whole) - there
-            )
-        return found[key]
+        changes = _changes(*self._plan(rules)) - _changes(*self._plan(()))
+        return frozenset(site for site, *_ in changes)
 
-    alone = [rule for rule in AIMS if lets_move([rule])]
-    for rule in alone:
-        yield _stop(rule, [rule], lets_move([rule]), asked, done, night)
-    if not alone and lets_move(AIMS):
-        needed = _least(AIMS, lambda rules: bool(lets_move(rules)))
-        for rule in needed:
-            yield _stop(rule, needed, lets_move(needed), asked, done, night)
+    def stop(self, rule: str, together: Sequence[str]) -> Stop:
+        sites = self.moved_without(together)
+        return _stop(rule, together, sites, self.asked, self.done, self.night)
+
+    def _plan(self, rules: Collection[str]) -> tuple[Problem, Ints]:
+        key = frozenset(rules)
+        if not key:
+            return self.asked, self.done.whole
+        if key not in self.known:
+            without, then = self.night.without(key)
+            self.known[key] = without, then.whole
+        return self.known[key]
 
 
 def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
@@ -202,7 +253,7 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
 
 
 def _least(
-    rules: Sequence[str], enough: Callable[[Collection[str]], bool]
+    rules: Sequence[str], enough: Callable[[Collection[str]], object]
 ) -> list[str]:
     """Rules that are enough together, none of which can be left out."""
     needed = list(rules)
@@ -318,6 +369,20 @@ def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
         for row in score.rows_given_up(asked, rows).tolist()
     ]
     return frozenset([*comes, *goes])
+
+
+def _sites(asked: Problem, rows: Ints) -> frozenset[str]:
+    """The sites of which anything differs from what is in force."""
+    return frozenset(site for site, *_ in _changes(asked, rows))
+
+
+def _outside(asked: Problem, rows: Ints) -> float:
+    """How far the worst node is outside the band. Within it no balance is better than another."""
+    return max(score.balance(asked, rows).worst - asked.tolerance, 0.0)
+
+
+def _broken_wishes(asked: Problem, rows: Ints) -> int:
+    return sum(one.is_wish for one in score.violations(asked, rows))
 
 
 def _names(asked: Problem, row: Sequence[int]) -> tuple[str, str]:

@@ -13,11 +13,13 @@ import pytest
 from rich.console import Console
 
 from flex.errors import Held
+from flex.model.limits_and_approvals import Stop
 from flex.model.operator_orders import NodeOrder
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.wish import Pin
 from flex.planning import rules_of_movement
 from flex.planning.rules_of_movement import COOLDOWN
+from flex.planning.which_rules_stop_moves import Stops
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
 from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly
@@ -128,6 +130,31 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
     assert said == [f"{come} sites come to n4 with the next plan"]
     assert cluster.on("n4") == come > 0
     assert back.after.worst <= 0.05
+
+
+def test_of_the_rules_that_stop_moves_those_are_said_without_which_sites_come_to_the_node() -> (
+    None
+):
+    def stop(rule: str, *together: str) -> Stop:
+        past = " ".join(f"--force {one}" for one in together)
+        return Stop(rule, "1", "2", "it stops moves", f"flex plan {past}")
+
+    trigger, hold, margin = (
+        rules_of_movement.TRIGGER,
+        rules_of_movement.HOLD,
+        rules_of_movement.MARGIN,
+    )
+    both = (stop(trigger, trigger, hold), stop(hold, trigger, hold))
+    alone = stop(margin, margin)
+    here = stop(COOLDOWN, COOLDOWN)
+    for stops, without, said in (
+        (Stops((*both, alone)), [trigger, hold], both),
+        (Stops((*both, alone)), [margin], (alone,)),
+        (Stops((alone,), (here,)), [COOLDOWN], (here,)),
+        (Stops((alone,), (here,)), [], ()),
+    ):
+        found = effect_of_draining.those_without_which(without.__eq__, stops)
+        assert found == said
 
 
 def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurry(

@@ -206,13 +206,20 @@ def test_a_drained_node_loses_the_replica_that_rests_there_and_no_other_one_move
     assert (gone in now, stays in now, len(now)) == (False, True, 2)
 
 
-def test_each_rule_that_keeps_a_site_where_it_is_is_said(cluster: Cluster) -> None:
+def test_a_rule_that_holds_sites_is_said_of_them_and_of_no_plan_that_is_as_good(
+    cluster: Cluster,
+) -> None:
     cluster.night(loads(0))
     first = cluster.night({**loads(1), SITES[0]: 3.5})
     assert first.moves
     second = cluster.night({**loads(2), SITES[1]: 3.5})
-    rules = {stop.rule for stop in second.stops}
-    assert "safety.site_cooldown" in rules
-    assert not {move.site for move in first.moves} & {
-        move.site for move in second.moves
-    }
+    moved = {move.site for move in second.moves}
+    assert moved, "others move in place of those that rest"
+    assert not {move.site for move in first.moves} & moved
+    assert COOLDOWN not in {stop.rule for stop in second.stops}
+    (held,) = [stop for stop in second.holds if stop.rule == COOLDOWN]
+    resting_here = [site for site in held.sites if site in resting(cluster)]
+    assert resting_here
+    for site in resting_here:
+        told = why_site_is_there.explain_site(cluster.world, site).reasons
+        assert any(COOLDOWN in reason for reason in told), told

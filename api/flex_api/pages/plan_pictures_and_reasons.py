@@ -62,7 +62,8 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[Kept, ...]:
         for row in found.order("-access_bytes")[: BUSIEST + len(moving)]
         if found.sites[row] not in moving
     ]
-    stopped = {site: stop for stop in reversed(plan.stops) for site in stop.sites}
+    rules = (*plan.holds, *reversed(plan.stops))
+    stopped = {site: stop for stop in rules for site in stop.sites}
     put_off = {move.site: move.reason for move in reversed(plan.put_off)}
     edited = {edit.name for edit in plan.said.edits}
     kept = []

@@ -9,7 +9,9 @@ short one of previews (preview_solver.py), under the rules and limits of a night
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from flex.errors import FlexError, Infeasible, NoData
 from flex.model.limits_and_approvals import Stop
@@ -17,8 +19,9 @@ from flex.model.nodes import NodeState
 from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
-from flex.planning.rules_of_movement import LIFTED, Reins
-from flex.planning.which_rules_stop_moves import decide_with_stops
+from flex.planning.decide_moves_of_tonight import decide
+from flex.planning.rules_of_movement import LIFTED, Guard, Reins
+from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes
 from flex_api.facts import names_that_stay, what_earlier_nights_allow
 from flex_api.in_words import amounts
@@ -30,7 +33,7 @@ from flex_api.wishes.preview_solver import quick
 @dataclass(frozen=True, slots=True)
 class Turn:
     """How many sites come to a node, or leave it: with the next plan, and later; and the rules that
-    have a part.
+    have a part. Where none comes, these are the rules without which some would.
     """
 
     now: int
@@ -85,7 +88,7 @@ def _coming(turn: Turn, node: str) -> str:
             f"no site comes to {node} with the next plan: "
             f"{'; '.join(stop.sentence for stop in turn.stops)}"
         )
-    return f"no site comes to {node} with the next plan: balance does not ask for it"
+    return f"no site comes to {node} with the next plan, and no rule keeps one away"
 
 
 def _going(turn: Turn, node: str, state: NodeState | None) -> str:
@@ -120,16 +123,46 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
         pins=kept.pins,
         guard=what_earlier_nights_allow.guard(world, facts.period),
     )
-    asked, done, stops = decide_with_stops(
-        lambda guard: propose_plan.build(replace(facts, guard=guard), rules),
-        quick(world.solver),
-        rules.budget,
-        Reins(rules.trigger, rules.margin, facts.guard),
-    )
+    reins = Reins(rules.trigger, rules.margin, facts.guard)
+
+    def build(guard: Guard) -> Problem:
+        return propose_plan.build(replace(facts, guard=guard), rules)
+
+    solver = quick(world.solver)
+    asked, done, stops = decide_with_stops(build, solver, rules.budget, reins)
     now, whole = (
         _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)
     )
-    return Turn(now, whole - now, stops)
+    if not comes or now or whole:
+        return Turn(now, whole - now, stops.of_plan)
+
+    def comes_without(past: Sequence[str]) -> bool:
+        freed = reins.without(past)
+        without = build(freed.guard)
+        then = decide(
+            without,
+            solver,
+            rules.budget,
+            trigger=freed.trigger,
+            margin=freed.margin,
+            guard=freed.guard,
+        )
+        return _of(without, then.whole, node, comes=True) > 0
+
+    return Turn(0, 0, those_without_which(comes_without, stops))
+
+
+def those_without_which(
+    comes: Callable[[Sequence[str]], bool], stops: Stops
+) -> tuple[Stop, ...]:
+    """The rules that keep sites from this very node; others stop moves between other nodes."""
+    groups = groupby((*stops.of_plan, *stops.of_sites), key=lambda stop: stop.way_past)
+    found: list[Stop] = []
+    for _, group in groups:
+        together = tuple(group)
+        if comes([stop.rule for stop in together]):
+            found += together
+    return tuple(found)
 
 
 def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:

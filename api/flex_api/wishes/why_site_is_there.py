@@ -209,7 +209,7 @@ def _rules_in_the_way(made: Plan | None, guard: Guard, site: str) -> Iterator[st
     """
     why = {each.rule: each.sites[site] for each in guard.resting if site in each.sites}
     put_off = made is not None and any(move.site == site for move in made.put_off)
-    for stop in made.stops if made else ():
+    for stop in (*made.stops, *made.holds) if made else ():
         if site in stop.sites and not (put_off and stop.rule in LIFTED):
             yield _rule(stop, why.get(stop.rule, ""))
 
