@@ -2,7 +2,7 @@
 accesses.
 
     make bench NAME=sim                          twins alone
-    TRACES=/srv/traces make bench NAME=sim       real logs too: a folder with a folder for each set of logs
+    TRACES=/srv/traces make bench NAME=sim       real logs too: a folder with a folder for each set
 
 Replaying is compared with libCacheSim (the extra `libcachesim`; without it that figure is left out)
 on the same accesses in one run, by CPU time, the best of three each. Predictions are compared with

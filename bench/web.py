@@ -123,9 +123,11 @@ def _addresses(client: TestClient, size: given.Size) -> list[str]:
     site, node = given.site_name(size.sites // 2), given.node_name(1)
     other = re.findall(r'<option value="(\d+T[^"]+)"', client.get("/history").text)[-1]
     return [
-        "/", plan, f"{plan}?tab=dns", f"{plan}?tab=kept", f"{plan}?tab=frontier", "/plans/all", "/sites",
+        "/", plan, f"{plan}?tab=dns", f"{plan}?tab=kept", f"{plan}?tab=frontier", "/plans/all",
+        "/sites",
         "/sites?name=99&sort=-working_set", "/sites?replicated=true", f"/site?name={site}",
-        f"/site?part=why&name={site}", f"/site?part=files&name={site}", f"/site?part=hours&name={site}",
+        f"/site?part=why&name={site}", f"/site?part=files&name={site}",
+        f"/site?part=hours&name={site}",
         f"/site?part=preview&nodes={node}&name={site}", "/nodes", f"/node?name={node}",
         f"/node?preview=drain&name={node}", "/what-if", "/what-if?ask=now&more_nodes=1", "/history",
         f"/history?one={other}", "/dns", "/data", "/routing", "/simulate", "/audit", "/settings",

@@ -217,7 +217,7 @@ def _output(*command: str) -> str:
 
 
 def sources() -> list[tuple[str, str, str]]:
-    """URI, release and component of each list of Debian 12's packages that this machine is set to."""
+    """URI, release and component of each list of packages of Debian 12 that this machine uses."""
     form = "$(CREATED_BY)|$(ORIGIN)|$(RELEASE)|$(COMPONENT)|$(REPO_URI)"
     found: list[tuple[str, str, str]] = []
     for line in _output("apt-get", "indextargets", "--format", form).splitlines():
@@ -293,7 +293,7 @@ def _carry_files(root: Path) -> None:
 
 
 def _toolchain() -> Path:
-    """The folder of the machine's own Rust. Debian 12 brings 1.63, and the loops want one of 2025."""
+    """The folder of the machine's own Rust. Debian 12 has 1.63, and the loops want one of 2025."""
     if not shutil.which("rustc"):
         raise NotHere(
             "there is no rustc on the PATH: install Rust, or run `make fresh KIND=without-cargo`"
@@ -444,9 +444,6 @@ def _tried(
         shutil.copyfile(junit, RESULTS / f"{kind}.xml")
         tests = counts_of(junit.read_text(encoding="utf-8"))
     return Result(kind, demo, test, tests)
-
-
-# --------------------------------------------------------------------------------------------------------------
 
 
 def _say(text: str) -> None:

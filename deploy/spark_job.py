@@ -1,9 +1,11 @@
-"""Logs that live on a cluster: read there, and merged there where that is wanted. docs/howto/logs-on-a-cluster.md
-says how to run it.
+"""Logs that live on a cluster: read there, and merged there where that is wanted.
+docs/howto/logs-on-a-cluster.md says how to run it.
 
-    spark-submit deploy/spark_job.py read --source shop --node web-1 --to hdfs://name/flex 'hdfs://name/logs/web-1/*'
+    spark-submit deploy/spark_job.py read --source shop --node web-1 \\
+        --to hdfs://name/flex 'hdfs://name/logs/web-1/*'
     python deploy/spark_job.py send --of hdfs://name/flex --to /srv/flex/incoming/web-1
-    spark-submit deploy/spark_job.py merge --first 2026-11-14 --days 7 --of hdfs://name/flex --to hdfs://name/week
+    spark-submit deploy/spark_job.py merge --first 2026-11-14 --days 7 \\
+        --of hdfs://name/flex --to hdfs://name/week
 
 `read` leaves counts and says what became of each file, `send` makes parcels of new counts for `flex
 import`, `merge` writes the file table and the sums per site of a period as Parquet. The exit code

@@ -220,7 +220,9 @@ class Segments(Protocol):
         """
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        """The segments that go on at these places (flex/traffic/which_reading_continues_which.py)."""
+        """The segments that go on at these places: which_reading_continues_which.py in
+        flex/traffic.
+        """
 
     def moved_counts(self) -> Mapping[str, str]:
         """Segments whose counts are not in files of their own, with the id of the files that have

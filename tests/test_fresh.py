@@ -9,10 +9,14 @@ from deploy.fresh import Counts, Ran, Result, counts_of, table
 SAID = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" errors="1" failures="1" skipped="3" tests="7" time="9.5">
 <testcase classname="tests.a" name="one" time="0.1"/>
-<testcase classname="tests.a" name="two" time="0.1"><failure message="assert 1 == 2">...</failure></testcase>
-<testcase classname="tests.a" name="three"><skipped type="pytest.skip" message="no browser">a.py:3</skipped></testcase>
-<testcase classname="tests.b" name="four"><skipped type="pytest.skip" message="no browser">b.py:9</skipped></testcase>
-<testcase classname="tests.b" name="five"><skipped type="pytest.skip" message="no logs">b.py:1</skipped></testcase>
+<testcase classname="tests.a" name="two" time="0.1">
+<failure message="assert 1 == 2">...</failure></testcase>
+<testcase classname="tests.a" name="three">
+<skipped type="pytest.skip" message="no browser">a.py:3</skipped></testcase>
+<testcase classname="tests.b" name="four">
+<skipped type="pytest.skip" message="no browser">b.py:9</skipped></testcase>
+<testcase classname="tests.b" name="five">
+<skipped type="pytest.skip" message="no logs">b.py:1</skipped></testcase>
 <testcase classname="tests.b" name="six"><failure/><error message="no end">...</error></testcase>
 <testcase classname="tests.b" name="seven" time="0.1"/>
 </testsuite></testsuites>

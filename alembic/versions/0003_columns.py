@@ -1,4 +1,4 @@
-"""By which columns a log goes on where it names them itself; logs read so far are looked at again."""
+"""By which columns a log goes on where it names them itself; logs read so far are read anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log, tokens, jobs and kept answers; of each cycle also the figures that a list shows."""
+"""The audit log, tokens, jobs and kept answers; for each cycle the figures that a list shows."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def _of_site_list(settings: Settings) -> Iterator[str]:
 
 
 def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
-    """A line for each single glob without files, each folder that is not there, and each alias that leads
-    to no site of the list.
+    """A line for each single glob without files, each folder that is not there, and each alias that
+    leads to no site of the list.
     """
     for name in sorted(hidden):
         yield (

@@ -35,8 +35,10 @@ from flex_api.manage_tokens import Caller
 from flex_api.settings import file as config
 
 LISTS = (
-    "/sites", "/sites?sort=-working_set&node=n007", "/sites?replicated=true", "/sites?name=site-0999&sort=site",
-    "/pins", "/nodes", "/plans", "/partitions", "/runs", "/jobs", "/ingests", "/audit", "/reports", "/tokens",
+    "/sites", "/sites?sort=-working_set&node=n007", "/sites?replicated=true",
+    "/sites?name=site-0999&sort=site",
+    "/pins", "/nodes", "/plans", "/partitions", "/runs", "/jobs", "/ingests", "/audit",
+    "/reports", "/tokens",
     "/partitions/current/placement", "/routing",
     # Of the plan that was put aside, which has the longest ones.
     "/plans/{plan}/moves", "/plans/{plan}/moves?sort=-cold_bytes&node=n007",

@@ -46,7 +46,11 @@ from flex_api.settings import file
 settings = file.load(Path(sys.argv[1]))
 pd.DataFrame()
 watch = Watch(
-    wiring.world(settings, lambda: datetime.now(UTC), say=lambda line: print(line, file=sys.stderr)),
+    wiring.world(
+        settings,
+        lambda: datetime.now(UTC),
+        say=lambda line: print(line, file=sys.stderr),
+    ),
     lambda nodes: {node.name: [node.name != "n1"] for node in nodes},
 )
 for _ in range(settings.watch.fails - 1):

@@ -60,7 +60,8 @@ asked = Asked(zone, [f"site-{number}.{zone}" for number in range(int(size))])
 server = Server("127.0.0.1", int(port), read_key(Path(key)))
 started = time.perf_counter()
 with Session(server) as session:
-    assert sum(kind == "A" for _, kind in reading.read(session, server, zone, asked).sets) == int(size)
+    sets = reading.read(session, server, zone, asked).sets
+    assert sum(kind == "A" for _, kind in sets) == int(size)
 took = time.perf_counter() - started
 # Unlike getrusage's, this peak is not that of the process we were forked from.
 print(took, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)

@@ -37,9 +37,11 @@ COLUMNS = (
     "agent",
 )
 LINES = f"""
-    select split_part(host, ':', 1) as site, split_part(split_part(request, ' ', 2), '?', 1) as target, status,
+    select split_part(host, ':', 1) as site,
+    split_part(split_part(request, ' ', 2), '?', 1) as target, status,
         try_cast(sent as bigint) as sent, try_strptime(time, '[%d/%b/%Y:%H:%M:%S') as time
-    from read_csv('$log', delim = ' ', quote = '"', escape = '\\', header = false, auto_detect = false,
+    from read_csv('$log', delim = ' ', quote = '"', escape = '\\', header = false,
+    auto_detect = false,
         columns = {{{", ".join(f"'{name}': 'varchar'" for name in COLUMNS)}}},
         strict_mode = false, store_rejects = true, rejects_limit = 0, max_line_size = 8388608)
 """

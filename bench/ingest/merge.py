@@ -6,7 +6,9 @@ eighth of the same targets, chosen at random, so ten of them have six distinct t
 or no two of them hold the same target. Merging runs in a process of its own that does nothing else.
 Its time is that of the merge alone, with the output written and synced.
 
-    python -m bench.ingest.merge FOLDER PARTIALS ROWS [distinct]     measures, and keeps the partials
+    python -m bench.ingest.merge FOLDER PARTIALS ROWS [distinct]
+
+It keeps the partials.
 """
 
 from __future__ import annotations

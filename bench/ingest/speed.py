@@ -1,7 +1,7 @@
 """How fast logs become counts on disk, beside wc, gzip, zstd, GoAccess and DuckDB.
 
     make bench NAME=ingest                       made-up logs alone
-    TRACES=/srv/traces make bench NAME=ingest    real logs too: a folder with one folder for each set
+    TRACES=/srv/traces make bench NAME=ingest    real logs too: a folder with a folder for each set
     GOACCESS=/opt/goaccess-1.11/goaccess ...     where the goaccess on the PATH is old or missing
     SCALE=0.01 ROUNDS=1 ...                      to see that it runs
 

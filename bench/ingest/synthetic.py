@@ -157,8 +157,10 @@ class _Day:
         target = self._draw_requests(file, rng)
         status = _draw(rng, STATUSES, count)
         whole = pc.binary_join_element_wise(
-            host, _choose((":443", ":80"), client % 5 == 0), _same(" "), clients, _same(" - - ["), time, _same('] "'),
-            _texts(list(METHODS)).take(_draw_weighted(rng, METHODS, count)), _same(" "), target, _queries(count, rng),
+            host, _choose((":443", ":80"), client % 5 == 0), _same(" "), clients,
+            _same(" - - ["), time, _same('] "'),
+            _texts(list(METHODS)).take(_draw_weighted(rng, METHODS, count)), _same(" "),
+            target, _queries(count, rng),
             _choose((' HTTP/2.0" ', ' HTTP/1.1" '), client % 3 == 0), _numbers(status), _same(" "),
             self._bytes_sent(status, file, client), _same(' "'),
             _texts(REFERERS).take(rng.integers(0, len(REFERERS), count)),

@@ -3,12 +3,12 @@
     make bench NAME=doors
     NAMES=200000 FLIPPED=20000 ROUNDS=3 ...    fewer names
 
-Two nodes on loopback, each with a HAProxy of one thread as FLEX configures it, and a web server that
-answers at once. CPU is that of the HAProxy processes alone. A flip is timed from the order to the
-node's acknowledgement, with everything that `flex route apply` does: files are compared, written and
-synced. A visitor on a kept connection asks all the time meanwhile. Medians of the rounds, with the
-worst beside them. bench/routing/follow_doors.py times orders until nodes that follow go by them, and
-failover_by_doors.py a node that dies.
+Two nodes on loopback, each with a HAProxy of one thread as FLEX configures it, and a web server
+that answers at once. CPU is that of the HAProxy processes alone. A flip is timed from the order to
+the node's acknowledgement, with everything that `flex route apply` does: files are compared,
+written and synced. A visitor on a kept connection asks all the time meanwhile. Medians of the
+rounds, with the worst beside them. bench/routing/follow_doors.py times orders until nodes that
+follow go by them, and failover_by_doors.py a node that dies.
 """
 
 from __future__ import annotations

@@ -1,11 +1,15 @@
 """The routing of replicated sites, measured: policy against policy on one trace after the other, in
 one run.
 
-    make bench NAME=routing                       some 25 minutes: HAProxy, origins and visitors on loopback
+    make bench NAME=routing                       some 25 minutes
     QUICK=1 make bench NAME=routing               only to see that it runs: the figures mean little
-    TRACES=/srv/traces make bench NAME=routing    real logs too, two minutes each: a folder with a folder for each set
-    PACE=4 make bench NAME=routing                origins four times as slow, where this machine has other work
-    ONLY=hot,faults make bench NAME=routing       these traces and parts alone: `eight`, `processor`, `faults`, `warmth`
+    TRACES=/srv/traces make bench NAME=routing    real logs too, two minutes each
+    PACE=4 make bench NAME=routing                origins four times as slow
+    ONLY=hot,faults make bench NAME=routing       these traces and parts alone
+
+HAProxy, origins and visitors are on loopback. TRACES is a folder with a folder for each set of
+logs. PACE is for a machine that has other work. The parts are `eight`, `processor`, `faults` and
+`warmth`.
 
 All policies of a case stand ready at once, warm, and take turns of a few seconds: what else this
 machine does hits them alike. A ratio is that of two sums of one run. docs/why/bench.md says what

@@ -1,5 +1,5 @@
-"""Names of ours that somebody else has changed or removed since FLEX wrote them. They are left alone
-unless an operator wants them back.
+"""Names of ours that somebody else has changed or removed since FLEX wrote them. They are left
+alone unless an operator wants them back.
 
 Takes what the zones say and what FLEX wrote. Returns the reach of a plan without those names. The
 operator's limit safety.max_drifted_names says how many of them a plan may take back without being

@@ -145,7 +145,8 @@ def _nginx_json(table: pd.DataFrame) -> list[str]:
     )
     return [
         f'{{"time_iso8601":"{time}","remote_addr":"{client}","host":"{host}","request":"{request}",'
-        f'"status":{status},"body_bytes_sent":{size},"http_referer":"{referer}","http_user_agent":"{agent}"}}'
+        f'"status":{status},"body_bytes_sent":{size},'
+        f'"http_referer":"{referer}","http_user_agent":"{agent}"}}'
         for time, client, host, request, status, size, referer, agent in values
     ]
 

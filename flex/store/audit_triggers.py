@@ -20,8 +20,11 @@ SQLITE_ENTRIES = (
     BEGIN SELECT RAISE(ABORT, 'entries of the audit log are never taken out'); END""",
 )
 SQLITE_HEAD = (
-    """CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head WHEN NEW.number <> OLD.number + 1
-    BEGIN SELECT RAISE(ABORT, 'the head of the audit log only goes on by one'); END""",
+    (
+        "CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head "
+        """WHEN NEW.number <> OLD.number + 1
+    BEGIN SELECT RAISE(ABORT, 'the head of the audit log only goes on by one'); END"""
+    ),
     """CREATE TRIGGER audit_head_no_delete BEFORE DELETE ON audit_head
     BEGIN SELECT RAISE(ABORT, 'the head of the audit log is never taken out'); END""",
 )
@@ -54,4 +57,5 @@ def watch(entries: Table, head: Table) -> None:
 def _with(table: Table, dialect: str, statements: tuple[str, ...]) -> None:
     for statement in statements:
         # SQLAlchemy leaves it without types.
-        event.listen(table, "after_create", DDL(statement).execute_if(dialect=dialect))  # type: ignore[no-untyped-call]
+        trigger = DDL(statement).execute_if(dialect=dialect)  # type: ignore[no-untyped-call]
+        event.listen(table, "after_create", trigger)

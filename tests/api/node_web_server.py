@@ -1,5 +1,5 @@
-"""A node's web server, as a process to be killed: `python web_server.py ADDRESS PORT NODE`. It answers
-every request with the node's name.
+"""A node's web server, as a process to be killed: `python node_web_server.py ADDRESS PORT NODE`. It
+answers every request with the node's name.
 """
 
 from __future__ import annotations

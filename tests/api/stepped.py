@@ -2,8 +2,8 @@
 
 A step is a call of a function of FLEX. Steps are counted once the function called BEGIN is entered
 while FILE is there, which says at which step to stop; FILE is gone then. Stopped, the process waits
-as by SIGSTOP for whoever kills it or lets it go on. Once END is entered, or the process ends, nothing
-is counted any more, and FILE.steps says how many steps there were.
+as by SIGSTOP for whoever kills it or lets it go on. Once END is entered, or the process ends,
+nothing is counted any more, and FILE.steps says how many steps there were.
 """
 
 from __future__ import annotations

@@ -152,7 +152,8 @@ def test_what_was_begun_is_taken_back(
     assert store.plan(begun.id).state == "failed"
     assert store.journal(begun.id).rows() == ()
     assert said.out.endswith(
-        "Not applied as planned: taken back: DNS says what it said before, except for what others wrote.\n"
+        "Not applied as planned: taken back: "
+        "DNS says what it said before, except for what others wrote.\n"
     )
     assert installation.flex("apply", "--undo").out.startswith(
         "No plan was being applied"

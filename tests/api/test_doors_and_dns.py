@@ -1,4 +1,4 @@
-"""Doors lead visitors before DNS does, and without it; what DNS cannot follow is not undone by it."""
+"""Doors lead visitors before DNS does, and without it. What DNS cannot follow, it does not undo."""
 
 from __future__ import annotations
 

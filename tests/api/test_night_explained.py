@@ -203,7 +203,7 @@ ENDS = ("until tomorrow noon", "since tonight")
 
 
 @pytest.mark.parametrize("when", ENDS)
-def test_a_campaign_for_which_tomorrow_is_too_late_goes_before_a_drain_that_takes_all_moves_of_a_night(
+def test_a_campaign_that_cannot_wait_a_night_goes_before_a_drain_that_takes_all_moves(
     cluster: Cluster, when: str
 ) -> None:
     cluster.night(loads(0))
@@ -230,7 +230,7 @@ def test_a_campaign_for_which_tomorrow_is_too_late_goes_before_a_drain_that_take
     assert cluster.nodes_of(site) == {wanted}
 
 
-def test_a_wish_that_a_drain_leaves_to_a_later_night_is_named_with_the_reason_wherever_the_plan_is_told(
+def test_a_wish_that_waits_for_a_drain_is_named_with_the_reason_wherever_the_plan_is_told(
     cluster: Cluster,
 ) -> None:
     cluster.night(loads(0))
@@ -288,7 +288,7 @@ def test_what_left_a_drained_node_rests_until_the_node_is_back(
     assert cluster.on("n4") > 0
 
 
-def test_the_plan_of_an_adoption_says_what_it_does_and_buys_which_rules_it_breaks_and_the_one_command_that_applies_it(
+def test_the_plan_of_an_adoption_says_what_it_buys_which_rules_it_breaks_and_how_to_apply_it(
     cluster: Cluster,
 ) -> None:
     world = adopting(cluster)

@@ -120,7 +120,8 @@ def test_a_webhook_is_signed_says_what_happened_and_has_an_id(
     assert hook.headers[0]["X-Flex-Signature"] == f"sha256={signed}"
     assert hook.headers[0]["X-Flex-Event-Id"] == told["event_id"]
     assert [stage["name"] for stage in night.json["run"]["stages"]] == [
-        "ingest", "profile", "tidy", "finish", "plan", "gate", "apply", "verify", "settle", "report", "notify",
+        "ingest", "profile", "tidy", "finish", "plan", "gate", "apply", "verify", "settle",
+        "report", "notify",
     ]  # fmt: skip
     metrics = (installation.folder / "flex.prom").read_text(encoding="utf-8")
     assert "flex_build_info" in metrics

@@ -71,7 +71,8 @@ def test_policies_stand_side_by_side(
     log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     code, out, _ = _flex(
-        capsys, "-o", "json", "simulate", "--logs", log, "--model", "lard", "--compare", "--nodes", 1, "--nodes", 3,
+        capsys, "-o", "json", "simulate", "--logs", log, "--model", "lard", "--compare",
+        "--nodes", 1, "--nodes", 3,
         "--ram", 1, "--pictures", tmp_path / "pictures",
     )  # fmt: skip
     assert code == 0
@@ -90,7 +91,8 @@ def test_each_size_of_memory_has_a_picture_of_its_own(
     log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     _, out, _ = _flex(
-        capsys, "-o", "json", "simulate", "--logs", log, "--nodes", 1, "--nodes", 3, "--ram", 1, "--ram", 2,
+        capsys, "-o", "json", "simulate", "--logs", log, "--nodes", 1, "--nodes", 3,
+        "--ram", 1, "--ram", 2,
         "--pictures", tmp_path,
     )  # fmt: skip
     said: Any = json.loads(out)
@@ -260,7 +262,8 @@ def test_an_odd_log_is_answered_without_a_figure_that_is_none(
     path = written(tmp_path, ODD[odd])
     for model in ("flex", "lard"):
         code, out, _ = _flex(
-            capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined", "--model", model, "--compare",
+            capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined",
+            "--model", model, "--compare",
             "--nodes", 1, "--nodes", 9, "--ram", 0,
         )  # fmt: skip
         assert code == 0

@@ -1,5 +1,5 @@
-"""kill -9 of FLEX, of followers, of HAProxies and of whole nodes at any step while sites change their
-nodes: doors, DNS and the partition in force agree in the end.
+"""kill -9 of FLEX, of followers, of HAProxies and of whole nodes at any step while sites change
+their nodes: doors, DNS and the partition in force agree in the end.
 
 Each round is a real plan. FLEX or a follower stops itself at a step that is drawn; then somebody is
 killed, and what stopped goes on. A round is drawn by its number and the seed, which it says. ROUNDS

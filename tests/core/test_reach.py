@@ -124,7 +124,7 @@ def test_a_site_whose_place_nobody_knows_is_left_out_and_said(cluster: Cluster) 
     assert len(done.zone_plans[0].foreign) == 2
 
 
-def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_on_paper_where_there_are_none(
+def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_where_there_are_none(
     cluster: Cluster, profiles: Profiles
 ) -> None:
     cluster.facts = replace(

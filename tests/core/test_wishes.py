@@ -59,7 +59,8 @@ names = st.lists(
 ).map(tuple)
 company = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=3).map(tuple)
 pins = st.builds(
-    Pin, st.sampled_from([*"abcdef", "gone"]), names, st.integers(1, 3), together=st.just(()) | company, apart=company,
+    Pin, st.sampled_from([*"abcdef", "gone"]), names, st.integers(1, 3),
+    together=st.just(()) | company, apart=company,
     not_on=st.just(()) | names, max_replicas=st.sampled_from([0, 0, 3]),
 )  # fmt: skip
 states = st.lists(st.sampled_from(get_args(NodeState)), min_size=3, max_size=3)
@@ -261,7 +262,8 @@ OTHERS = st.sampled_from(((), ("b",), ("c",), ("b", "c")))
 
 @given(
     pin=st.builds(
-        Pin, st.just("a"), NAMES, st.integers(1, 3), not_on=NAMES, max_replicas=st.integers(0, 3), together=OTHERS,
+        Pin, st.just("a"), NAMES, st.integers(1, 3), not_on=NAMES,
+        max_replicas=st.integers(0, 3), together=OTHERS,
         apart=OTHERS, excluded=st.booleans(),
     ),
     places=PLACES,

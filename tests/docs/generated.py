@@ -197,8 +197,9 @@ def schemas() -> str:
     lines = [
         "# JSON schemas",
         "",
-        "Every verb takes `-o json`. What it then prints follows a JSON Schema. The output is `null`",
-        "if there is no result, for example of `flex apply --resume` with nothing to finish.",
+        "Every verb takes `-o json`. What it then prints follows a JSON Schema. The output is",
+        "`null` if there is no result, for example of `flex apply --resume` with nothing to",
+        "finish.",
         "",
         NOTE,
         "",

@@ -123,7 +123,8 @@ def test_sums_per_site_are_those_of_the_file_table(
         merge_expression.sites(files), merge_expression.SITES
     ).itertuples(index=False, name=None)
     assert row == (
-        "a.example", 55, by_hand["bytes"].sum(), by_hand["size"].sum(), 50, 45, by_hand.loc[once, "size"].sum(),
+        "a.example", 55, by_hand["bytes"].sum(), by_hand["size"].sum(), 50, 45,
+        by_hand.loc[once, "size"].sum(),
     )  # fmt: skip
 
 
@@ -276,7 +277,8 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_read(
     (logs / "prose.log").write_bytes(b"no log\n" * 100)
     reports = read_there()
     assert {name: report.outcome for name, report in reports.items()} == {
-        "access.log": "read", "bad.gz": "unreadable", "empty.log": "empty", "prose.log": "unknown format",
+        "access.log": "read", "bad.gz": "unreadable", "empty.log": "empty",
+        "prose.log": "unknown format",
     }  # fmt: skip
     assert "no log" in reports["prose.log"].note
     assert {Path(report.path).parent for report in reports.values()} == {logs}

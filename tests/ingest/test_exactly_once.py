@@ -48,7 +48,8 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source
 logs, url, counts = sys.argv[1:]
 source = Source("one", (logs,), "node-1", SiteRule(fixed="a.example"), "combined")
 with open_store(url) as store:
-    ingest([source], store, Path(counts), together=4, progress=lambda *_: print(".", end="", flush=True))
+    tell = lambda *_: print(".", end="", flush=True)
+    ingest([source], store, Path(counts), together=4, progress=tell)
 """
 
 

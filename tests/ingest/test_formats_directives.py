@@ -22,7 +22,10 @@ MAIN = (
     '$host $remote_addr - $remote_user [$time_local] "$request" $status '
     '$body_bytes_sent "$http_referer"'
 )
-JSON = '{"host":"$host","time":"$time_local","request":"$request","status":$status,"bytes":$bytes_sent}'
+JSON = (
+    '{"host":"$host","time":"$time_local","request":"$request",'
+    '"status":$status,"bytes":$bytes_sent}'
+)
 LINE = b'example.org 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /x?y HTTP/1.1" 200 5 "-"'
 JSON_LINE = (
     b'{"host":"example.org","time":"10/Oct/2000:13:55:36 '

@@ -37,7 +37,8 @@ good, bad, counts = map(Path, sys.argv[1:])
 take([good], MemoryStore(), counts, {("one", "node-1")})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 (arrival,) = take([bad], MemoryStore(), counts, {("one", "node-1")})
-peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+asked = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+peaks = [resource.getrusage(who).ru_maxrss for who in asked]
 print(arrival.outcome, *[(peak - before) // 1024 for peak in peaks])
 print(arrival.note)
 """

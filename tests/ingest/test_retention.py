@@ -144,9 +144,12 @@ TIDIER = """
 import os, sys
 from flex.store import open_store
 from flex_logs_ingest.counts.retention import tidy
-sys.addaudithook(lambda name, _: os.write(1, b".") if name in ("os.rename", "os.remove", "sqlite3.connect") else None)
+steps = ("os.rename", "os.remove", "sqlite3.connect")
+sys.addaudithook(lambda name, _: os.write(1, b".") if name in steps else None)
+folder = __import__("pathlib").Path(sys.argv[2])
+window_from, keep_from = int(sys.argv[3]), int(sys.argv[4])
 with open_store(sys.argv[1]) as store:
-    tidy(store, __import__("pathlib").Path(sys.argv[2]), window_from=int(sys.argv[3]), keep_from=int(sys.argv[4]))
+    tidy(store, folder, window_from=window_from, keep_from=keep_from)
 """
 
 

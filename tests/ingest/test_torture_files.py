@@ -204,7 +204,8 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 
 log, counts, format = sys.argv[1:]
-source = Source("one", (log,), "node-1", SiteRule("a.example" if format == "combined" else None), format=format)
+rule = SiteRule("a.example" if format == "combined" else None)
+source = Source("one", (log,), "node-1", rule, format=format)
 (report,) = ingest([source], MemoryStore(), Path(counts))
 (peak,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(sum(number for _, number in report.lines), int(peak) // 1024)

@@ -381,7 +381,8 @@ def test_two_partitions_differ_in_what_moved_between_them(door: Door) -> None:
             f"/api/v1/partitions/{first}/difference", params={"to": other}
         ).json()
         assert [(row["site"][:4], row["one"], row["other"]) for row in said["items"]] == [
-            ("s000", ["n2"], ["n1"]), ("s001", ["n3"], ["n2"]), ("s002", ["n1"], ["n3"]), ("s003", ["n2"], ["n1"]),
+            ("s000", ["n2"], ["n1"]), ("s001", ["n3"], ["n2"]), ("s002", ["n1"], ["n3"]),
+            ("s003", ["n2"], ["n1"]),
         ]  # fmt: skip
         assert said["sites"] == 40
     assert client.get(f"/api/v1/partitions/{latest}/difference").json()["items"] == []

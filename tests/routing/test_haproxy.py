@@ -82,9 +82,7 @@ def test_a_popular_path_that_is_none_is_refused(path: str) -> None:
         Pool("shop.example", (), members(NODES), popular=((path, 3),))
 
 
-def test_with_a_bypass_web_servers_are_told_which_names_are_routed_and_say_themselves_who_visits() -> (
-    None
-):
+def test_with_a_bypass_web_servers_know_the_routed_names_and_say_who_visits() -> None:
     made = files("n1", NODES, two_sites(), Layout(bypass=True))
     assert made[ROUTED] == "blog.example 1;\nshop.example 1;\nwww.shop.example 1;\n"
     assert "forwardfor" not in made[CONFIGURATION]

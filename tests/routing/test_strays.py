@@ -1,4 +1,4 @@
-"""What came to a door that does not have the site is read from its HAProxy, whatever is asked for."""
+"""What came to a door without the site is read from its HAProxy, whatever is asked for."""
 
 from __future__ import annotations
 

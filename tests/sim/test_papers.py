@@ -59,7 +59,8 @@ def real() -> Trace:
     time = np.sort(random.integers(0, 3 * 86400, 3000))
     size = random.integers(0, 60_000, 400)
     return Trace(
-        "a log", target, size, np.arange(400) % 12, tuple(f"s{n}" for n in range(12)), target % 50, time
+        "a log", target, size, np.arange(400) % 12, tuple(f"s{n}" for n in range(12)),
+        target % 50, time
     )  # fmt: skip
 
 

@@ -37,7 +37,8 @@ audit, head, pins = schema.audit, schema.audit_head, schema.pins
 EMPTIED = delete(audit)
 FORGOTTEN = update(head).values(number=0, hash=NOTHING)
 FOREIGN_PIN = insert(pins).values(
-    nodes=["n1"], min_replicas=1, reason="", author="", not_on=[], max_replicas=0, together=[], apart=[],
+    nodes=["n1"], min_replicas=1, reason="", author="", not_on=[], max_replicas=0, together=[],
+    apart=[],
     weight=1.0, sla="", excluded=False, campaign="",
 )  # fmt: skip
 # Any: SQLAlchemy's statements are generic in what they return.

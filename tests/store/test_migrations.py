@@ -134,7 +134,8 @@ def test_readings_from_before_reasons_and_hours_were_kept_get_the_best_known(
 
 # Ten answers from 01:00:00 to 02:01:40 on the first day of 1970, as revision 0001 kept them.
 FIRST_SEGMENT = """
-INSERT INTO segments (id, source, node, path, format, first_byte, last_byte, first_day, last_day, first_time, last_time,
+INSERT INTO segments (id, source, node, path, format, first_byte, last_byte, first_day,
+last_day, first_time, last_time,
     lines, samples)
 VALUES ('s', 'web', 'n1', 'a.log', 'combined', 100, 900, 0, 0, 3600, 7300,
     '[["counted", 7], ["other_status", 3], ["malformed", 1]]', '["byte 12: half\\na line"]')

@@ -29,7 +29,8 @@ FORM = """<form method="post" action="{to}/node/drain" enctype="{kind}">
 <input name="name" value="n1"><input name="etag" value="*"><input name="reason" value="mine"></form>
 <button onclick="document.forms[0].submit()">Prizes</button>"""
 SENT = """async ([to, body]) => {
-  try { return (await fetch(to, {method: "POST", mode: "no-cors", credentials: "include", body})).type }
+  const how = {method: "POST", mode: "no-cors", credentials: "include", body}
+  try { return (await fetch(to, how)).type }
   catch (error) { return "failed" }
 }"""
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     Doors = Callable[..., Door]
 
 ADDRESSES = [path for path, _, _ in PAGES] + [
-    SITE, "/node?name=n1", "/plans/all", "/sites?name=s00&sort=site&limit=3", "/history?failed=true", "/data?node=n1",
+    SITE, "/node?name=n1", "/plans/all", "/sites?name=s00&sort=site&limit=3",
+    "/history?failed=true", "/data?node=n1",
     "/audit?action=pin", "/search?q=n1", "/search?q=s00",
 ]  # fmt: skip
 
@@ -367,8 +368,9 @@ def test_several_policies_are_asked_for_with_a_box_each(admin: Browser) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["/what-if?ask=now&site=", "/what-if?ask=now&without_nodes=", "/site?name=", "/node?name=", "/search?q=",
-     f"{SITE}&part=preview&nodes=", "/sites?name=", "/history?one=", "/data?source=", "/plans/", "/audit?actor="],
+    ["/what-if?ask=now&site=", "/what-if?ask=now&without_nodes=", "/site?name=", "/node?name=",
+     "/search?q=", f"{SITE}&part=preview&nodes=", "/sites?name=", "/history?one=",
+     "/data?source=", "/plans/", "/audit?actor="],
 )  # fmt: skip
 def test_no_character_in_an_address_is_a_fault_of_flex(
     admin: Browser, address: str
@@ -455,7 +457,8 @@ def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:
     ).get("/settings")
     said = dict(
         re.findall(
-            r"<code>(?:<bdi>)?([^<]*)(?:</bdi>)?</code></th><td>.*?</td><td>(default|the file)</td>",
+            r"<code>(?:<bdi>)?([^<]*)(?:</bdi>)?</code></th>"
+            r"<td>.*?</td><td>(default|the file)</td>",
             page,
         )
     )

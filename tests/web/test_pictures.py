@@ -61,7 +61,8 @@ def curve() -> str:
     ]
     two = [Value(1, 0.04, "predicted", strong=True)]
     picture = lines(
-        "Worst node", "Three nights.", [("measured", "one", one), ("predicted", "two", two)], [(0, "1 Mar")],
+        "Worst node", "Three nights.",
+        [("measured", "one", one), ("predicted", "two", two)], [(0, "1 Mar")],
         aim=0.03, levels=((0.05, "trigger"),), unit="off its fair share",
     )  # fmt: skip
     return drawn("lines", picture)

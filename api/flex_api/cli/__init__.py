@@ -31,22 +31,24 @@ from flex_api.cli.verb_groups import VerbGroups
 HELP = """
 Decide which node of a web-hosting cluster serves which site, and publish that in DNS.
 
-Every night FLEX reads the access logs and measures the load of each site. It looks for a partition that balances the
-nodes and moves few sites. It sends the changed addresses to the name server, checks the answers and writes a report.
+Every night FLEX reads the access logs and measures the load of each site. It looks for a
+partition that balances the nodes and moves few sites. It sends the changed addresses to the name
+server, checks the answers and writes a report.
 """
 
 EXIT_CODES = """
-Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that cannot be used.
-10 drift or changes found (only with --detailed-exitcode). 20 logs too old or missing, or no plan or partition yet.
-21 wishes that cannot be met.
-22 waits for approval, or over a limit. 23 another run is at work, or changes are frozen. 24 a folder cannot be
-written. 25 the database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer.
-30 DNS refused or unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
-disagree. 33 a dead node is out of DNS, except for names that FLEX may not change. 130, 143 interrupted.
-137 stands only in the history: the run was killed.
+Exit codes: 0 done, or nothing to do. 1 a fault in FLEX. 2 wrong usage. 3 settings or input that
+cannot be used. 10 drift or changes found (only with --detailed-exitcode). 20 logs too old or
+missing, or no plan or partition yet. 21 wishes that cannot be met. 22 waits for approval, or over a
+limit. 23 another run is at work, or changes are frozen. 24 a folder cannot be written. 25 the
+database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer. 30 DNS refused or
+unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
+disagree. 33 a dead node is out of DNS, except for names that FLEX may not change. 130, 143
+interrupted. 137 stands only in the history: the run was killed.
 
 Results go to standard output, errors to standard error. With -o json an error is one object
-(docs/schemas/error.json); standard output is then empty, or holds the whole result that the exit code is about.
+(docs/schemas/error.json); standard output is then empty, or holds the whole result that the exit
+code is about.
 
 Words such as fair share, cold, at rest and given up are explained in
 docs/reference/glossary.md, and on the page /glossary.
@@ -131,7 +133,8 @@ def options(
     server: Annotated[
         str,
         typer.Option(
-            help="send the verb to the FLEX server at this address, such as https://flex.example.net"
+            help="send the verb to the FLEX server at this address, "
+            "such as https://flex.example.net"
         ),
     ] = "",
     token_file: Annotated[
@@ -190,7 +193,8 @@ def run(arguments: Sequence[str]) -> int:
         return fail(error, context.output)
     except broken_output_pipes.Unread:
         raise
-    except Exception as error:  # noqa: BLE001  the last line of defence: a bug is reported, not shown
+    # The last line of defence: a bug is reported, not shown.
+    except Exception as error:  # noqa: BLE001
         return crash(error, context.output)
     return 0
 

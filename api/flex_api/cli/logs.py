@@ -179,8 +179,8 @@ def _unread(files: Sequence[FileReport]) -> BadInput:
         f"{amounts.count(len(files), 'file')} could not be read"
         f"{_to_the_end(files)}: {first_few(told, between='; ')}",
         kept="all others are read, and what is in them is counted",
-        advice="fix the rights on it or the file itself, or its format or site in [[ingest.source]], "
-        "or keep it out of the glob; "
+        advice="fix the rights on it or the file itself, "
+        "or its format or site in [[ingest.source]], or keep it out of the glob; "
         "`flex data` shows each until then",
     )
 

@@ -42,8 +42,9 @@ def with_wish_options(verb: Verb) -> Verb:
         else:
             parameters.append(parameter)
     # Typer makes options of the parameters that it is shown.
+    signature = own.replace(parameters=parameters)
     # Functions may have one.
-    verb_with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    verb_with_options.__signature__ = signature  # type: ignore[attr-defined]
     return verb_with_options
 
 

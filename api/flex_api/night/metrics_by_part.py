@@ -1,4 +1,4 @@
-"""Metrics in parts: where a part cannot be made, the others are there, and say which one is missing.
+"""Metrics in parts: where a part cannot be made, the others are there, and say which is missing.
 
 Takes what makes a part. Returns what it made, or something empty in its place. An alert on a dead
 node must not go blind because of a list of sites that nobody can read.

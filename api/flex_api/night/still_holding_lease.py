@@ -49,7 +49,11 @@ class Unwritten:
     def intend(self, rows: Sequence[JournalRow]) -> None:  # noqa: ARG002  nothing is written down
         refuse_lost(self._world)
 
-    # As above, nothing is written down.
-    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:  # noqa: ARG002
+    def became(
+        self,
+        numbers: Sequence[int],  # noqa: ARG002  nothing is written down
+        state: RowState,
+        note: str = "",  # noqa: ARG002
+    ) -> None:
         if state == "sent":
             refuse_lost(self._world)

@@ -25,6 +25,20 @@ from flex_api.pages import (
 
 # In this order a path is looked for.
 PAGES = (
-    overview, plans, sites, site, nodes, what_if, history, dns, logs, replicated_sites, simulate, audit,
-    settings_freeze_and_tokens, jobs, search_and_colours, glossary,
-)  # fmt: skip
+    overview,
+    plans,
+    sites,
+    site,
+    nodes,
+    what_if,
+    history,
+    dns,
+    logs,
+    replicated_sites,
+    simulate,
+    audit,
+    settings_freeze_and_tokens,
+    jobs,
+    search_and_colours,
+    glossary,
+)

@@ -1,4 +1,4 @@
-"""What an interrupted run left half applied: a person finishes it, takes it back, or gives it up."""
+"""What a killed run left half applied: a person finishes it, takes it back, or gives it up."""
 
 from __future__ import annotations
 

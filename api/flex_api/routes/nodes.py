@@ -62,7 +62,8 @@ from flex_api.work_in_background import Follow
 router = APIRouter(prefix="/api/v1/nodes", tags=["nodes"])
 
 Sort = Literal[
-    "node", "-node", "sites", "-sites", "ram_bytes", "-ram_bytes", "capacity_ratio", "-capacity_ratio",
+    "node", "-node", "sites", "-sites", "ram_bytes", "-ram_bytes",
+    "capacity_ratio", "-capacity_ratio",
     "access_units", "-access_units", "working_set_units", "-working_set_units",
 ]  # fmt: skip
 FIELDS = (

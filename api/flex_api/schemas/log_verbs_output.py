@@ -55,7 +55,9 @@ class ParcelsRow(Part):
 
 
 class IngestOutput(Output):
-    """`invalid` is there when a file of malformed lines was asked for, `parcels` when parcels were."""
+    """`invalid` is there when a file of malformed lines was asked for, `parcels` when parcels
+    were.
+    """
 
     files: list[LogRow]
     sources: list[RateRow]

@@ -24,17 +24,18 @@ from flex_api.simulation.traces_and_solver import place_by_solver
 PAGE = "papers.md"
 WHOLE = "requests a second until the last node ends"
 _TITLE = "# The papers, run again\n"
-_TWINS = """This page is written by `flex simulate paper --to FOLDER`. Traces are twins: made-up traffic with every
-aggregate that was published of the papers' traces, and nothing of their results. A twin cannot carry what was not
-published: in which order files were asked for (its accesses are independent of each other), how sizes go with
-popularity beyond the sums, daily rhythm, and who asked. A claim that does not come out is reported as it is, with the
-reason that was found and an experiment that puts the reason to the test. Claims of FLEX take its paper's throughput:
-the mean over the nodes of what each serves a second while it is at work.
+_TWINS = """This page is written by `flex simulate paper --to FOLDER`. Traces are twins: made-up
+traffic with every aggregate that was published of the papers' traces, and nothing of their results.
+A twin cannot carry what was not published: in which order files were asked for (its accesses are
+independent of each other), how sizes go with popularity beyond the sums, daily rhythm, and who
+asked. A claim that does not come out is reported as it is, with the reason that was found and an
+experiment that puts the reason to the test. Claims of FLEX take its paper's throughput: the mean
+over the nodes of what each serves a second while it is at work.
 """
-_REAL = """This page is written by `flex simulate paper --logs LOG --to FOLDER`. A real trace, {name}, stands in for
-each of the papers': {accesses:,} accesses to files of {working_set:,.1f} MB in {sites:,} sites. A node's memory is as
-large a part of its working set as it was of the paper's. What came out in the paper need not come out of another
-server's traffic.
+_REAL = """This page is written by `flex simulate paper --logs LOG --to FOLDER`. A real trace,
+{name}, stands in for each of the papers': {accesses:,} accesses to files of
+{working_set:,.1f} MB in {sites:,} sites. A node's memory is as large a part of its working set as
+it was of the paper's. What came out in the paper need not come out of another server's traffic.
 """
 
 

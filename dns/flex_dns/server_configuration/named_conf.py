@@ -143,23 +143,25 @@ def _around(setup: PrimarySetup) -> str:
     """
     reader = setup.readers[0]
     return f"""
-// In options: the secondaries hear of each change at once, not up to five seconds later, and many zones do not wait for
-// each other at 20 a second, nor for a connection. A zone of which half changes is sent whole: that costs a secondary
-// no wait for its disk.
+// In options: the secondaries hear of each change at once, not up to five seconds later, and many
+// zones do not wait for each other at 20 a second, nor for a connection. A zone of which half
+// changes is sent whole: that costs a secondary no wait for its disk.
 {_indent(PRIMARY_OPTIONS, "//   ")}\
-// In the options of each secondary, which holds the key {reader} too: a NOTIFY can get lost, and the secondary is
-// behind then until its refresh timer runs out. FLEX sends another one to those that do not follow.
+// In the options of each secondary, which holds the key {reader} too: a NOTIFY can get lost,
+// and the secondary is behind then until its refresh timer runs out. FLEX sends another one to
+// those that do not follow.
 {_indent(SECONDARY_OPTIONS, "//   ")}\
 //   allow-notify {{ key {setup.readers[0]}; }};
-// Beside the options of each secondary, with the primary's address: by UDP two of many questions for serials may go out
-// from the same port, and the answer to one of them gets lost.
+// Beside the options of each secondary, with the primary's address: by UDP two of many questions
+// for serials may go out from the same port, and the answer to one of them gets lost.
 {_indent(tcp_only_clause(setup.address), "//   ")}\
-// As a clause of its own, or these two lines in the one you have: else named logs every record that is changed.
+// As a clause of its own, or these two lines in the one you have: else named logs every record that
+// is changed.
 {_indent(update_logging(), "//   ")}
 
-// Run the primary with twice as many threads as it has cores, as `-n 8` on four; Debian has OPTIONS for that in
-// /etc/default/named. The thread that works on a change answers nobody meanwhile: of two threads every second question
-// waits for it, of four every fourth.
+// Run the primary with twice as many threads as it has cores, as `-n 8` on four; Debian has OPTIONS
+// for that in /etc/default/named. The thread that works on a change answers nobody meanwhile: where
+// there are two threads, every second question waits for it; where there are four, every fourth.
 """
 
 
@@ -174,13 +176,17 @@ def _zone(setup: PrimarySetup, zone: ZoneRights) -> str:
     return f"""
 zone "{zone.zone}" {{
   type primary;
-  file "/var/lib/bind/{zone.zone}db";        // in a directory that named may write: the journal lies beside it
-  // A signed zone must be signed in place. With inline-signing, bursts of changes can stay unserved:
+  // In a directory that named may write: the journal lies beside it.
+  file "/var/lib/bind/{zone.zone}db";
+  // A signed zone must be signed in place. With inline-signing, bursts of changes can stay
+  // unserved:
   //   dnssec-policy default; inline-signing no;
-  // FLEX reads the zone by transfer, with a key that may do nothing else; without it FLEX asks for each of its names.
+  // FLEX reads the zone by transfer, with a key that may do nothing else; without it FLEX asks for
+  // each of its names.
   allow-transfer {{ {may_read} }};   // beside those of your secondaries
-  // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's own markers.
-  // One deny line for every name server whose address is in this zone; `flex doctor` tries whether one is missing.
+  // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's
+  // own markers. One deny line for every name server whose address is in this zone; `flex doctor`
+  // tries whether one is missing.
   // {apex or f"Take the line of {zone.zone} itself out where a site is called so."}
 {_indent(policy_of(zone, setup.keys.names), "  ")}}};
 """

@@ -7,7 +7,8 @@ A table remembers for each target a set of members, a bit for each (gpt 0), when
     set       the members that have the target; 0 where nobody asked for it yet
     least     of the set, load and bit of the one with the least to do; NOBODY where none is up
     free      of all members, the bit of the one with the least to do
-    busiest   of the set, the bit of the one with the most to do; one that is down has more to do than any
+    busiest   of the set, the bit of the one with the most to do; one that is down has more to do
+              than any
     grow      whether the set has nobody, or only overloaded ones
     chosen    the bit of the member that gets the request
 

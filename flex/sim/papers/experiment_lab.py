@@ -104,8 +104,9 @@ class Lab:
 
     def changed_twin(self, name: str, **figures: float) -> Trace:
         """A twin of other figures than those published or assumed."""
-        # These are figures of it.
-        return self._cut(replace(twin(replace(PUBLISHED[name], **figures)), name=name))  # type: ignore[arg-type]
+        # The names are those of its fields.
+        published = replace(PUBLISHED[name], **figures)  # type: ignore[arg-type]
+        return self._cut(replace(twin(published), name=name))
 
     def because(
         self, claims: Sequence[Claim], reason: str, counter: Callable[[], str]

@@ -59,10 +59,9 @@ def largest(
     where, values = _of_site(site)
     if match:
         where, values = f"{where} AND target GLOB ?", [*values, match]
-    question = (
-        # The order is one of ORDERS.
-        f"SELECT * FROM files WHERE {where} ORDER BY {order} DESC, site, target LIMIT ?"  # noqa: S608
-    )
+    # The order is one of ORDERS.
+    rows = f"SELECT * FROM files WHERE {where}"  # noqa: S608
+    question = f"{rows} ORDER BY {order} DESC, site, target LIMIT ?"
     return ask(table, question, [*values, limit]).astype(dict(FILES.columns))
 
 

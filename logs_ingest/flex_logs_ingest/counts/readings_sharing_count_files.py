@@ -126,7 +126,8 @@ def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, 
 
     def in_order(name: str) -> Ints:
         # It is a column of numbers.
-        values: Ints = _join([rows[name] for rows in every])[order]  # type: ignore[literal-required]
+        columns = [rows[name] for rows in every]  # type: ignore[literal-required]
+        values: Ints = _join(columns)[order]
         return values
 
     found = Columns(

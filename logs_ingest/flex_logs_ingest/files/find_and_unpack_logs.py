@@ -253,8 +253,8 @@ def unpacked_no_further(packing: str, error: Exception) -> str:
 
 
 def is_being_packed(path: str) -> bool:
-    """Whether what is being packed is still there beside it: gzip and its like take it away when they
-    are done.
+    """Whether what is being packed is still there beside it: gzip and its like take it away when
+    they are done.
     """
     plain, suffix = os.path.splitext(path)  # noqa: PTH122 - names may be no UTF-8
     return suffix in PACKED_SUFFIXES and Path(plain).is_file()

@@ -75,8 +75,8 @@ def layout_of(format_: str, *, unsized: bool = False, begun: bool = False) -> La
     A log that has `begun` and names its columns may have lost one that is needed, until it names
     others: then its lines are malformed, whether one run reads them or two. The format is one of
 
-    - a name, `combined`; one whose columns the log names may be followed by those in force before the log says so,
-      `w3c date time cs-method ...`,
+    - a name, `combined`; one whose columns the log names may be followed by those in force before
+      the log says so, `w3c date time cs-method ...`,
     - the server's own directive, `%h %l %u %t ...` or `$remote_addr - ...`,
     - the file that holds the directive and its name there, `/etc/nginx/nginx.conf:main`.
     """

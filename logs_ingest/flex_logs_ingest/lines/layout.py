@@ -55,11 +55,12 @@ class Op:
 class Layout:
     """Lines of one of four kinds.
 
-    - fields: `start` and then one op after the other. The literal of the last op may be missing at the end of a line,
-      unless it closes a quotation.
-    - json: objects; `keys` are the spellings of each field, the preferred one first. `a.b` is the member b of a.
-    - w3c: columns that the log's own `#Fields:` lines name; `keys` as for json, `start` is the one in force before the
-      log's first. A date and a time of day in UTC make the time.
+    - fields: `start` and then one op after the other. The literal of the last op may be missing at
+      the end of a line, unless it closes a quotation.
+    - json: objects; `keys` are the spellings of each field, the preferred one first. `a.b` is the
+      member b of a.
+    - w3c: columns that the log's own `#Fields:` lines name; `keys` as for json, `start` is the one
+      in force before the log's first. A date and a time of day in UTC make the time.
     - records: binary ones, which scan/worldcup_binary_logs.py writes as lines of these fields.
 
     With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends

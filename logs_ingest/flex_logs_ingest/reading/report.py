@@ -41,9 +41,9 @@ class FileReport:
     """What became of one file. `size` is what it takes on disk, `new_bytes` what was new in it,
     unpacked.
 
-    `note` gives the reason of an outcome that is not the usual one. One that is `damaged` could not be
-    unpacked to its end: what is in front of that counts. Times are 0 when no line was
-    new. `seconds` is how long the reading took.
+    `note` gives the reason of an outcome that is not the usual one. One that is `damaged` could not
+    be unpacked to its end: what is in front of that counts. Times are 0 when no line was new.
+    `seconds` is how long the reading took.
     """
 
     source: str

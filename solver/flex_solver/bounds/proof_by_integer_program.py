@@ -1,7 +1,7 @@
 """Whether any balanced partition makes do with so many moves: an integer program that HiGHS solves.
 
-Takes a Problem and a number of moves. Returns a ProofVerdict: it is impossible, or here are rows that
-do, or neither where HiGHS looked at its share of cases and did not settle it. Does not take on
+Takes a Problem and a number of moves. Returns a ProofVerdict: it is impossible, or here are rows
+that do, or neither where HiGHS looked at its share of cases and did not settle it. Does not take on
 clusters for which is_small() is false: they would take too long.
 
 A partition gives up some rows in force and has some new ones. Each new row of a site is one that a
