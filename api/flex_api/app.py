@@ -64,7 +64,7 @@ from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking, seal
 from flex_api.web.request_context import House
-from flex_api.web.response_cache import Kept
+from flex_api.web.response_cache import ResponseCache
 from flex_api.web.slow_reads import Turns
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock
@@ -157,7 +157,7 @@ def create_app(
     # The framework asks for it this way.
     app.openapi = lambda: openapi_document.describe(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
-    app.add_middleware(Kept, store=store)
+    app.add_middleware(ResponseCache, store=store)
     app.add_middleware(OnceOnly, store=store, problem=problems.of_error)
     app.add_middleware(
         Asking,

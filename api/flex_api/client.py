@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
-from flex_api.client_http import Asking, Filter, error_of, part, plain
+from flex_api.client_http import Filter, ServerCalls, error_of, part, plain
 from flex_api.schemas.dns_difference_routing_pages import (
     DifferencePage,
     DnsChangeRow,
@@ -98,7 +98,7 @@ ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Client(Asking):
+class Client(ServerCalls):
     """Every resource by a method; those that change something take the tag of what the change is
     made from.
     """

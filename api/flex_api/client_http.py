@@ -36,7 +36,7 @@ UNSURE = "what was asked may or may not have been done"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ServerCalls:
     """`server` is such as https://flex.example.net; `wait` is how it waits between two looks at a
     job.
     """

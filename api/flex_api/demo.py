@@ -18,7 +18,7 @@ import numpy as np
 
 from flex import native_or_python
 from flex.errors import BadInput
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_program import HaproxyProgram
 from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting
 from flex.sim.made_up_logs import LogSource
@@ -60,7 +60,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoStage:
     """What both nights share: where, which name server and key, and how to tell a person."""
 
     folder: Path
@@ -82,7 +82,7 @@ def run(
     seed: int,
     say: Say,
     now: datetime,
-    haproxy: Program | None = None,
+    haproxy: HaproxyProgram | None = None,
 ) -> DemoOutput:
     """The second of its nights is the last one before `now`, so that its logs are not old for who
     looks on.
@@ -106,7 +106,7 @@ def run(
             f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a "
             "key made for it"
         )
-        stage = Stage(folder, server, key, rng, say, ports)
+        stage = DemoStage(folder, server, key, rng, say, ports)
         hosting = made_up_cluster.hosting(rng, ZONE)
         last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
         first, here = _night(stage, hosting, last - timedelta(days=1), None)
@@ -146,7 +146,7 @@ def _unusable(folder: Path, answer: str) -> BadInput:
 
 
 def _night(
-    stage: Stage, hosting: Hosting, day: date, before: World | None
+    stage: DemoStage, hosting: Hosting, day: date, before: World | None
 ) -> tuple[NightRow, World]:
     """A day's traffic under the partition in force, then the night that follows it."""
     started = time.monotonic()
@@ -167,7 +167,7 @@ def _night(
 
 
 def _traffic(
-    stage: Stage, hosting: Hosting, day: date, before: World | None
+    stage: DemoStage, hosting: Hosting, day: date, before: World | None
 ) -> tuple[LogSource, ...]:
     accesses = made_up_cluster.night(hosting, day, REQUESTS, stage.rng)
     placement = before.store.placement()[1] if before else None
@@ -186,7 +186,7 @@ def _traffic(
 
 
 def _world(
-    stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...], now: datetime
+    stage: DemoStage, hosting: Hosting, sources: tuple[LogSource, ...], now: datetime
 ) -> World:
     """The settings written to a file and read back, as an operator's would be."""
     path = stage.folder / "flex.toml"
@@ -199,7 +199,9 @@ def _world(
     return replace(world(loaded, lambda: now), say=lambda line: stage.say(f"  {line}"))
 
 
-def _settings(stage: Stage, hosting: Hosting, sources: tuple[LogSource, ...]) -> str:
+def _settings(
+    stage: DemoStage, hosting: Hosting, sources: tuple[LogSource, ...]
+) -> str:
     key_file = stage.folder / "flex.key"
     if not key_file.exists():
         key_file.touch(mode=0o600)

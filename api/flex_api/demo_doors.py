@@ -20,7 +20,7 @@ from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import texts
 from flex.zones.records import ZoneState, name_of
 from flex_api.in_words import amounts
@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class DemoAnswers:
     """Who answered for each site at which node, and which addresses DNS said."""
 
     order: int
@@ -47,7 +47,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DoorsStage:
     """`world` is one of now: people wish, and nodes die, behind the nights."""
 
     world: World
@@ -56,7 +56,7 @@ class Stage:
     say: Say
 
 
-def show(world: World, found: Program, ports: Ports, say: Say) -> DemoDoors:
+def show(world: World, found: HaproxyProgram, ports: Ports, say: Say) -> DemoDoors:
     """Raises FlexError where something cannot be started, or does not go by its order."""
     world = replace(world, clock=world.time_of_day)
     say("\nDoors for all sites")
@@ -67,14 +67,14 @@ def show(world: World, found: Program, ports: Ports, say: Say) -> DemoDoors:
             f"{last} port {ports.visitors}"
         )
         dns = world.settings.dns.server, world.settings.dns.port
-        stage = Stage(world, nodes, dns, say)
+        stage = DoorsStage(world, nodes, dns, say)
         moved = _move(stage)
         killed = moved.asked[0].targets[0]
         inherited = _kill(stage, killed)
     return DemoDoors(moved=moved, killed=killed, inherited=inherited)
 
 
-def _move(stage: Stage) -> DoorsShown:
+def _move(stage: DoorsStage) -> DoorsShown:
     """Somebody wishes a site to another node."""
     world = stage.world
     site, source, target = _small_site(world)
@@ -91,7 +91,7 @@ def _move(stage: Stage) -> DoorsShown:
     return shown
 
 
-def _kill(stage: Stage, node: str) -> DoorsShown:
+def _kill(stage: DoorsStage, node: str) -> DoorsShown:
     """A node dies, and somebody says so: `flex nodes down`."""
     world, say = stage.world, stage.say
     _, placement = world.store.placement()
@@ -124,9 +124,11 @@ def _small_site(world: World) -> tuple[str, str, str]:
     return site, known[site], target
 
 
-def _looking(stage: Stage, sites: Sequence[str]) -> tuple[World, list[Heard]]:
+def _looking(
+    stage: DoorsStage, sites: Sequence[str]
+) -> tuple[World, list[DemoAnswers]]:
     """A world that asks at every node before it changes DNS, and what it will have heard."""
-    heard: list[Heard] = []
+    heard: list[DemoAnswers] = []
     world = stage.world
 
     def connect() -> Publisher:
@@ -135,7 +137,7 @@ def _looking(stage: Stage, sites: Sequence[str]) -> tuple[World, list[Heard]]:
     return replace(world, connect=connect), heard
 
 
-def _hear(stage: Stage, sites: Sequence[str]) -> Heard:
+def _hear(stage: DoorsStage, sites: Sequence[str]) -> DemoAnswers:
     store, nodes = stage.world.store, stage.nodes
     order = store.door_order()
     number = order.number if order else 0
@@ -154,10 +156,10 @@ def _hear(stage: Stage, sites: Sequence[str]) -> Heard:
     answers = {
         site: {node: nodes.answer(node, site) for node in nodes.alive} for site in sites
     }
-    return Heard(number, took.total_seconds() * 1000, answers, _dns(stage, sites))
+    return DemoAnswers(number, took.total_seconds() * 1000, answers, _dns(stage, sites))
 
 
-def _dns(stage: Stage, sites: Sequence[str]) -> dict[str, list[str]]:
+def _dns(stage: DoorsStage, sites: Sequence[str]) -> dict[str, list[str]]:
     """The addresses that the name server says, as a resolver would hear them."""
     timeout = stage.world.settings.dns.timeout.total_seconds()
     said = verify.ask(stage.dns, [(name_of(site), "A") for site in sites], timeout)
@@ -169,7 +171,7 @@ def _dns(stage: Stage, sites: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _doors_shown(
-    stage: Stage, plan: Plan, source_of: Mapping[str, str], first: Heard
+    stage: DoorsStage, plan: Plan, source_of: Mapping[str, str], first: DemoAnswers
 ) -> DoorsShown:
     after = _dns(stage, list(source_of))
     placement = stage.world.store.placement_of(plan.id)
@@ -191,7 +193,7 @@ def _doors_shown(
     )
 
 
-def _tell(stage: Stage, shown: DoorsShown) -> None:
+def _tell(stage: DoorsStage, shown: DoorsShown) -> None:
     say, asked = stage.say, shown.asked
     say(
         f"  doors     all go by order {shown.order}, {shown.milliseconds:.0f} ms after it "
@@ -211,7 +213,7 @@ def _tell(stage: Stage, shown: DoorsShown) -> None:
     say(f"  then DNS  says the heirs for {new} of {every}")
 
 
-def _tell_of_site(stage: Stage, row: AskedRow) -> None:
+def _tell_of_site(stage: DoorsStage, row: AskedRow) -> None:
     for node, said in row.answers.items():
         stage.say(f"  asked     at {node} for {row.site}: {said} answers")
     still = "still says" if row.dns_before != row.dns_after else "says"
@@ -219,14 +221,14 @@ def _tell_of_site(stage: Stage, row: AskedRow) -> None:
     stage.say(f"  then DNS  says {_addresses(stage, row.dns_after)}")
 
 
-def _addresses(stage: Stage, addresses: Sequence[str]) -> str:
+def _addresses(stage: DoorsStage, addresses: Sequence[str]) -> str:
     names = _names(stage, addresses)
     return ", ".join(
         f"{address} ({name})" for address, name in zip(addresses, names, strict=True)
     )
 
 
-def _names(stage: Stage, addresses: Sequence[str]) -> list[str]:
+def _names(stage: DoorsStage, addresses: Sequence[str]) -> list[str]:
     known = {address: node for node, address in stage.nodes.addresses.items()}
     return [known.get(address, "no node") for address in addresses]
 

@@ -28,7 +28,7 @@ from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.wiring import controller, server, servers, solver, sources
-from flex_dns.preflight.primary_check import Wanted, preflight
+from flex_dns.preflight.primary_check import ExpectedOfPrimary, preflight
 from flex_dns.wire.session import Session
 from flex_dns.zone.zones_of_names import zones_of
 from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text, paths
@@ -386,7 +386,9 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     us = _controller(settings)
     names = frozenset(map(records.name_of, known_sites(settings)))
     for zone in primary.zones:
-        wanted = Wanted(servers(primary), primary.verify_ns, us, own_name=zone in names)
+        wanted = ExpectedOfPrimary(
+            servers(primary), primary.verify_ns, us, own_name=zone in names
+        )
         for check in preflight(found, zone, wanted=wanted):
             yield CheckRow(
                 name=f"{zone} {check.name}",

@@ -28,7 +28,7 @@ from flex.ports import Store
 from flex.routing import apply_to_haproxy, flip_doors, haproxy, install_files
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_frontends import NEIGHBOURS
-from flex.routing.haproxy_program import Program, start_with_master
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.refuse_older_maps import refuse_older
 from flex.store import open_store
@@ -83,7 +83,7 @@ def _refuse_taken(address: str, ports: Sequence[int]) -> None:
 class PrivateNodes:
     """`with PrivateNodes(world, found, ports) as nodes: ... nodes.answer("n1", "shop.example")`"""
 
-    def __init__(self, world: World, found: Program, ports: Ports) -> None:
+    def __init__(self, world: World, found: HaproxyProgram, ports: Ports) -> None:
         self.ports = ports
         self.addresses = haproxy_pools_and_files.addresses(world.nodes)
         self._settings = world.settings
@@ -213,7 +213,7 @@ class _Node:
         neighbours = f"{made[NEIGHBOURS]}{LOOPBACK}\n"
         return haproxy.with_version({**made, NEIGHBOURS: neighbours})
 
-    def go_by_newest(self, store: Store, found: Program) -> None:
+    def go_by_newest(self, store: Store, found: HaproxyProgram) -> None:
         moved = store.moved_map()
         if not flip_doors.flip(moved, self.folder, self._sockets, refuse_older):
             # It goes beside another large map than the one here.

@@ -72,7 +72,7 @@ class Rig:
     """The HAProxies of both nodes."""
 
     folder: Path
-    found: haproxy_program.Program
+    found: haproxy_program.HaproxyProgram
     ports: dict[str, int]
     large: str = ""
     running: dict[str, int] = field(default_factory=dict)

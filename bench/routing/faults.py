@@ -27,7 +27,7 @@ from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
 from flex.routing import apply_to_haproxy
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Limits
+from flex.routing.pool import LardLimits
 
 # More than the paper's S of all members but one let in, so that a limit that did not follow them
 # would show.
@@ -139,7 +139,9 @@ def _start(
     each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1
 ) -> None:
     each.relay()
-    each.start("lardr", Limits(), on=list(each.addresses)[:distributors], mastered=True)
+    each.start(
+        "lardr", LardLimits(), on=list(each.addresses)[:distributors], mastered=True
+    )
     each.tell(
         "machine",
         value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0),
@@ -162,7 +164,7 @@ def _healthy(case: Case, nodes: int, pace: Pace) -> float:
 def _reloads(case: Case, pace: Pace) -> Figures:
     machine = Machine(case.memory).slower(pace.slower)
     with rig(NODES, machine, case.trace) as each:
-        each.start("lardr", Limits(), mastered=True)
+        each.start("lardr", LardLimits(), mastered=True)
         each.begin(VISITORS)
         for _ in range(pace.reloads):
             began = time.monotonic()

@@ -26,7 +26,7 @@ from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
 from flex.routing import apply_to_haproxy, haproxy, haproxy_program
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Limits, Pool, members
+from flex.routing.pool import LardLimits, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.sim.traces import Trace
 
@@ -48,7 +48,7 @@ class Rig:
     ports: dict[str, int]
     web: Connection
     crowd: Connection
-    found: haproxy_program.Program
+    found: haproxy_program.HaproxyProgram
     stack: ExitStack
     running: dict[str, int] = field(default_factory=dict)
     links: Connection | None = None
@@ -72,7 +72,7 @@ class Rig:
     def start(
         self,
         policy: str,
-        limits: Limits,
+        limits: LardLimits,
         *,
         on: Sequence[str] = (),
         threads: int = 1,
@@ -105,7 +105,7 @@ class Rig:
         for node in self.running:
             folder = self.folder / node
             made = self.files(
-                node, "lardr", Limits(), 1, list(self.running), without, leaving
+                node, "lardr", LardLimits(), 1, list(self.running), without, leaving
             )
             sockets = apply_to_haproxy.Sockets(
                 Socket(str(folder / "s")), Socket(str(folder / "m"))
@@ -116,7 +116,7 @@ class Rig:
         self,
         node: str,
         policy: str,
-        limits: Limits,
+        limits: LardLimits,
         threads: int,
         on: Sequence[str],
         without: str = "",

@@ -37,7 +37,7 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
-from flex.routing.pool import Limits
+from flex.routing.pool import LardLimits
 
 QUICK = "QUICK" in os.environ
 PACE = float(os.environ.get("PACE", "2"))
@@ -218,7 +218,7 @@ def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measur
 
 def _ready(case: Case, machine: Machine, each: Rig, policy: str) -> None:
     on = list(each.addresses) if policy.endswith(EVERYWHERE) else ()
-    each.start(policy.removesuffix(EVERYWHERE), Limits(), on=on)
+    each.start(policy.removesuffix(EVERYWHERE), LardLimits(), on=on)
     warm(each, case, machine, len(each.addresses), by_sets=policy.startswith("lard"))
 
 
@@ -302,9 +302,9 @@ def _costs(case: Case, nodes: int) -> dict[str, Measured]:
     members, and all are looked at.
     """
     ways = {
-        "round_robin": ("round_robin", Limits()),
-        "lardr": ("lardr", Limits()),
-        "lardr_long": ("lardr", Limits(1, 1, admission=False)),
+        "round_robin": ("round_robin", LardLimits()),
+        "lardr": ("lardr", LardLimits()),
+        "lardr_long": ("lardr", LardLimits(1, 1, admission=False)),
     }
     found = {way: Measured(way) for way in ways}
     with ExitStack() as stack:

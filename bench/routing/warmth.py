@@ -19,8 +19,8 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import HOST
-from flex.routing.pool import Limits
-from flex.routing.warming import Budget, warm
+from flex.routing.pool import LardLimits
+from flex.routing.warming import WarmingBudget, warm
 
 VISITORS = 20
 # Of an origin's answers, whatever the target's size is: a budget in bytes is one of answers.
@@ -52,7 +52,7 @@ def _miss_ratio(
     with rig(1, machine, replace(case.trace, target=asked)) as each:
         if known is not None:
             _warm(each, case, known)
-        each.start("lardr", Limits())
+        each.start("lardr", LardLimits())
         hits, misses = each.memory()
         each.during(VISITORS, seconds)
         now_hits, now_misses = each.memory()
@@ -67,6 +67,6 @@ def _warm(each: Rig, case: Case, known: np.ndarray) -> None:
     hottest = np.argsort(-np.bincount(known, minlength=len(size)), kind="stable")
     chosen = hottest[np.cumsum(size[hottest]) <= case.memory][::-1]
     targets = [(HOST, f"/o/{target}/{size[target]}") for target in chosen.tolist()]
-    budget = Budget(ANSWER * len(targets), 10**9)
+    budget = WarmingBudget(ANSWER * len(targets), 10**9)
     at = next(iter(each.addresses.values())), each.ports["web"]
     warm(targets, at, budget, clock=time.monotonic, wait=time.sleep)

@@ -30,7 +30,7 @@ from flex_dns.update.change_messages import (
     names_to_mark,
     sets_to_keep,
 )
-from flex_dns.wire.messages import Kept
+from flex_dns.wire.messages import RequiredSet
 from flex_dns.zone.change_states import lies_in
 
 # What a message may require, as text, which takes more bytes than the message itself. With what it
@@ -39,7 +39,7 @@ PREREQUISITE_BYTES = 24 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class ZoneToExport:
     """One zone: what would change in it, and all that FLEX says in it then.
 
     What would change requires the `claim`; a zone that `is_free` of any controller becomes ours
@@ -52,12 +52,12 @@ class Wanted:
     is_free: bool = False
 
 
-Export = Callable[[Sequence[Wanted]], str]
+Export = Callable[[Sequence[ZoneToExport]], str]
 
 
 def wanted_zone(
     zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int
-) -> Wanted:
+) -> ZoneToExport:
     sets = [
         Rrset(name, kind, *found)  # type: ignore[arg-type]  # RECORDS hold no other types
         for (name, kind), found in by_name(records).items()
@@ -69,15 +69,15 @@ def wanted_zone(
         )
         for name in names
     ]
-    return Wanted(zone_plan, (*sets, *markers), claim)
+    return ZoneToExport(zone_plan, (*sets, *markers), claim)
 
 
-def zone_lines(zones: Sequence[Wanted]) -> str:
+def zone_lines(zones: Sequence[ZoneToExport]) -> str:
     """For a zone file or an $INCLUDE of it; what changes stands above as a comment."""
     return "".join(line + "\n" for zone in zones for line in _zone_lines(zone))
 
 
-def _zone_lines(zone: Wanted) -> Iterator[str]:
+def _zone_lines(zone: ZoneToExport) -> Iterator[str]:
     yield f"; {zone.zone_plan.zone}"
     yield from (
         f"; {line}" for change in zone.zone_plan.changes for line in lines(change)
@@ -90,7 +90,7 @@ def _zone_lines(zone: Wanted) -> Iterator[str]:
         )
 
 
-def _what_to_look_for(zone: Wanted) -> Iterator[str]:
+def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
     """What the names that become ours had when the plan was made. These tools cannot require it, so
     people look.
     """
@@ -106,14 +106,14 @@ def _what_to_look_for(zone: Wanted) -> Iterator[str]:
             )
 
 
-def nsupdate(zones: Sequence[Wanted]) -> str:
+def nsupdate(zones: Sequence[ZoneToExport]) -> str:
     """A script: `nsupdate -k KEY FILE`. A message whose records somebody changed meanwhile is
     refused whole.
     """
     return "".join(line + "\n" for zone in zones for line in _script(zone))
 
 
-def _script(wanted: Wanted) -> Iterator[str]:
+def _script(wanted: ZoneToExport) -> Iterator[str]:
     zone_plan, claim = wanted.zone_plan, wanted.claim
     if zone_plan.changes and claim.controller and wanted.is_free:
         yield from _taking(zone_plan.zone, claim.controller)
@@ -205,7 +205,7 @@ def _prerequisite_lines(change: Change) -> Iterator[str]:
         yield f"prereq nxrrset {change.name} IN CNAME"
 
 
-def _keep_lines(one: Kept) -> Iterator[str]:
+def _keep_lines(one: RequiredSet) -> Iterator[str]:
     for value in one.values:
         yield f"prereq yxrrset {one.name} IN {one.kind} {value}"
     if not one.values:
@@ -222,12 +222,12 @@ def _update_lines(change: Change) -> Iterator[str]:
         )
 
 
-def octodns(zones: Sequence[Wanted]) -> str:
+def octodns(zones: Sequence[ZoneToExport]) -> str:
     """YAML of octoDNS, a document for each zone. JSON's strings are YAML's, too."""
     return "".join(line + "\n" for zone in zones for line in _octodns(zone))
 
 
-def _octodns(zone: Wanted) -> Iterator[str]:
+def _octodns(zone: ZoneToExport) -> Iterator[str]:
     yield "---"
     yield f"# {zone.zone_plan.zone}"
     yield from (f"# {line}" for line in _what_to_look_for(zone))
@@ -252,12 +252,12 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def dnscontrol(zones: Sequence[Wanted]) -> str:
+def dnscontrol(zones: Sequence[ZoneToExport]) -> str:
     """For dnsconfig.js of DNSControl: what is to be added to the domains that stand there."""
     return "".join(line + "\n" for zone in zones for line in _dnscontrol(zone))
 
 
-def _dnscontrol(zone: Wanted) -> Iterator[str]:
+def _dnscontrol(zone: ZoneToExport) -> Iterator[str]:
     records = [
         f"  {rrset.type}({json.dumps(_below(zone, rrset, '@'))}, {json.dumps(value)}, "
         f"TTL({rrset.ttl}))"
@@ -270,7 +270,7 @@ def _dnscontrol(zone: Wanted) -> Iterator[str]:
     yield ");"
 
 
-def hosts(zones: Sequence[Wanted]) -> str:
+def hosts(zones: Sequence[ZoneToExport]) -> str:
     """For /etc/hosts: to try a partition from one machine before anybody else sees it."""
     rows = [
         f"{value} {rrset.name.rstrip('.')}\n"
@@ -282,7 +282,7 @@ def hosts(zones: Sequence[Wanted]) -> str:
     return "".join(rows)
 
 
-def _below(zone: Wanted, rrset: Rrset, apex: str) -> str:
+def _below(zone: ZoneToExport, rrset: Rrset, apex: str) -> str:
     """The name as seen from the zone."""
     return (
         apex

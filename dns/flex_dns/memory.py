@@ -15,8 +15,8 @@ import pandas as pd
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
-from flex.zones.records import Answer, ZoneState, zone_of
-from flex_dns.checks.verify import Wanted, differences
+from flex.zones.records import NameAnswer, ZoneState, zone_of
+from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
 from flex_dns.wire.zone_names_and_owners import (
     AskedNames,
@@ -94,7 +94,7 @@ class MemoryPublisher:
     ) -> tuple[NameServerVerdict, ...]:
         with self._lock:
             sets = self._zone(zone, "verification")
-            every = Wanted.of(wanted)
+            every = ExpectedAnswers.of(wanted)
             wrong = differences(every, lambda name, kind: sets.get((name, kind)))
             return (NameServerVerdict(HERE, every.size, self._serials[zone], wrong),)
 
@@ -137,13 +137,13 @@ class MemoryPublisher:
             closed[name] = f"is delegated at {cut}"
         return Contents(self._serials[zone], held, closed)
 
-    def _answer(self, name: str) -> Answer:
+    def _answer(self, name: str) -> NameAnswer:
         """As a name server of all these zones answers."""
         chain: list[str] = []
         while len(chain) <= LONGEST_CHAIN:
             zone = zone_of(name, self._zones.keys())
             if zone is None:
-                return Answer(chain=tuple(chain))
+                return NameAnswer(chain=tuple(chain))
             sets = self._zones[zone]
             if any(
                 at_or_below(
@@ -152,17 +152,17 @@ class MemoryPublisher:
                 )
             ):
                 unknown = "" if chain else "is delegated to other name servers"
-                return Answer(chain=tuple(chain), unknown=unknown)
+                return NameAnswer(chain=tuple(chain), unknown=unknown)
             owner = _owner(name, zone, sets)
             if (owner, "CNAME") not in sets:
                 values = (sets.get((owner, kind), (0, ()))[1] for kind in ADDRESSES)
-                return Answer(
+                return NameAnswer(
                     tuple(value for of_kind in values for value in of_kind),
                     tuple(chain),
                 )
             name = sets[owner, "CNAME"][1][0]
             chain.append(name)
-        return Answer(chain=tuple(chain))
+        return NameAnswer(chain=tuple(chain))
 
     def _put(self, zone: str, name: str, kind: str, value: Set | None) -> None:
         if value is None:

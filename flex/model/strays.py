@@ -31,7 +31,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StrayReading:
     """What a door counted since it started `uptime` seconds ago. `names` and `requests` are of all
     that it counted, `counted` are the most frequent.
     """
@@ -84,7 +84,7 @@ class Visitors:
 class Strays(Protocol):
     """The store of strays. Doors count; nobody decides: not in the audit log."""
 
-    def note_strays(self, node: str, reading: Reading, now: datetime) -> None:
+    def note_strays(self, node: str, reading: StrayReading, now: datetime) -> None:
         """Adds what came since the node's last reading. One that is no later changes nothing."""
         ...
 
@@ -101,7 +101,7 @@ def strays_after_reading(
     before: Iterable[Stray],
     door: DoorRead | None,
     node: str,
-    reading: Reading,
+    reading: StrayReading,
     now: datetime,
 ) -> tuple[DoorRead, tuple[Stray, ...]]:
     """What is kept of the node after a reading. `before` and `door` were kept until then."""

@@ -22,7 +22,7 @@ from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS, texts
-from flex.traffic.replicas_and_demand import Counts, Demand, Marks
+from flex.traffic.replicas_and_demand import Demand, Marks, ReplicaCounts
 from flex.wishes.pins_for_solvers import Wished, fit_replicas, read_wishes
 
 Floats = npt.NDArray[np.float64]
@@ -269,9 +269,9 @@ def _counts(
     stays: Mapping[int, Set[int]],
     lately: Lately,
     sites: Sequence[str],
-) -> Counts:
+) -> ReplicaCounts:
     in_force = np.bincount(old[:, 0], minlength=len(sites)).astype(np.int64)
-    return Counts(
+    return ReplicaCounts(
         least=wishes.least,
         most=wishes.most,
         in_force=np.minimum(in_force, wishes.most),

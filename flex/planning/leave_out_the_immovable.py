@@ -20,7 +20,7 @@ from flex.planning.movable_sites import Reach
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
-from flex.zones.names_not_following_sites import Stray, strays_of
+from flex.zones.names_not_following_sites import NameLeftBehind, strays_of
 
 
 def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
@@ -113,12 +113,12 @@ def split_as_in(plan: Plan, facts: Facts) -> Facts:
     )
 
 
-def strays_in(plan: Plan) -> Iterator[Stray]:
+def strays_in(plan: Plan) -> Iterator[NameLeftBehind]:
     for one in plan.zone_plans:
         yield from strays_of(one.zone, one.stay_behind)
 
 
-def _split(strays: Sequence[Stray], facts: Facts) -> Facts:
+def _split(strays: Sequence[NameLeftBehind], facts: Facts) -> Facts:
     """The traffic of other names, each at the nodes that its addresses are of."""
     parts = traffic_by_other_names.parts_of(strays, facts.nodes)
     if not parts:

@@ -28,7 +28,7 @@ from flex.zones.records import ZoneState, by_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Apart:
+class WithoutEdited:
     """What a plan is made from without the names that it leaves alone.
 
     Where a plan in force was stored before it said which addresses its nodes had, nobody can tell
@@ -53,13 +53,13 @@ class AtDeadNode:
     force.
     """
 
-    apart: Apart
+    apart: WithoutEdited
     gone: frozenset[str]
     edits: Mapping[str, tuple[Edit, ...]]
     records: Mapping[str, pd.DataFrame]
 
 
-def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
+def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> WithoutEdited:
     """Raises BadInput where a name is wanted back that nobody changed."""
     edits = [
         edit
@@ -73,7 +73,7 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> Apart:
     back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
     left = tuple(edit for edit in edits if edit not in back)
     noted = _with_note(facts, left, back)
-    return Apart(
+    return WithoutEdited(
         left_alone(found, left, facts),
         noted,
         _said_in_dns(found, noted, rules, left),
@@ -93,7 +93,7 @@ def at_dead_node(
     # A name with a TTL of theirs leaves the dead node with it: what FLEX says there is new.
     there = _names_with(found, gone)
     kept = tuple(edit for edit in left if not (edit.is_of_ttl and edit.name in there))
-    apart = Apart(less, noted, _said_in_dns(found, noted, rules, kept))
+    apart = WithoutEdited(less, noted, _said_in_dns(found, noted, rules, kept))
     return AtDeadNode(apart, gone, edits, in_force(facts, rules))
 
 
@@ -105,12 +105,14 @@ def _names_with(found: Reach, addresses: frozenset[str]) -> set[str]:
     return names
 
 
-def _unsure(found: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]) -> Apart:
+def _unsure(
+    found: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]
+) -> WithoutEdited:
     remark = (
         "changed in DNS by somebody else, or a node has other addresses now: "
         f"{first_few(names)}"
     )
-    return Apart(
+    return WithoutEdited(
         found,
         facts,
         _said_in_dns(found, facts, rules, ()),

@@ -32,7 +32,7 @@ from flex.planning.leave_out_the_immovable import (
     within,
 )
 from flex.planning.movable_sites import Reach, leading_to
-from flex.planning.names_edited_by_others import Apart
+from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.rules_of_movement import Reins
 from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
 from flex.ports import Publisher, Solver
@@ -228,7 +228,7 @@ def draft(
     fresh: Ints,
     facts: Facts,
     rules: Rules,
-    apart: Apart,
+    apart: WithoutEdited,
     now: datetime,
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""

@@ -15,7 +15,7 @@ from flex.planning.movable_sites import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
 from flex.zones import records
-from flex.zones.names_not_following_sites import Followed, Stray
+from flex.zones.names_not_following_sites import Followed, NameLeftBehind
 
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
@@ -93,7 +93,7 @@ def is_of_other_names(note: str) -> bool:
     return any(said in note for said in (OF_OTHER_NAMES, _UNCOUNTED, _LOST, _UNSEEN))
 
 
-def _stray(stray: Stray) -> str:
+def _stray(stray: NameLeftBehind) -> str:
     nodes = ", ".join(node for node, _ in stray.parts)
     if stray.like_site:
         return (
@@ -112,7 +112,7 @@ def _sites(count: int) -> str:
     return "1 site" if count == 1 else f"{count:,} sites"
 
 
-def _of_bytes(strays: Iterable[Stray], profiles: pd.DataFrame) -> str:
+def _of_bytes(strays: Iterable[NameLeftBehind], profiles: pd.DataFrame) -> str:
     sent = dict(zip(profiles["site"], profiles["access_bytes"], strict=True))
     total = sum(sent.values())
     by_names = sum(

@@ -20,7 +20,7 @@ from flex.model.nodes import Node
 from flex.prediction.replay_accesses_through_caches import Ints, Sample
 from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones.names_not_following_sites import Share, Stray
+from flex.zones.names_not_following_sites import NameLeftBehind, Share
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OtherNameTraffic:
     """What of a site's traffic goes where its own name does not lead: to `nodes`, equally, or to
     nobody of ours.
 
@@ -47,12 +47,14 @@ class Part:
     share: Share
 
 
-def parts_of(strays: Iterable[Stray], nodes: Sequence[Node]) -> tuple[Part, ...]:
+def parts_of(
+    strays: Iterable[NameLeftBehind], nodes: Sequence[Node]
+) -> tuple[OtherNameTraffic, ...]:
     """Nodes that get equally many of a name's visitors are one part; those that take no sites now
     get none.
     """
     active = {node.name for node in nodes if node.state == "active"}
-    found: list[Part] = []
+    found: list[OtherNameTraffic] = []
     for stray in strays:
         if stray.other.share is None or stray.answer.unknown:
             continue
@@ -60,7 +62,9 @@ def parts_of(strays: Iterable[Stray], nodes: Sequence[Node]) -> tuple[Part, ...]
     return tuple(found)
 
 
-def _parts_of(stray: Stray, share: Share, active: Collection[str]) -> Iterator[Part]:
+def _parts_of(
+    stray: NameLeftBehind, share: Share, active: Collection[str]
+) -> Iterator[OtherNameTraffic]:
     equal: dict[float, list[str]] = {}
     for node, part in stray.parts:
         if node in active:
@@ -68,7 +72,7 @@ def _parts_of(stray: Stray, share: Share, active: Collection[str]) -> Iterator[P
     for number, (part, nodes) in enumerate(sorted(equal.items())):
         each = part * len(nodes)
         name = f"{stray.name}#{number + 1}" if number else stray.name
-        yield Part(
+        yield OtherNameTraffic(
             stray.site,
             name,
             tuple(nodes),
@@ -76,7 +80,7 @@ def _parts_of(stray: Stray, share: Share, active: Collection[str]) -> Iterator[P
         )
     rest = 1 - sum(part * len(nodes) for part, nodes in equal.items())
     if rest > 1e-9:
-        yield Part(
+        yield OtherNameTraffic(
             stray.site,
             f"{stray.name}#",
             (),
@@ -84,19 +88,19 @@ def _parts_of(stray: Stray, share: Share, active: Collection[str]) -> Iterator[P
         )
 
 
-def partition_of_parts(parts: Iterable[Part]) -> pd.DataFrame:
+def partition_of_parts(parts: Iterable[OtherNameTraffic]) -> pd.DataFrame:
     """PLACEMENT of the parts that nodes of ours serve."""
     rows = [(part.name, node) for part in parts for node in part.nodes]
     return PLACEMENT.make(pd.DataFrame(rows, columns=list(PLACEMENT.columns)))
 
 
 def profiles_with(
-    parts: Sequence[Part], profiles: pd.DataFrame, spreads: pd.DataFrame
+    parts: Sequence[OtherNameTraffic], profiles: pd.DataFrame, spreads: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """PROFILES and SPREADS in which each part that nodes of ours serve has a row, and its site what
     is left.
     """
-    of_site: dict[str, list[Part]] = {}
+    of_site: dict[str, list[OtherNameTraffic]] = {}
     for part in parts:
         of_site.setdefault(part.site, []).append(part)
     split = profiles["site"].isin(list(of_site))
@@ -120,7 +124,9 @@ def profiles_with(
     )
 
 
-def _shares(site: str, parts: Sequence[Part]) -> Iterator[tuple[str, Share, int]]:
+def _shares(
+    site: str, parts: Sequence[OtherNameTraffic]
+) -> Iterator[tuple[str, Share, int]]:
     """What the site's own name has left, and each part that a node of ours serves, with the number
     of its nodes.
     """
@@ -186,7 +192,7 @@ def _spread(
         yield name, replicas, curve.at(share.requests / replicas)
 
 
-def sample_with(parts: Sequence[Part], sample: Sample) -> Sample:
+def sample_with(parts: Sequence[OtherNameTraffic], sample: Sample) -> Sample:
     """The same accesses; those that come by another name are of its part, as many of each site's as
     its share says.
 
@@ -230,7 +236,10 @@ def sample_with(parts: Sequence[Part], sample: Sample) -> Sample:
 
 
 def _totals(
-    parts: Sequence[Part], number: Mapping[str, int], totals: Kinds, sites: int
+    parts: Sequence[OtherNameTraffic],
+    number: Mapping[str, int],
+    totals: Kinds,
+    sites: int,
 ) -> Kinds:
     """Kinds of the parts, too, and less of their sites."""
     left = np.ones(sites)

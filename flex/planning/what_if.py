@@ -50,7 +50,7 @@ class Supposition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Supposed:
+class WhatIf:
     """`asked` is how many requests a second there would be on the mean; forecasts say how many
     could be served.
 
@@ -76,7 +76,7 @@ def suppose(
     *,
     solver: Solver,
     scratch: Solver | None = None,
-) -> Supposed:
+) -> WhatIf:
     """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed,
     Infeasible.
     """
@@ -90,7 +90,7 @@ def suppose(
     rows, quality = done.rows, done.quality
     fresh = scratch(asked, rules.budget).rows if scratch else None
     partition = problem.partition_of(asked, rows)
-    return Supposed(
+    return WhatIf(
         problem=asked,
         rows=rows,
         before=score.balance_in_force(asked),

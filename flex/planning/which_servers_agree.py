@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Heard(Protocol):
+class VerdictOrRow(Protocol):
     """A verdict, or the row of one."""
 
     @property
@@ -38,7 +38,7 @@ class Servers:
     zones: int
 
 
-def servers(verdicts: Iterable[Heard]) -> Servers:
+def servers(verdicts: Iterable[VerdictOrRow]) -> Servers:
     """Where a server had nothing to check in a zone, it said nothing of that zone."""
     telling = [one for one in verdicts if one.checked or not one.agrees]
     asked = {one.server for one in telling}
@@ -61,7 +61,7 @@ class Behind:
         return f"it is behind, as another server has serial {self.latest}: {refresh}"
 
 
-def behind(verdicts: Sequence[Heard]) -> dict[tuple[str, str], Behind]:
+def behind(verdicts: Sequence[VerdictOrRow]) -> dict[tuple[str, str], Behind]:
     """By server and zone, those that do not agree and have an old serial."""
     latest: dict[str, int] = {}
     for one in verdicts:

@@ -54,7 +54,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Heard:
+class AskedOfNodes:
     """What each node is asked for: a row for each node, a column for each power of two of how often
     a target is asked for. `once` counts every target once, `all` counts every access. Targets that
     are `always` read from disk are in neither.
@@ -136,8 +136,8 @@ class Scale:
     time: Floats
     sample_time: Floats
     believed: Floats
-    sampled: tuple[Heard, Heard]
-    whole: tuple[Heard, Heard]
+    sampled: tuple[AskedOfNodes, AskedOfNodes]
+    whole: tuple[AskedOfNodes, AskedOfNodes]
     left_out: int
 
 
@@ -170,7 +170,7 @@ def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
 
 
 def _misses_of_all(
-    scale: Scale, sampled: Heard, whole: Heard, replayed: Floats
+    scale: Scale, sampled: AskedOfNodes, whole: AskedOfNodes, replayed: Floats
 ) -> Floats:
     """A sample whose memory held everything says nothing of how long targets are kept; one of few
     targets, little.
@@ -283,7 +283,9 @@ class _Nodes:
         place = np.arange(len(row)) - (np.cumsum(count) - count)[row]
         return row, self._node[self._first[site[row]] + place]
 
-    def what_nodes_hear(self, asked: _Asked, memory: Floats) -> tuple[Heard, Heard]:
+    def what_nodes_hear(
+        self, asked: _Asked, memory: Floats
+    ) -> tuple[AskedOfNodes, AskedOfNodes]:
         """In targets and in bytes, by nodes with so much memory."""
         fits = asked.size <= memory[asked.node]
         serves = np.isin(np.arange(self._spread.nodes), self._spread.active)[:, None]
@@ -297,7 +299,7 @@ class _Nodes:
 
     def _what_nodes_hear_of(
         self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int
-    ) -> Heard:
+    ) -> AskedOfNodes:
         """Each node hears of as many `classes` of sizes of what every active node serves as fit
         into its memory.
         """
@@ -321,7 +323,7 @@ class _Nodes:
             asked.node[never], asked.columns[kind + 1][never], nodes
         )
         passed = serves[:, 0] * (up_to[1][-1] - up_to[1][classes]).sum(axis=1)
-        return Heard(once, all_, always + passed)
+        return AskedOfNodes(once, all_, always + passed)
 
 
 def _sums_by_place(place: Ints, column: Floats, places: int) -> Floats:

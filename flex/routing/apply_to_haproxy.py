@@ -16,8 +16,8 @@ from typing import Literal
 
 from flex.errors import Away, NotWritten
 from flex.routing import haproxy, haproxy_socket, install_files
-from flex.routing.haproxy_change_commands import Change, change
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_change_commands import HaproxyChange, change
+from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Master, Socket
 from flex.routing.install_files import Guard, any_files
 
@@ -50,7 +50,7 @@ class Sockets:
 def enforce(
     files: Mapping[str, str],
     folder: Path,
-    found: Program | None,
+    found: HaproxyProgram | None,
     sockets: Sockets,
     guard: Guard = any_files,
 ) -> Told:
@@ -87,7 +87,7 @@ def version_in_force(stats: Socket, folder: Path) -> str:
         return ""
 
 
-def tell(wanted: Change, sockets: Sockets) -> Told:
+def tell(wanted: HaproxyChange, sockets: Sockets) -> Told:
     stats = sockets.stats
     if (
         not wanted.reload

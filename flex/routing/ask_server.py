@@ -29,7 +29,7 @@ _MOST_GIVEN_UP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     status: int
     reason: str
     tag: str
@@ -44,7 +44,9 @@ class Asker:
         self._room = BoundedSemaphore(_MOST_GIVEN_UP)
         self._longest = longest
 
-    def begin(self, request: urllib.request.Request, patience: float) -> Future[Answer]:
+    def begin(
+        self, request: urllib.request.Request, patience: float
+    ) -> Future[HttpAnswer]:
         """Whoever asks may look after other things meanwhile. Raises Away where too many answers
         have not come to their end.
         """
@@ -53,13 +55,13 @@ class Asker:
                 request.full_url,
                 f"{_MOST_GIVEN_UP} of its answers have not come to their end",
             )
-        told: Future[Answer] = Future()
+        told: Future[HttpAnswer] = Future()
         told.set_running_or_notify_cancel()
         Thread(target=self._ask, args=(request, patience, told), daemon=True).start()
         return told
 
     def _ask(
-        self, request: urllib.request.Request, patience: float, told: Future[Answer]
+        self, request: urllib.request.Request, patience: float, told: Future[HttpAnswer]
     ) -> None:
         try:
             _ask(request, patience, told, self._longest)
@@ -67,7 +69,7 @@ class Asker:
             self._room.release()
 
 
-def wait_for_answer(url: str, told: Future[Answer], patience: float) -> Answer:
+def wait_for_answer(url: str, told: Future[HttpAnswer], patience: float) -> HttpAnswer:
     """What was begun. Raises Away where it does not come in this time."""
     try:
         return told.result(patience)
@@ -111,13 +113,13 @@ def request(
 def _ask(
     request: urllib.request.Request,
     patience: float,
-    told: Future[Answer],
+    told: Future[HttpAnswer],
     longest: int,
 ) -> None:
     try:
         with http_without_redirects.answer(request, patience) as answer:
             told.set_result(
-                Answer(
+                HttpAnswer(
                     answer.status,
                     "",
                     answer.headers.get("ETag", ""),
@@ -127,7 +129,7 @@ def _ask(
     except urllib.error.HTTPError as error:
         with error:
             told.set_result(
-                Answer(
+                HttpAnswer(
                     error.code,
                     http_without_redirects.elsewhere(error) or error.reason,
                     "",
@@ -169,7 +171,7 @@ def unusable(where: str, answer: str) -> BadInput:
     )
 
 
-def refusal(url: str, answer: Answer) -> FlexError:
+def refusal(url: str, answer: HttpAnswer) -> FlexError:
     said = parse(answer.content)
     reason = (
         said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason

@@ -12,7 +12,7 @@ from pathlib import Path
 from flex.errors import BadInput
 from flex.routing import apply_to_haproxy, haproxy, haproxy_socket, install_files
 from flex.routing.apply_to_haproxy import Sockets, Told
-from flex.routing.haproxy_change_commands import Change
+from flex.routing.haproxy_change_commands import HaproxyChange
 from flex.routing.host_to_node_maps import (
     DIGEST,
     MOVED,
@@ -63,7 +63,7 @@ def flip(
             path = f"{folder}/{haproxy.HOSTS}"
             version = haproxy.VERSION, haproxy.version(there)
             maps = ((f"{folder}/{MOVED}", moved),)
-            wanted = Change((("set", "map", path, *version),), maps=maps)
+            wanted = HaproxyChange((("set", "map", path, *version),), maps=maps)
             return apply_to_haproxy.tell(wanted, sockets)
 
 

@@ -1,7 +1,7 @@
 """What a running HAProxy has to be told so that it does what new files say: some commands, or to
 read them anew.
 
-Takes the files before and after. Returns a Change. Commands change host names, and members'
+Takes the files before and after. Returns a HaproxyChange. Commands change host names, and members'
 addresses, weights and whether they take requests; the maps of owners are replaced as a whole.
 Everything else is structure, and takes a reload. Does not tell HAProxy anything.
 """
@@ -20,7 +20,7 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HaproxyChange:
     """Either `reload`, or the new content of `maps` by their paths, in order, and all that the
     commands say after that; empty where nothing changes.
     """
@@ -43,14 +43,14 @@ class _Server:
 
 def change(
     before: Mapping[str, str], after: Mapping[str, str], directory: str
-) -> Change:
+) -> HaproxyChange:
     """`directory` is where HAProxy found its maps."""
     commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
     structure = any(
         before.get(name, "") != after.get(name, "") for name in (POPULAR, NEIGHBOURS)
     )
     if commands is None or structure:
-        return Change(reload=True)
+        return HaproxyChange(reload=True)
     # The large map first: what the small one says goes before it, and still says who owns a name.
     maps = [
         (f"{directory}/{name}", after[name])
@@ -58,7 +58,7 @@ def change(
         if before.get(name, "") != after.get(name, "")
     ]
     hosts = _of_hosts(before.get(HOSTS, ""), after[HOSTS], f"{directory}/{HOSTS}")
-    return Change((*commands, *hosts), maps=tuple(maps))
+    return HaproxyChange((*commands, *hosts), maps=tuple(maps))
 
 
 def _of_servers(before: str, after: str) -> list[Words] | None:

@@ -28,12 +28,12 @@ _PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class HaproxyProgram:
     path: str
     version: tuple[int, ...]
 
 
-def find_program(where: str | None = None) -> Program | None:
+def find_program(where: str | None = None) -> HaproxyProgram | None:
     """The one in these folders or, without them, where programs are. Raises BadSetting when it is
     too old.
     """
@@ -44,7 +44,7 @@ def find_program(where: str | None = None) -> Program | None:
     return program(found) if found else None
 
 
-def program(path: str = "") -> Program:
+def program(path: str = "") -> HaproxyProgram:
     """The HAProxy at the path, or the one that is installed. Raises BadSetting when there is none,
     or it is too old.
     """
@@ -73,7 +73,7 @@ def program(path: str = "") -> Program:
         raise _unfit(
             f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer"
         )
-    return Program(path, version)
+    return HaproxyProgram(path, version)
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:
@@ -81,7 +81,7 @@ def write(files: Mapping[str, str], folder: Path) -> None:
         (folder / name).write_text(text, encoding="ascii")
 
 
-def refusal(found: Program, folder: Path) -> str:
+def refusal(found: HaproxyProgram, folder: Path) -> str:
     """HAProxy's own error about the configuration in the folder, "" when it accepts it."""
     command = [found.path, "-c", "-f", str(folder / CONFIGURATION)]
     done = subprocess.run(  # noqa: S603 - ours
@@ -100,7 +100,7 @@ def refusal(found: Program, folder: Path) -> str:
 
 @contextmanager
 def running(
-    found: Program, folder: Path, port: int, address: str = "127.0.0.1"
+    found: HaproxyProgram, folder: Path, port: int, address: str = "127.0.0.1"
 ) -> Iterator[int]:
     """Runs HAProxy by the configuration in the folder, until the block is left. Gives its process
     id once it listens.
@@ -111,7 +111,11 @@ def running(
 
 @contextmanager
 def start_with_master(
-    found: Program, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
+    found: HaproxyProgram,
+    folder: Path,
+    port: int,
+    master: Path,
+    address: str = "127.0.0.1",
 ) -> Iterator[int]:
     """Runs HAProxy under a master process, until the block is left. The master reloads when its
     socket is told to.

@@ -164,7 +164,7 @@ def command_bytes(words: tuple[str, ...]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class BackendServer:
     """A server of a backend as HAProxy sees it: under way, waiting for it, served since it
     started.
     """
@@ -201,7 +201,7 @@ class Master:
     serves: int
 
 
-def parse_stat(answer: str) -> tuple[Served, ...]:
+def parse_stat(answer: str) -> tuple[BackendServer, ...]:
     """Takes the answer to `show stat`."""
     lines = answer.lstrip("# ").splitlines()
     return tuple(
@@ -211,11 +211,13 @@ def parse_stat(answer: str) -> tuple[Served, ...]:
     )
 
 
-def _parse_stat_row(row: dict[str, str]) -> Served:
+def _parse_stat_row(row: dict[str, str]) -> BackendServer:
     numbers = (
         _number(row.get(name, "")) for name in ("scur", "qcur", "stot", "weight")
     )
-    return Served(row.get("pxname", ""), row["svname"], row.get("status", ""), *numbers)
+    return BackendServer(
+        row.get("pxname", ""), row["svname"], row.get("status", ""), *numbers
+    )
 
 
 def targets(answer: str) -> Iterator[Target]:

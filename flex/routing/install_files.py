@@ -19,7 +19,7 @@ from pathlib import Path
 from flex.errors import BadInput, NotWritten, Unknown
 from flex.routing.haproxy import CONFIGURATION, HOSTS, NAMES
 from flex.routing.haproxy_frontends import NEIGHBOURS
-from flex.routing.haproxy_program import Program, refusal, write
+from flex.routing.haproxy_program import HaproxyProgram, refusal, write
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.rules.popular_on_more_members import POPULAR
 
@@ -46,7 +46,7 @@ def any_files(_coming: Mapping[str, str], _here: Mapping[str, str]) -> None:
 def put(
     files: Mapping[str, str],
     folder: Path,
-    found: Program | None,
+    found: HaproxyProgram | None,
     *,
     owing: bool = False,
     guard: Guard = any_files,
@@ -67,7 +67,7 @@ def put(
 def placed(
     files: Mapping[str, str],
     folder: Path,
-    found: Program | None,
+    found: HaproxyProgram | None,
     *,
     owing: bool = False,
 ) -> bool:
@@ -165,7 +165,7 @@ def _asks_for_check(changed: Mapping[str, str], folder: Path) -> bool:
     return has_other_hosts or not changed.keys() <= _UNCHECKED | {HOSTS}
 
 
-def _check(files: Mapping[str, str], scratch: Path, found: Program) -> None:
+def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> None:
     """With the maps of now, and without certificates that only the node has."""
     text = _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[CONFIGURATION])
     text = "".join(

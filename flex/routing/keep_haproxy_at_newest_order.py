@@ -29,9 +29,9 @@ from flex.routing import (
     install_files,
 )
 from flex.routing.apply_to_haproxy import Sockets
-from flex.routing.ask_server import Answer, Asker
+from flex.routing.ask_server import Asker, HttpAnswer
 from flex.routing.fetch_files import Pulled
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.routing.install_files import Guard
@@ -50,7 +50,7 @@ _LONGEST_ERROR = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FollowingNode:
     """Where this node's files come from, and what they are for. `sockets_of` finds HAProxy's
     sockets by its files; `refuse` raises for files that are not this node's.
     """
@@ -58,7 +58,7 @@ class Node:
     url: str
     token: str
     folder: Path
-    found: Program
+    found: HaproxyProgram
     sockets_of: Callable[[Pulled], Sockets]
     refuse: Callable[[Pulled], None]
     guard: Guard
@@ -69,7 +69,7 @@ class Node:
 class Follower:
     """`over` ends it; `wake` is set beside it, and when an answer is there."""
 
-    node: Node
+    node: FollowingNode
     asker: Asker = field(default_factory=Asker)
     over: threading.Event = field(default_factory=threading.Event)
     wake: threading.Event = field(default_factory=threading.Event)
@@ -130,7 +130,7 @@ class Follower:
         if self.away is None:
             self._well()
 
-    def _begin(self, wait: int) -> Future[Answer]:
+    def _begin(self, wait: int) -> Future[HttpAnswer]:
         goes = self._tell_again()
         have, moved = self._here()
         asked = {
@@ -150,7 +150,7 @@ class Follower:
         told.add_done_callback(lambda _: self.wake.set())
         return told
 
-    def _await(self, told: Future[Answer], patience: float) -> Answer | None:
+    def _await(self, told: Future[HttpAnswer], patience: float) -> HttpAnswer | None:
         """None where HAProxy was told again meanwhile, or where this is over: what was asked is
         left alone then, and asked again.
         """

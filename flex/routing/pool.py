@@ -26,7 +26,7 @@ _HOST = re.compile(r"(?=[a-z0-9].{0,252}$)([a-z0-9-]{1,63}\.)*[a-z0-9-]{0,62}[a-
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LardLimits:
     """The LARD paper's: a node under `low` requests has room, one over `high` too many; a set that
     did not change for `hold` seconds loses a member. With `admission` as many requests are let in
     as the paper's S, the others wait.
@@ -45,7 +45,7 @@ class Limits:
                 "time not negative",
             )
 
-    def among(self, distributors: int) -> Limits:
+    def among(self, distributors: int) -> LardLimits:
         """The limits for each of so many distributors. Each of them sees only the requests that it
         got itself.
         """
@@ -103,7 +103,7 @@ class Pool:
     hosts: tuple[str, ...]
     members: tuple[Member, ...]
     policy: str = "lardr"
-    limits: Limits = Limits()
+    limits: LardLimits = LardLimits()
     by_query: bool = False
     dynamic: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from flex.routing import haproxy_socket
 from flex.routing.haproxy import HOSTS, VERSION
-from flex.routing.haproxy_socket import Served, Socket, Target
+from flex.routing.haproxy_socket import BackendServer, Socket, Target
 from flex.routing.pool import Pool
 
 # How many targets are told of one by one.
@@ -105,7 +105,7 @@ def live(
 
 def _of(
     pool: Pool,
-    every: Sequence[Served],
+    every: Sequence[BackendServer],
     targets: Sequence[Target],
     names: Mapping[str, str],
 ) -> Live:
@@ -138,7 +138,7 @@ def _of(
 
 
 def _member(
-    node: str, row: Served | None, bit: int, targets: Sequence[Target]
+    node: str, row: BackendServer | None, bit: int, targets: Sequence[Target]
 ) -> MemberLive:
     here = sum(bool(target.set & bit) for target in targets)
     if row is None:

@@ -1,8 +1,8 @@
 """What a node's HAProxy has counted of requests for sites of other nodes.
 
-Takes the socket of a running HAProxy. Returns a Reading: how many names and requests, and the names
-that were asked for most. A table may have 100,000 names: it is read line by line, and only these
-names are kept. A name that no host can have is counted, and not told.
+Takes the socket of a running HAProxy. Returns a StrayReading: how many names and requests, and the
+names that were asked for most. A table may have 100,000 names: it is read line by line, and only
+these names are kept. A name that no host can have is counted, and not told.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from flex.model.strays import MOST_READ, Counted, Reading
+from flex.model.strays import MOST_READ, Counted, StrayReading
 from flex.routing import haproxy_socket
 from flex.routing.haproxy_frontends import STRAY_DAYS, STRAYS
 from flex.routing.haproxy_socket import Socket
@@ -28,7 +28,7 @@ _LINE = re.compile(
 _KEPT = timedelta(days=STRAY_DAYS).total_seconds()
 
 
-def strays(socket: Socket, most: int = MOST_READ) -> Reading | None:
+def strays(socket: Socket, most: int = MOST_READ) -> StrayReading | None:
     """None where this HAProxy counts nothing of the kind. Raises Away when it does not answer."""
     uptime = haproxy_socket.parse_uptime(socket.ask("show", "info"))
     lines = socket.lines("show", "table", STRAYS)
@@ -38,7 +38,7 @@ def strays(socket: Socket, most: int = MOST_READ) -> Reading | None:
     return reading(lines, uptime, most)
 
 
-def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> Reading:
+def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> StrayReading:
     """Takes the lines of a table."""
     names = requests = 0
     # The least frequent is the first, and goes as soon as there is a more frequent one.
@@ -52,7 +52,7 @@ def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> Reading
         push(found, (one.requests, one.name, one.quiet))
     found.sort(key=lambda one: (-one[0], one[1]))
     counted = tuple(Counted(name, count, quiet) for count, name, quiet in found)
-    return Reading(uptime, names, requests, counted)
+    return StrayReading(uptime, names, requests, counted)
 
 
 def _entries(lines: Iterable[str]) -> Iterator[Counted]:

@@ -1,9 +1,9 @@
 """Fills a node's memory before visitors come: fetches the most wanted targets of its new sites from
 its web server.
 
-Takes FILES of these sites and a Budget. Returns the targets, and how much of them was fetched. Goes
-slowly, one request at a time, because nobody waits for the answers. A target that fails is left
-out. Does not know which site comes to which node.
+Takes FILES of these sites and a WarmingBudget. Returns the targets, and how much of them was
+fetched. Goes slowly, one request at a time, because nobody waits for the answers. A target that
+fails is left out. Does not know which site comes to which node.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GIVE_UP = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class WarmingBudget:
     """At most so many bytes in all, and in a second on average; and for so many seconds."""
 
     bytes: int
@@ -92,7 +92,7 @@ def hottest(
 def warm(
     targets: Iterable[Target],
     at: tuple[str, int],
-    budget: Budget,
+    budget: WarmingBudget,
     *,
     clock: Callable[[], float],
     wait: Callable[[float], None],

@@ -36,7 +36,7 @@ class FrontEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SimulatedCluster:
     """`ram` of each node is what its cache holds; `speed` divides its processor's times, in
     hundredths.
 
@@ -77,20 +77,20 @@ class Cluster:
         return self.limit or max((self.nodes - 1) * T_HIGH + T_LOW - 1, 1)
 
 
-def flex(nodes: int, ram: int) -> Cluster:
+def flex(nodes: int, ram: int) -> SimulatedCluster:
     """HPL-2000-28, section 4: 1000 answers of 14.6 KB a second from memory, ten times fewer from
     disk, LRU.
     """
     byte = round(SECOND / (1000 * 14.6 * 1024))
-    return Cluster(
+    return SimulatedCluster(
         (ram,) * nodes, "lru", serial=True, connect=0, close=0, send=byte, send_unit=1,
         seek=0, again=0, block=44 * 1024, transfer=9 * byte, transfer_unit=1,
     )  # fmt: skip
 
 
-def lard(nodes: int, ram: int = 32 * MIB) -> Cluster:
+def lard(nodes: int, ram: int = 32 * MIB) -> SimulatedCluster:
     """ASPLOS 1998, section 3.1: a Pentium II of 300 MHz with one disk, GDS."""
-    return Cluster(
+    return SimulatedCluster(
         (ram,) * nodes,
         "gds",
         serial=False,
@@ -106,10 +106,10 @@ def lard(nodes: int, ram: int = 32 * MIB) -> Cluster:
     )
 
 
-MODELS: dict[str, Callable[[int, int], Cluster]] = {"flex": flex, "lard": lard}
+MODELS: dict[str, Callable[[int, int], SimulatedCluster]] = {"flex": flex, "lard": lard}
 
 
-def check(cluster: Cluster) -> Cluster:
+def check(cluster: SimulatedCluster) -> SimulatedCluster:
     wrong = _wrong(cluster)
     if wrong:
         raise BadInput(
@@ -121,7 +121,7 @@ def check(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def _wrong(cluster: Cluster) -> str:
+def _wrong(cluster: SimulatedCluster) -> str:
     if not cluster.nodes:
         return "has no node"
     if min(cluster.ram) < 0:

@@ -1,8 +1,8 @@
 """What both engines of the simulator take and return, as plain arrays and whole numbers.
 
 Routing, costs and caches are numbers here, so that Python and Rust decide alike. Times are
-nanoseconds, sizes are bytes. Does not make a Job from a trace, a cluster and a policy: simulate.py
-does.
+nanoseconds, sizes are bytes. Does not make a SimulatedJob from a trace, a cluster and a policy:
+simulate.py does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FETCHED = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class SimulatedJob:
     """Access i asks for target[i], and the rule of key[i] chooses its node.
 
     A target has a `size`, the `work` that it costs the processor beside sending, and the `disk`
@@ -92,7 +92,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Served:
+class ServedAccesses:
     """For each access: its node, its outcome, and how long it took since it was admitted. For each
     node: how long its processor and its disks were busy, and how long it was idle. `end` is when
     the last access was answered.

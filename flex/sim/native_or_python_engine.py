@@ -1,8 +1,8 @@
 """Which engine simulates a job: the native loop, or the Python one for what the native one does not
 know.
 
-Takes a Job. Returns an Answer. A rule or a cache policy that is in Python alone works at once, and
-slower; the native loop learns it by a file of its own.
+Takes a SimulatedJob. Returns ServedAccesses. A rule or a cache policy that is in Python alone works
+at once, and slower; the native loop learns it by a file of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from flex import native_or_python
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.python_engine import Answer, reference_simulate
 from flex.sim.rules import RULES
 
@@ -23,7 +23,7 @@ from flex.sim.rules import RULES
 class NativeLoop:
     """The loop, and which cache policies and rules it knows; a rule's number is its place here."""
 
-    simulate: Callable[[Job], Answer]
+    simulate: Callable[[SimulatedJob], Answer]
     caches: tuple[str, ...]
     rules: tuple[str, ...]
 
@@ -35,7 +35,7 @@ NATIVE = NativeLoop(
 )
 
 
-def simulate(job: Job, native: NativeLoop = NATIVE) -> Answer:
+def simulate(job: SimulatedJob, native: NativeLoop = NATIVE) -> Answer:
     rule = _numbers(native.rules)[job.rule]
     if job.cache in native.caches and (rule >= 0).all():
         return native.simulate(replace(job, rule=rule))

@@ -11,7 +11,7 @@ import numpy as np
 
 from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_HIGH, T_LOW, Cluster
+from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_HIGH, T_LOW, SimulatedCluster
 from flex.sim.engine_input_and_output import OWN
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace
@@ -19,11 +19,11 @@ from flex.sim.traces import Trace
 # Eight bytes each: more would take all of a small machine's memory.
 MOST_OPTIONS = 50_000_000
 # The nodes that serve each site of a trace, as a solver places them.
-Place = Callable[[Trace, Cluster], Sequence[Sequence[int]]]
+Place = Callable[[Trace, SimulatedCluster], Sequence[Sequence[int]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Routing:
+class RoutedAccesses:
     """Access i is decided by rule[key[i]], among the nodes option[first[k]:first[k + 1]].
 
     `prefetches` says that targets are keys, and that their nodes may be filled with them
@@ -46,24 +46,26 @@ class Routing:
     cpu_share: int = 0
 
 
-def by_one(trace: Trace, cluster: Cluster, rule: str, *, memory: int = OWN) -> Routing:
+def by_one(
+    trace: Trace, cluster: SimulatedCluster, rule: str, *, memory: int = OWN
+) -> RoutedAccesses:
     """One rule for everything, among all nodes."""
     first, option = everywhere(1, cluster.nodes)
-    return Routing(
+    return RoutedAccesses(
         np.zeros_like(trace.target), _rules(rule, 1), first, option, memory=memory
     )
 
 
-def by_target(trace: Trace, cluster: Cluster, rule: str) -> Routing:
+def by_target(trace: Trace, cluster: SimulatedCluster, rule: str) -> RoutedAccesses:
     """A rule that remembers each target, among all nodes."""
     first, option = everywhere(len(trace.size), cluster.nodes)
-    return Routing(trace.target, _rules(rule, len(trace.size)), first, option)
+    return RoutedAccesses(trace.target, _rules(rule, len(trace.size)), first, option)
 
 
-def among(key: Ints, rule: str, sets: Sequence[Sequence[int]]) -> Routing:
+def among(key: Ints, rule: str, sets: Sequence[Sequence[int]]) -> RoutedAccesses:
     """The key's rule among the nodes of the key's set."""
     first, option = pack(sets)
-    return Routing(key, _rules(rule, len(sets)), first, option)
+    return RoutedAccesses(key, _rules(rule, len(sets)), first, option)
 
 
 def everywhere(keys: int, nodes: int) -> tuple[Ints, Ints]:

@@ -1,9 +1,9 @@
 """A cluster that serves a trace, in Python. The other engine must give the same results as this
 one.
 
-Takes a Job. Returns an Answer. `reference_serial` is the model of the FLEX paper: each node answers
-one access after the other, from its own part of the trace. `reference_queued` is the model of the
-LARD paper, with queues for processor and disks. Does not read traces.
+Takes a SimulatedJob. Returns ServedAccesses. `reference_serial` is the model of the FLEX paper:
+each node answers one access after the other, from its own part of the trace. `reference_queued` is
+the model of the LARD paper, with queues for processor and disks. Does not read traces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from flex.caches import CACHES
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.engine_input_and_output import HIT, READ, SHARED, Job, units
+from flex.sim.engine_input_and_output import HIT, READ, SHARED, SimulatedJob, units
 from flex.sim.queued import Queued
 from flex.sim.rules import RULES
 from flex.sim.rules.rule import AccessAsked, Contents, View
@@ -22,11 +22,11 @@ from flex.sim.rules.rule import AccessAsked, Contents, View
 Answer = tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]
 
 
-def reference_simulate(job: Job) -> Answer:
+def reference_simulate(job: SimulatedJob) -> Answer:
     return reference_serial(job) if job.serial else reference_queued(job)
 
 
-def reference_serial(job: Job) -> Answer:
+def reference_serial(job: SimulatedJob) -> Answer:
     """Load is how far a node is behind the one that is furthest ahead, in units of time."""
     memories, router = Memories(job), Router(job)
     nodes = len(job.ram)
@@ -52,7 +52,7 @@ def reference_serial(job: Job) -> Answer:
     return _answer(chosen, outcome, delay, view, [end - time for time in clock], end)
 
 
-def reference_queued(job: Job) -> Answer:
+def reference_queued(job: SimulatedJob) -> Answer:
     queued = Queued(job, Memories(job), Router(job))
     queued.run()
     return _answer(
@@ -68,7 +68,7 @@ def reference_queued(job: Job) -> Answer:
 class Memories:
     """The nodes' memories: each node's own, or one for all."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         self._nodes = len(job.ram)
         self._shared = job.memory == SHARED
         limits = [int(job.ram.sum())] if self._shared else job.ram.tolist()
@@ -97,7 +97,7 @@ class Memories:
 class Router:
     """The rules, each made once, and the nodes that each key may choose from."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         self._rules = [rule(job) for rule in RULES.values()]
         self._rule: list[int] = job.rule.tolist()
         first: list[int] = job.first.tolist()
@@ -110,14 +110,14 @@ class Router:
         )
 
 
-def _working(job: Job, node: int, target: int) -> int:
+def _working(job: SimulatedJob, node: int, target: int) -> int:
     sending = units(int(job.size[target]), job.send_unit) * int(job.send[node])
     return (
         int(job.connect[node]) + sending + int(job.work[target]) + int(job.close[node])
     )
 
 
-def _reading(job: Job, size: int) -> int:
+def _reading(job: SimulatedJob, size: int) -> int:
     """All of a file at once."""
     further = max(units(size, job.block) - 1, 0)
     return (

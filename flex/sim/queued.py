@@ -19,7 +19,7 @@ from flex.sim.engine_input_and_output import (
     HIT,
     READ,
     WAITED,
-    Job,
+    SimulatedJob,
     units,
 )
 from flex.sim.rules.rule import AccessAsked, Contents, View
@@ -46,7 +46,7 @@ class Router(Protocol):
 
 
 class Queued:
-    def __init__(self, job: Job, memories: Memories, router: Router) -> None:
+    def __init__(self, job: SimulatedJob, memories: Memories, router: Router) -> None:
         nodes, accesses = len(job.ram), len(job.target)
         self._job, self._memories, self._router = job, memories, router
         self._target: list[int] = job.target.tolist()

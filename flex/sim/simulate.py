@@ -1,8 +1,8 @@
 """Serves a trace by a cluster under a policy: the simulator's main function and its figures.
 
-Takes a trace, a cluster and a policy. Makes a Job for the engine (native_or_python_engine.py).
-Returns what the engine served as a Result. Does not decide how a node works: the
-engine does.
+Takes a trace, a cluster and a policy. Makes a SimulatedJob for the engine
+(native_or_python_engine.py). Returns what the engine served as a Result. Does not decide how a node
+works: the engine does.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import costs_of_nodes as clusters
 from flex.sim import native_or_python_engine as engine
 from flex.sim import traces
-from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_LOW, Cluster
-from flex.sim.engine_input_and_output import HIT, READ, Job, Served
+from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_LOW, SimulatedCluster
+from flex.sim.engine_input_and_output import HIT, READ, ServedAccesses, SimulatedJob
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.policy_as_rules import Place, Routing
+from flex.sim.policy_as_rules import Place, RoutedAccesses
 from flex.sim.rules import NUMBER
 from flex.sim.traces import Trace
 
@@ -64,7 +64,7 @@ class Result:
 
 
 def simulate(
-    trace: Trace, cluster: Cluster, policy: str, place: Place | None = None
+    trace: Trace, cluster: SimulatedCluster, policy: str, place: Place | None = None
 ) -> Result:
     """`place` is asked for the nodes of each site by the policies that need it."""
     policy = FORMER_NAMES.get(policy, policy)
@@ -77,16 +77,20 @@ def simulate(
     return serve(trace, cluster, routing, policy)
 
 
-def serve(trace: Trace, cluster: Cluster, routing: Routing, policy: str = "") -> Result:
+def serve(
+    trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses, policy: str = ""
+) -> Result:
     """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
     answer = engine.simulate(job_of(trace, cluster, routing))
-    return _result(policy, trace, cluster, Served(*answer))
+    return _result(policy, trace, cluster, ServedAccesses(*answer))
 
 
-def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
+def job_of(
+    trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses
+) -> SimulatedJob:
     pinned, ram = _prefetch(trace, cluster, routing)
     speed = np.array(cluster.speeds)
-    return Job(
+    return SimulatedJob(
         cache=cluster.cache,
         serial=cluster.serial,
         target=_column(trace.target),
@@ -127,7 +131,7 @@ def job_of(trace: Trace, cluster: Cluster, routing: Routing) -> Job:
     )
 
 
-def _disks(trace: Trace, cluster: Cluster) -> Ints:
+def _disks(trace: Trace, cluster: SimulatedCluster) -> Ints:
     """Files over the disks in turn, the most frequent first, as in the LARD paper."""
     disk = np.zeros(len(trace.size), dtype=np.int64)
     disk[np.argsort(-trace.frequency(), kind="stable")] = (
@@ -136,7 +140,9 @@ def _disks(trace: Trace, cluster: Cluster) -> Ints:
     return disk
 
 
-def _prefetch(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, Ints]:
+def _prefetch(
+    trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses
+) -> tuple[Ints, Ints]:
     """What each node has in memory beforehand, and what is left of its memory: the most frequent of
     what it serves. What goes by LARD is with one node at a time: at its first, where LARD finds it.
     """
@@ -157,7 +163,9 @@ def _prefetch(trace: Trace, cluster: Cluster, routing: Routing) -> tuple[Ints, I
     return pinned.ravel(), ram - apart
 
 
-def _result(policy: str, trace: Trace, cluster: Cluster, served: Served) -> Result:
+def _result(
+    policy: str, trace: Trace, cluster: SimulatedCluster, served: ServedAccesses
+) -> Result:
     missed = served.outcome != HIT
     size = trace.size[trace.target]
     nodes = tuple(_node(served, trace, node, cluster) for node in range(cluster.nodes))
@@ -183,7 +191,9 @@ def _result(policy: str, trace: Trace, cluster: Cluster, served: Served) -> Resu
     )
 
 
-def _node(served: Served, trace: Trace, node: int, cluster: Cluster) -> NodeResult:
+def _node(
+    served: ServedAccesses, trace: Trace, node: int, cluster: SimulatedCluster
+) -> NodeResult:
     mine = served.node == node
     whole = max(served.end, 1)
     return NodeResult(
@@ -196,7 +206,7 @@ def _node(served: Served, trace: Trace, node: int, cluster: Cluster) -> NodeResu
     )
 
 
-def _refuse_endless(trace: Trace, cluster: Cluster) -> None:
+def _refuse_endless(trace: Trace, cluster: SimulatedCluster) -> None:
     """Where files are read block by block, a few accesses to an enormous one would take days."""
     if cluster.serial:
         return
@@ -218,7 +228,7 @@ def _column(values: Ints) -> Ints:
     return np.ascontiguousarray(values, dtype=np.int64)
 
 
-def no_place(_: Trace, __: Cluster) -> list[list[int]]:
+def no_place(_: Trace, __: SimulatedCluster) -> list[list[int]]:
     raise BadInput(
         "a policy that serves by site",
         "nobody says which nodes serve which site",

@@ -19,11 +19,11 @@ from sqlalchemy import (
 )
 
 from flex.model.audit_chain import Entry, Head, entry
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.schema import audit, audit_head
 
 
-class SqlAudit(Part):
+class SqlAudit(StorePart):
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._database.writing() as connection:
             made = entry(

@@ -29,7 +29,7 @@ def _no_guard(_: Connection) -> None:
     """Whoever holds no lease writes."""
 
 
-class Watch(Protocol):
+class WriteWatch(Protocol):
     """Looks whether a database was written to, by whomever, without reading it."""
 
     def stamp(self) -> int | None:
@@ -52,7 +52,7 @@ class Kind:
     check_references: Callable[[Connection], None]
     is_busy: Callable[[BaseException], bool]
     is_full: Callable[[URL, BaseException], bool]
-    watch: Callable[[URL], Watch]
+    watch: Callable[[URL], WriteWatch]
 
 
 KINDS: dict[str, Kind] = {
@@ -66,7 +66,7 @@ KINDS: dict[str, Kind] = {
         sqlite.check_references,
         sqlite.is_busy,
         sqlite.is_full,
-        sqlite.Watch,
+        sqlite.WriteWatch,
     ),
     "postgresql": Kind(
         "postgresql+psycopg",
@@ -78,7 +78,7 @@ KINDS: dict[str, Kind] = {
         postgresql.check_references,
         postgresql.is_busy,
         postgresql.is_full,
-        postgresql.Watch,
+        postgresql.WriteWatch,
     ),
 }
 
@@ -266,7 +266,7 @@ class Database:
         )
 
 
-class Part:
+class StorePart:
     """One port's share of a store. All parts of a store use the same database, in the name of one
     author.
     """

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from sqlalchemy import Column, Integer, Table, delete, insert, select
 
 from flex.model.dead_node_retries import Attempt
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.schema import TEXT, Utc, metadata
 
 # A row for each node that is still to be taken out.
@@ -22,7 +22,7 @@ attempts = Table(
 )
 
 
-class SqlAttempts(Part):
+class SqlAttempts(StorePart):
     def attempts(self) -> tuple[Attempt, ...]:
         with self._database.reading() as connection:
             found = connection.execute(

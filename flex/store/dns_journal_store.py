@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from flex.model.dns_update_journal import JournalRow, RowState
-from flex.store.database import Database, Part
+from flex.store.database import Database, StorePart
 from flex.store.schema import messages
 
 
-class SqlJournals(Part):
+class SqlJournals(StorePart):
     def journal(self, plan_id: str) -> SqlJournal:
         return SqlJournal(self._database, plan_id)
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from sqlalchemy import Connection, delete, insert, select
 
 from flex.model.door_order import DoorOrder, DoorReport
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import door_order, door_reports, owners_map
 
@@ -23,7 +23,7 @@ _ORDER = tuple(
 )
 
 
-class SqlDoorOrders(Part):
+class SqlDoorOrders(StorePart):
     def large_map(self) -> str:
         return self._database.remember("large map", self._large_map)
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from sqlalchemy import delete, insert, select
 
 from flex.store import schema
-from flex.store.database import Part
+from flex.store.database import StorePart
 
 
-class SqlRoutingState(Part):
+class SqlRoutingState(StorePart):
     def slots(self) -> Mapping[str, Mapping[str, int]]:
         return self._database.remember("slots", self._slots)
 

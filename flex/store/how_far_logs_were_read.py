@@ -24,11 +24,11 @@ from sqlalchemy import (
 
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.store import errors_of_stores, frames_to_tables
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.schema import moved_counts, segments, streams
 
 
-class SqlSegments(Part):
+class SqlSegments(StorePart):
     def streams(self, source: str) -> tuple[Stream, ...]:
         wanted = (
             select(streams)

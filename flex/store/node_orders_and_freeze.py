@@ -11,13 +11,13 @@ from sqlalchemy import delete, insert, select
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.store import schema
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.plans_as_json import check_from_text, check_to_text
 from flex.store.schema import node_orders, nodes
 from flex.zones.last_dns_check import Check
 
 
-class SqlOrders(Part):
+class SqlOrders(StorePart):
     def node_orders(self) -> tuple[NodeOrder, ...]:
         with self._database.reading() as connection:
             found = connection.execute(

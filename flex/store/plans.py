@@ -11,7 +11,7 @@ from flex.errors import FlexError
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.store import errors_of_stores, frames_to_tables
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.store.runs_and_lease import lease_of
 from flex.store.schema import in_force, lease, placements, plans
@@ -20,7 +20,7 @@ from flex.table_schemas import PLACEMENT
 FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
 
 
-class SqlPlans(Part):
+class SqlPlans(StorePart):
     def placement(self) -> tuple[str, pd.DataFrame]:
         with self._database.reading() as connection:
             plan_id = connection.scalar(select(in_force.c.cycle))

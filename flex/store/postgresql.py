@@ -41,7 +41,7 @@ def _begin(patience: float, connection: Connection) -> None:
         )
 
 
-class Watch:
+class WriteWatch:
     """A question to a server costs as much as what it would save."""
 
     def __init__(self, _url: URL) -> None: ...

@@ -11,14 +11,14 @@ from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, selec
 
 from flex.model.period import Period
 from flex.store import frames_to_tables, schema
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.schema import periods
 from flex.table_schemas import PROFILES, SPREADS
 
 COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 
 
-class SqlProfiles(Part):
+class SqlProfiles(StorePart):
     def put_profiles(
         self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
     ) -> None:

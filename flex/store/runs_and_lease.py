@@ -20,12 +20,12 @@ from sqlalchemy import (
 
 from flex.model.nightly_run import NightlyRun, Stage
 from flex.store import errors_of_stores, frames_to_tables, schema
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.lease import Lease, interrupted_run
 from flex.store.schema import runs, stages
 
 
-class SqlRuns(Part):
+class SqlRuns(StorePart):
     def begin(
         self,
         run: NightlyRun,

@@ -165,7 +165,7 @@ def _copy(source: Path, part: Path) -> None:
         new.execute("PRAGMA journal_mode = DELETE")
 
 
-class Watch:
+class WriteWatch:
     """Tells whether anybody has written since, for a thirtieth of what the smallest question costs.
 
     It has a connection of its own, which never writes: SQLite counts what all the others committed.

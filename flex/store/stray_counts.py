@@ -11,8 +11,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select
 
-from flex.model.strays import DoorRead, Reading, Stray, strays_after_reading
-from flex.store.database import Part
+from flex.model.strays import DoorRead, Stray, StrayReading, strays_after_reading
+from flex.store.database import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import doors_read, strays
 
@@ -20,8 +20,8 @@ from flex.store.schema import doors_read, strays
 _AT_ONCE = 500
 
 
-class SqlStrays(Part):
-    def note_strays(self, node: str, reading: Reading, now: datetime) -> None:
+class SqlStrays(StorePart):
+    def note_strays(self, node: str, reading: StrayReading, now: datetime) -> None:
         with self._database.writing() as connection:
             door = _door(connection, node)
             if door and now <= door.read:
@@ -63,7 +63,7 @@ class MemoryStrays(AllOrNothing):
         self._strays: dict[str, tuple[Stray, ...]] = {}
         self._doors_read: dict[str, DoorRead] = {}
 
-    def note_strays(self, node: str, reading: Reading, now: datetime) -> None:
+    def note_strays(self, node: str, reading: StrayReading, now: datetime) -> None:
         with self._lock:
             self._refuse_lost()
             door = self._doors_read.get(node)

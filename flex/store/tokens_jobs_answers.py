@@ -9,11 +9,11 @@ from sqlalchemy import delete, insert, or_, select, update
 
 from flex.model.jobs import Job, Once
 from flex.model.roles_and_tokens import Token
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.schema import answers, jobs, tokens
 
 
-class SqlTokens(Part):
+class SqlTokens(StorePart):
     def tokens(self) -> tuple[Token, ...]:
         with self._database.reading() as connection:
             return tuple(
@@ -66,7 +66,7 @@ class SqlTokens(Part):
             )
 
 
-class SqlJobs(Part):
+class SqlJobs(StorePart):
     def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
         wanted = (
             select(jobs).order_by(jobs.c.created.desc(), jobs.c.id.desc()).limit(limit)
@@ -89,7 +89,7 @@ class SqlJobs(Part):
             connection.execute(insert(jobs), asdict(job))
 
 
-class SqlAnswers(Part):
+class SqlAnswers(StorePart):
     def answer(self, once: Once) -> Once | None:
         with self._database.writing() as connection:
             row = (

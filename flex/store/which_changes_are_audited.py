@@ -23,7 +23,7 @@ from flex.ports import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AuditedChange:
     """`look` says how the thing is, before and after. What can only be told afterwards has none,
     but `tell`.
     """
@@ -73,28 +73,30 @@ def _node(store: Store, name: str) -> object:
     return next((node for node in store.own_nodes() if node.name == name), None)
 
 
-CHANGES: dict[str, Change] = {
-    "put_pin": Change(
+CHANGES: dict[str, AuditedChange] = {
+    "put_pin": AuditedChange(
         "pin.put",
         lambda pin: pin.site,
         look=lambda store, pin: store.pin(pin.site, pin.campaign),
     ),
-    "drop_pin": Change(
+    "drop_pin": AuditedChange(
         "pin.drop", lambda site, *_: site, look=lambda store, *given: store.pin(*given)
     ),
-    "order_node": Change(
+    "order_node": AuditedChange(
         "node.order",
         lambda order: order.node,
         look=lambda store, order: _order(store, order.node),
     ),
-    "put_node": Change(
+    "put_node": AuditedChange(
         "node.put",
         lambda node: node.name,
         look=lambda store, node: _node(store, node.name),
     ),
-    "drop_node": Change("node.drop", lambda name: name, look=_node),
-    "put_freeze": Change("freeze", lambda _: "", look=lambda store, _: store.freeze()),
-    "put_profiles": Change(
+    "drop_node": AuditedChange("node.drop", lambda name: name, look=_node),
+    "put_freeze": AuditedChange(
+        "freeze", lambda _: "", look=lambda store, _: store.freeze()
+    ),
+    "put_profiles": AuditedChange(
         "profiles.put",
         lambda period, *_: str(period),
         tell=lambda period, profiles, _: {
@@ -103,22 +105,24 @@ CHANGES: dict[str, Change] = {
             "sites": len(profiles),
         },
     ),
-    "propose": Change("plan.propose", lambda plan, _: plan.id, look=_plan),
-    "update": Change("plan.update", lambda plan: plan.id, look=_what_is_noted),
-    "settle": Change("plan.settle", lambda plan, _: plan.id, look=_plan),
-    "begin": Change(
+    "propose": AuditedChange("plan.propose", lambda plan, _: plan.id, look=_plan),
+    "update": AuditedChange("plan.update", lambda plan: plan.id, look=_what_is_noted),
+    "settle": AuditedChange("plan.settle", lambda plan, _: plan.id, look=_plan),
+    "begin": AuditedChange(
         "run.begin",
         lambda run, *_: run.id,
         tell=lambda run, *_: {"purpose": run.message},
         besides=_taken_over,
     ),
-    "end": Change("run.end", lambda run: run.id, tell=_run),
-    "put_token": Change(
+    "end": AuditedChange("run.end", lambda run: run.id, tell=_run),
+    "put_token": AuditedChange(
         "token.create",
         lambda token: token.id,
         look=lambda store, token: _token(store, token.id),
     ),
-    "revoke_token": Change("token.revoke", lambda token_id, _: token_id, look=_token),
+    "revoke_token": AuditedChange(
+        "token.revoke", lambda token_id, _: token_id, look=_token
+    ),
 }
 
 S = TypeVar("S")
@@ -130,7 +134,7 @@ def noting(kind: type[S]) -> type[S]:
     return kind
 
 
-def _note(method: Callable[..., Any], change: Change) -> Callable[..., Any]:
+def _note(method: Callable[..., Any], change: AuditedChange) -> Callable[..., Any]:
     @functools.wraps(method)
     def method_with_entry(store: Store, *given: Any, **how: Any) -> Any:
         with store.together():

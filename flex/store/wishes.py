@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 
 from flex.model.wish import FIELDS, Pin
-from flex.store.database import Part
+from flex.store.database import StorePart
 from flex.store.schema import pins
 
 
-class SqlWishes(Part):
+class SqlWishes(StorePart):
     def pins(self) -> tuple[Pin, ...]:
         """In order of site, the standing one first."""
         wanted = select(pins).order_by(pins.c.site, pins.c.campaign)

@@ -62,7 +62,7 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QualityLimits:
     max_age: timedelta
     max_malformed: float
     min_coverage: float
@@ -132,7 +132,7 @@ def judge(
     segments: Sequence[Segment],
     period: Period,
     now: datetime,
-    limits: Limits,
+    limits: QualityLimits,
     *,
     idle: Collection[str] = (),
     holes: Sequence[Hole] = (),
@@ -196,7 +196,7 @@ class _Bench:
 
     period: Period
     now: datetime
-    limits: Limits
+    limits: QualityLimits
     whole: Mapping[int, int]
     holes: Sequence[Hole]
 

@@ -41,7 +41,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class ReplicaCounts:
     """What is known and wished of each site's number of replicas: at least, at most, in force (0:
     none), and needed by a night of late (0: not known of any). A site that is `resting` is split by
     a mark of its own.
@@ -115,7 +115,7 @@ class Demand:
         found = {site: self._fewest(site, mean * share, 1, nodes) for site in large}
         return {site: count for site, count in found.items() if count > 1}
 
-    def replicas(self, counts: Counts, nodes: int, marks: Marks) -> Ints:
+    def replicas(self, counts: ReplicaCounts, nodes: int, marks: Marks) -> Ints:
         """The number is the smallest with which a site stays under `marks.above` of a mean node in
         every dimension.
 

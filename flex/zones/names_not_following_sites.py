@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from flex.model.nodes import Node
 from flex.model.zone_plan import StaysBehind
 from flex.zones import records
-from flex.zones.records import Answer, ZoneState
+from flex.zones.records import NameAnswer, ZoneState
 
 # Addresses of strangers that a sentence names.
 NAMED = 3
@@ -45,7 +45,7 @@ class OtherName:
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
+class NameLeftBehind:
     """Another name of a site that does not move with it.
 
     `parts` are the nodes that its visitors are sent to, in order, each with the part that it gets;
@@ -55,7 +55,7 @@ class Stray:
 
     other: OtherName
     zone: str
-    answer: Answer
+    answer: NameAnswer
     parts: tuple[tuple[str, float], ...]
     like_site: bool
 
@@ -103,7 +103,7 @@ class Followed:
     lead is not known.
     """
 
-    strays: tuple[Stray, ...] = ()
+    strays: tuple[NameLeftBehind, ...] = ()
     unseen: tuple[OtherName, ...] = ()
 
     def staying_behind_in(self, zone: str) -> tuple[StaysBehind, ...]:
@@ -113,7 +113,7 @@ class Followed:
         )
 
 
-def _staying_behind(stray: Stray) -> StaysBehind:
+def _staying_behind(stray: NameLeftBehind) -> StaysBehind:
     share = None if stray.answer.unknown else stray.other.share
     return StaysBehind(
         stray.name,
@@ -125,14 +125,14 @@ def _staying_behind(stray: Stray) -> StaysBehind:
     )
 
 
-def strays_of(zone: str, kept: Iterable[StaysBehind]) -> Iterator[Stray]:
+def strays_of(zone: str, kept: Iterable[StaysBehind]) -> Iterator[NameLeftBehind]:
     """What a plan kept of names that do not move with their sites, as far as their traffic was
     counted; where they lead only by the nodes.
     """
     for one in kept:
         if one.requests is not None and one.bytes is not None:
             other = OtherName(one.site, one.name, Share(one.requests, one.bytes))
-            yield Stray(other, zone, Answer(), one.parts, like_site=False)
+            yield NameLeftBehind(other, zone, NameAnswer(), one.parts, like_site=False)
 
 
 def by_zone(
@@ -153,23 +153,25 @@ def follow(
     """What the zones, which were read with these names, say of them."""
     owner = {address: node.name for node in nodes for address in node.addresses}
     sets = _addresses(states)
-    strays: list[Stray] = []
+    strays: list[NameLeftBehind] = []
     unseen: list[OtherName] = []
     for other in sorted(others, key=lambda one: (one.site, one.name)):
         zone = records.zone_of(records.name_of(other.name), states.keys())
         if zone is None:
             unseen.append(other)
             continue
-        answer = states[zone].answers.get(records.name_of(other.name), Answer())
+        answer = states[zone].answers.get(records.name_of(other.name), NameAnswer())
         if _strays(other, answer):
             like_site = bool(answer.addresses) and set(answer.addresses) == sets.get(
                 records.name_of(other.site)
             )
-            strays.append(Stray(other, zone, answer, _parts(answer, owner), like_site))
+            strays.append(
+                NameLeftBehind(other, zone, answer, _parts(answer, owner), like_site)
+            )
     return Followed(tuple(strays), tuple(unseen))
 
 
-def _strays(other: OtherName, answer: Answer) -> bool:
+def _strays(other: OtherName, answer: NameAnswer) -> bool:
     if records.name_of(other.site) in answer.chain:
         return False
     return bool(answer.addresses or answer.chain or answer.unknown)
@@ -185,7 +187,9 @@ def _addresses(states: Mapping[str, ZoneState]) -> dict[str, set[str]]:
     return found
 
 
-def _parts(answer: Answer, owner: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+def _parts(
+    answer: NameAnswer, owner: Mapping[str, str]
+) -> tuple[tuple[str, float], ...]:
     counts: dict[str, int] = {}
     for address in answer.addresses:
         if node := owner.get(address):

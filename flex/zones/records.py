@@ -19,7 +19,7 @@ from flex.zones.marker import marker_name, marker_text
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NameAnswer:
     """Where visitors who use a name are sent: to `addresses`, on the way of the CNAMEs to the names
     of `chain`.
 
@@ -46,7 +46,7 @@ class ZoneState:
     records: pd.DataFrame
     owned: frozenset[str]
     blocked: Mapping[str, str]
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    answers: Mapping[str, NameAnswer] = field(default_factory=dict)
 
 
 def name_of(site: str) -> str:

@@ -15,7 +15,7 @@ const ANY: u16 = 255;
 const LONGEST_LABEL: usize = 63;
 const LONGEST_NAME: usize = 254;
 
-/// `Part` of dns/flex_dns/wire/messages.py.
+/// `MessagePart` of dns/flex_dns/wire/messages.py.
 type Part<'py> = (Bound<'py, PyBytes>, usize, Bound<'py, PyBytes>, usize);
 
 /// All of them together: what they require, and what they make.

@@ -208,7 +208,7 @@ fn number(field: &str) -> PyResult<usize> {
     slot(field).ok_or_else(|| PyValueError::new_err(format!("{field} is not a field")))
 }
 
-/// `Found` of flex_logs_ingest/scan/counts_as_columns.py.
+/// `ScannedColumns` of flex_logs_ingest/scan/counts_as_columns.py.
 pub fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     let strangers: Vec<(Bound<'_, PyBytes>, u64)> =

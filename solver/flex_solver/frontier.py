@@ -19,7 +19,7 @@ from flex.placing.frontier import Point, frontier, keeps_wishes, least, point_of
 from flex.placing.problem import Budget, Ints, MoveLimits, Problem, in_order
 from flex_solver import auto, from_scratch
 from flex_solver.exact import run_pulp_with_highs
-from flex_solver.exact.integer_program import SHARE, Give, Program
+from flex_solver.exact.integer_program import SHARE, Give, PartitionProgram
 from flex_solver.search import local_solver
 from flex_solver.search.repair_wishes import repair
 from flex_solver.symmetry.site_kinds import kinds
@@ -92,7 +92,7 @@ def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
     cases.
     """
     limited = replace(asked, tolerance=0.0, limits=MoveLimits(moves=moves))
-    program = Program(
+    program = PartitionProgram(
         limited,
         kinds(asked, range(len(asked.sites))),
         give=Give(band=True),

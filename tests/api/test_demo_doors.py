@@ -17,7 +17,7 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.routing import haproxy_program
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_program import HaproxyProgram
 from flex_api import demo
 from flex_api.schemas.verbs_output import DoorsShown
 
@@ -37,7 +37,7 @@ def home(open_folder: Path) -> Path:
 
 
 @pytest.fixture
-def found() -> Program:
+def found() -> HaproxyProgram:
     try:
         return haproxy_program.program()
     except BadSetting as error:
@@ -80,7 +80,7 @@ def until_none_is_left(folder: Path) -> None:
 
 
 def test_every_node_leads_to_the_new_node_before_dns_is_changed(
-    open_folder: Path, found: Program
+    open_folder: Path, found: HaproxyProgram
 ) -> None:
     lines: list[str] = []
     output = demo.run(open_folder / "demo", 14, lines.append, datetime.now(UTC), found)
@@ -127,7 +127,7 @@ def look_at_heirs(shown: DoorsShown, killed: str) -> None:
 @pytest.mark.torture
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=str)
 def test_nothing_is_left_running_by_a_demo_that_is_ended(
-    home: Path, open_folder: Path, found: Program, how: signal.Signals
+    home: Path, open_folder: Path, found: HaproxyProgram, how: signal.Signals
 ) -> None:
     if how == signal.SIGKILL and not shutil.which("setpriv"):
         pytest.skip("only setpriv ends what a killed process began")

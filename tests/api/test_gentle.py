@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex_api import wiring
-from flex_api.night.health_watch import Watch
+from flex_api.night.health_watch import HealthWatch
 from flex_api.settings import file as config
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def watched(installation: Installation, dead: str) -> None:
     """Rounds of the health watch in which one node does not answer."""
     settings = config.load(installation.settings)
     with closing(wiring.world(settings, lambda: datetime.now(UTC))) as here:
-        watch = Watch(
+        watch = HealthWatch(
             here, lambda nodes: {node.name: [node.name != dead] for node in nodes}
         )
         for _ in range(settings.watch.fails):

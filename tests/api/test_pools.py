@@ -9,7 +9,12 @@ from dataclasses import replace
 from flex.model.nodes import Node
 from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
-from flex_api.night.haproxy_pools_and_files import AskedFiles, Served, among, popular
+from flex_api.night.haproxy_pools_and_files import (
+    AskedFiles,
+    ServingNodes,
+    among,
+    popular,
+)
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite, Routing
@@ -21,14 +26,14 @@ NODES = tuple(
 NAMES = [node.name for node in NODES]
 
 
-def served(**sites: list[str]) -> Served:
-    return Served(
+def served(**sites: list[str]) -> ServingNodes:
+    return ServingNodes(
         {name.replace("_", "."): nodes for name, nodes in sites.items()}, {}, {}
     )
 
 
 def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> None:
-    everybody = Served(
+    everybody = ServingNodes(
         {"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]},
         {},
         {},
@@ -44,7 +49,7 @@ def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_onc
 ):
     found = among(
         NODES,
-        Served({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}),
+        ServingNodes({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}),
         Settings(),
         {},
     )

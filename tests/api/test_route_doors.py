@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.strays import Counted, Reading
+from flex.model.strays import Counted, StrayReading
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.host_to_node_maps import MOVED, OWNERS
@@ -77,10 +77,10 @@ def test_an_explanation_says_who_still_comes_to_other_nodes(
         if len(of_site) == 1
     )
     there = next(node for node in nodes(installation) if node not in here)
-    reading = Reading(3_600, 1, 312, (Counted(site, 312, 300.0),))
+    reading = StrayReading(3_600, 1, 312, (Counted(site, 312, 300.0),))
     with open_store(load(installation.settings).database.url) as store:
         for node in nodes(installation):
-            nothing = Reading(3_600, 0, 0, ())
+            nothing = StrayReading(3_600, 0, 0, ())
             told = reading if node == there else nothing
             store.note_strays(node, told, datetime.now(UTC))
     said = " ".join(installation.flex("explain", site).out.split())

@@ -20,7 +20,7 @@ from flex.model.operator_orders import Freeze, NodeOrder
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.night import failover, record_failover_attempts
-from flex_api.night.health_watch import Watch
+from flex_api.night.health_watch import HealthWatch
 from flex_api.night.leases import lease
 from flex_api.settings import file as settings
 from flex_api.wiring import World
@@ -110,13 +110,13 @@ class Desk:
         self.target = Failing(None, verb, left=left, **how)
         return self.target
 
-    def watch(self, dead: Sequence[str] = ("n1",)) -> Watch:
-        return Watch(
+    def watch(self, dead: Sequence[str] = ("n1",)) -> HealthWatch:
+        return HealthWatch(
             self.world(),
             lambda nodes: {node.name: [node.name not in dead] for node in nodes},
         )
 
-    def rounds(self, watch: Watch, count: int, pause: timedelta = MOST) -> None:
+    def rounds(self, watch: HealthWatch, count: int, pause: timedelta = MOST) -> None:
         for _ in range(count):
             self.now += pause
             watch.round()
@@ -290,7 +290,7 @@ def test_it_is_tried_again_also_where_nobody_probes_nodes(desk: Desk) -> None:
     here = desk.world()
     with pytest.raises(DnsError), lease(here, "node n1 down"):
         failover.take_down(here, down(desk))
-    desk.rounds(Watch(here, None), 3)
+    desk.rounds(HealthWatch(here, None), 3)
     assert desk.is_out()
     assert all(node.state == "active" for node in here.nodes if node.name != "n1")
 

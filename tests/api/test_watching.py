@@ -18,7 +18,7 @@ import pytest
 from flex.model.nodes import Node
 from flex_api import wiring
 from flex_api.night import probing
-from flex_api.night.health_watch import Watch, watching
+from flex_api.night.health_watch import HealthWatch, watching
 from flex_api.settings import file as settings
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def test_what_takes_connections_and_never_answers_serves_nobody() -> None:
         assert not probing.is_answered("127.0.0.1", f"http:{here}", 0.3)
 
 
-def watch(installation: Installation, said: list[str], dead: Sequence[str]) -> Watch:
+def watch(
+    installation: Installation, said: list[str], dead: Sequence[str]
+) -> HealthWatch:
     """One that finds these nodes dead."""
 
     def probe(nodes: Sequence[Node]) -> Mapping[str, Sequence[bool]]:
@@ -80,7 +82,7 @@ def watch(installation: Installation, said: list[str], dead: Sequence[str]) -> W
     here = wiring.world(
         settings.load(installation.settings), lambda: datetime.now(UTC), say=said.append
     )
-    return Watch(here, probe)
+    return HealthWatch(here, probe)
 
 
 def on_nodes(installation: Installation) -> set[str]:

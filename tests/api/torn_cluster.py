@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.routing import flip_doors, install_files
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
 from flex.store import SqlStore, open_store
 from flex_api import manage_tokens
@@ -80,7 +80,7 @@ class Node:
 @dataclass(eq=False)
 class TornCluster:
     installation: Installation
-    found: Program
+    found: HaproxyProgram
     ports: Ports
     stack: ExitStack
     nodes: dict[str, Node] = field(default_factory=dict)

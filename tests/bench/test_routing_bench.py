@@ -17,7 +17,7 @@ from flex.errors import BadSetting
 from flex.routing import apply_to_haproxy
 from flex.routing.haproxy_program import program
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Limits
+from flex.routing.pool import LardLimits
 from flex.sim.traces import Trace
 
 pytestmark = pytest.mark.real
@@ -45,7 +45,7 @@ def three() -> Iterator[Rig]:
 
 
 def test_each_target_is_read_once_in_all_and_then_found_in_memory(three: Rig) -> None:
-    three.start("lardr", Limits())
+    three.start("lardr", LardLimits())
     answers = three.during(VISITORS, 2.0)
     hits, misses = three.memory()
     assert answers.failures == 0
@@ -54,7 +54,7 @@ def test_each_target_is_read_once_in_all_and_then_found_in_memory(three: Rig) ->
 
 
 def test_nobody_notices_reloads(three: Rig) -> None:
-    three.start("lardr", Limits(), mastered=True)
+    three.start("lardr", LardLimits(), mastered=True)
     three.begin(VISITORS)
     (node,) = three.running
     for _ in range(4):
@@ -64,7 +64,7 @@ def test_nobody_notices_reloads(three: Rig) -> None:
 
 
 def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> None:
-    three.start("lardr", Limits())
+    three.start("lardr", LardLimits())
     three.begin(VISITORS)
     three.settle(1.0)
     three.tell("kill", 1)
@@ -80,7 +80,7 @@ def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(
     three: Rig,
 ) -> None:
     three.relay()
-    three.start("lardr", Limits(), on=list(three.addresses)[:2], mastered=True)
+    three.start("lardr", LardLimits(), on=list(three.addresses)[:2], mastered=True)
     last = list(three.addresses)[-1]
     three.begin(VISITORS)
     for change in ({"leaving": last}, {"without": last}, {}):

@@ -204,7 +204,7 @@ def named(stop: Stop) -> list[str]:
 
 @settings(max_examples=15, deadline=None)
 @given(clusters(), rules())
-def test_the_plan_would_be_better_without_the_rules_that_are_named_and_none_is_named_where_it_would_not(
+def test_a_rule_is_named_just_where_the_plan_would_be_better_without_it(
     cluster: Cluster, reins: Reins
 ) -> None:
     _, _, stops = cluster.decided(reins)

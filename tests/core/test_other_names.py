@@ -28,12 +28,12 @@ from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.names_not_following_sites import (
     Followed,
+    NameLeftBehind,
     OtherName,
     Share,
-    Stray,
     strays_of,
 )
-from flex.zones.records import Answer
+from flex.zones.records import NameAnswer
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
@@ -170,8 +170,8 @@ def test_what_is_asked_of_a_plan_later_counts_other_names_as_the_plan_did(
 def test_a_name_of_which_nobody_knows_where_it_leads_is_not_said_to_have_addresses() -> (
     None
 ):
-    answer = Answer(unknown="is delegated to other name servers")
-    stray = Stray(www(), ZONE, answer, (), like_site=False)
+    answer = NameAnswer(unknown="is delegated to other name servers")
+    stray = NameLeftBehind(www(), ZONE, answer, (), like_site=False)
     (said,) = remarks_on_sites.of_other_names(Followed((stray,)), profiles(SITES))
     assert said == (
         "1 other name of which nobody knows where they lead, so what comes by them "
@@ -356,7 +356,7 @@ def test_parts_of_a_site_are_as_much_as_it_was(
     shares: list[float], sampled: bool
 ) -> None:
     parts = [
-        traffic_by_other_names.Part(
+        traffic_by_other_names.OtherNameTraffic(
             SITES[0], f"{number}.example", ("n1",), Share(share, share)
         )
         for number, share in enumerate(shares)
@@ -391,7 +391,7 @@ def test_of_a_large_site_each_part_holds_as_much_as_was_measured_for_as_many_vis
             [(SITES[0], 2, 800), (SITES[0], 3, 700)], columns=list(SPREADS.columns)
         )
     )
-    half = traffic_by_other_names.Part(
+    half = traffic_by_other_names.OtherNameTraffic(
         SITES[0], "www.example", ("n1", "n2"), Share(0.5, 0.5)
     )
     found, wider = traffic_by_other_names.profiles_with(

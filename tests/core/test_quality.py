@@ -18,8 +18,8 @@ from flex.traffic.quality import (
     MAX_SKEW,
     MIN_COVERAGE,
     Judged,
-    Limits,
     Quality,
+    QualityLimits,
     history,
     judge,
     spans,
@@ -29,7 +29,7 @@ DAY = datetime(2026, 3, 4, tzinfo=UTC)
 FIRST = int(DAY.timestamp()) // 3600
 NOW = DAY + timedelta(days=1, hours=2)
 PERIOD = Period(DAY, DAY + timedelta(days=1))
-LIMITS = Limits(timedelta(hours=36), 0.05, 0.8, timedelta(minutes=10))
+LIMITS = QualityLimits(timedelta(hours=36), 0.05, 0.8, timedelta(minutes=10))
 WHOLE_DAY = dict.fromkeys(range(FIRST, FIRST + 26), 60)
 
 

@@ -14,7 +14,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.what_if import Supposed, Supposition, suppose
+from flex.planning.what_if import Supposition, WhatIf, suppose
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import SPREADS
 from flex_solver import SOLVERS
@@ -24,7 +24,7 @@ NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 EMPTY = np.zeros(0, dtype=np.int64)
 RULES = Rules(0.05, 0.1, 0.01, 1.0, Limits(), (), "me", 60, False, unhurried())
 
-Ask = Callable[..., Supposed]
+Ask = Callable[..., WhatIf]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def ask(
         placement=placement({"a": "n1", "b": "n2", "c": "n1", "d": "n2"}),
     )
 
-    def supposed(**wanted: object) -> Supposed:
+    def supposed(**wanted: object) -> WhatIf:
         return suppose(
             facts,
             RULES,

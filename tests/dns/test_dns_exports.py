@@ -19,7 +19,7 @@ import pytest
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.exports import EXPORTS, Wanted, wanted_zone
+from flex_dns.exports import EXPORTS, ZoneToExport, wanted_zone
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import fence
@@ -32,7 +32,7 @@ from tests.dns.given import placed
 OWNER = "flex-eu1"
 
 
-def example(zone: str) -> Wanted:
+def example(zone: str) -> ZoneToExport:
     """One name that is new, of two types, and the apex, which moved."""
     www = f"www.{zone}"
     rows = [
@@ -103,7 +103,7 @@ def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
 
 
 def nsupdate(
-    named: PrivateNamed, folder: Path, of: Wanted
+    named: PrivateNamed, folder: Path, of: ZoneToExport
 ) -> subprocess.CompletedProcess[str]:
     script, key = folder / "script", folder / "key"
     key.touch(mode=0o600)

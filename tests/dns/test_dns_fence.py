@@ -15,7 +15,7 @@ from flex.errors import Refused
 from flex.model.dns_update_journal import JournalRow
 from flex.model.zone_plan import ZonePlan
 from flex_dns.preflight import PreflightResult
-from flex_dns.preflight.primary_check import Wanted, preflight
+from flex_dns.preflight.primary_check import ExpectedOfPrimary, preflight
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher, Unkept
 from flex_dns.update import change_messages, fence
@@ -137,7 +137,9 @@ def test_the_preflight_says_who_holds_the_zone(
 def _controller(target: Rfc2136Publisher, zone: str, name: str) -> PreflightResult:
     (found,) = (
         check
-        for check in preflight(target.server, zone, wanted=Wanted(controller=name))
+        for check in preflight(
+            target.server, zone, wanted=ExpectedOfPrimary(controller=name)
+        )
         if check.name == "controller"
     )
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flex.ports import Publisher
-from flex.zones.records import Answer
+from flex.zones.records import NameAnswer
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -27,53 +27,53 @@ Sets = dict[tuple[str, str], list[str]]
 HERE, THERE, SIX = "192.0.2.1", "192.0.2.2", "2001:db8::1"
 # What stands in the zone, beside the site itself at HERE, and what becomes of who asks for www. @
 # is the zone.
-CASES: list[tuple[str, Sets, Answer]] = [
-    ("nothing", {}, Answer()),
-    ("one address", {("www", "A"): [THERE]}, Answer((THERE,))),
-    ("all nodes", {("www", "A"): [THERE, HERE]}, Answer((HERE, THERE))),
-    ("only AAAA", {("www", "AAAA"): [SIX]}, Answer((SIX,))),
-    ("both", {("www", "A"): [HERE], ("www", "AAAA"): [SIX]}, Answer((HERE, SIX))),
+CASES: list[tuple[str, Sets, NameAnswer]] = [
+    ("nothing", {}, NameAnswer()),
+    ("one address", {("www", "A"): [THERE]}, NameAnswer((THERE,))),
+    ("all nodes", {("www", "A"): [THERE, HERE]}, NameAnswer((HERE, THERE))),
+    ("only AAAA", {("www", "AAAA"): [SIX]}, NameAnswer((SIX,))),
+    ("both", {("www", "A"): [HERE], ("www", "AAAA"): [SIX]}, NameAnswer((HERE, SIX))),
     (
         "a CNAME to the site",
         {("www", "CNAME"): ["site.@"]},
-        Answer((HERE,), ("site.@",)),
+        NameAnswer((HERE,), ("site.@",)),
     ),
     (
         "a chain to the site",
         {("www", "CNAME"): ["one.@"], ("one", "CNAME"): ["site.@"]},
-        Answer((HERE,), ("one.@", "site.@")),
+        NameAnswer((HERE,), ("one.@", "site.@")),
     ),
     (
         "a CNAME to another name",
         {("www", "CNAME"): ["cdn.@"], ("cdn", "A"): [THERE]},
-        Answer((THERE,), ("cdn.@",)),
+        NameAnswer((THERE,), ("cdn.@",)),
     ),
     (
         "a CNAME that leaves",
         {("www", "CNAME"): ["cdn.example.org."]},
-        Answer((), ("cdn.example.org.",)),
+        NameAnswer((), ("cdn.example.org.",)),
     ),
-    ("a CNAME to nothing", {("www", "CNAME"): ["gone.@"]}, Answer((), ("gone.@",))),
-    ("a wildcard", {("*", "A"): [THERE]}, Answer((THERE,))),
+    ("a CNAME to nothing", {("www", "CNAME"): ["gone.@"]}, NameAnswer((), ("gone.@",))),
+    ("a wildcard", {("*", "A"): [THERE]}, NameAnswer((THERE,))),
     (
         "a wildcard that is an alias",
         {("*", "CNAME"): ["site.@"]},
-        Answer((HERE,), ("site.@",)),
+        NameAnswer((HERE,), ("site.@",)),
     ),
     (
         "a wildcard and an address",
         {("*", "A"): [THERE], ("www", "A"): [HERE]},
-        Answer((HERE,)),
+        NameAnswer((HERE,)),
     ),
     (
         "a wildcard behind a name that is there",
         {("*", "A"): [THERE], ("www", "TXT"): ["x"]},
-        Answer(),
+        NameAnswer(),
     ),
     (
         "a wildcard behind a name below",
         {("*", "A"): [THERE], ("a.www", "A"): [HERE]},
-        Answer(),
+        NameAnswer(),
     ),
 ]
 
@@ -122,7 +122,7 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
     zone, said = zone_of(case), CASES[case][2]
     www, wanted = (
         f"www.{zone}",
-        Answer(said.addresses, tuple(_in(zone, name) for name in said.chain)),
+        NameAnswer(said.addresses, tuple(_in(zone, name) for name in said.chain)),
     )
     if kind == "memory":
         assert in_memory(case).read(zone, [f"site.{zone}"], [www]).answers == {

@@ -15,7 +15,7 @@ import pytest
 
 from flex.table_schemas import RECORDS
 from flex_dns.preflight import PreflightResult
-from flex_dns.preflight.primary_check import Wanted, choose_key, preflight
+from flex_dns.preflight.primary_check import ExpectedOfPrimary, choose_key, preflight
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -44,7 +44,8 @@ def test_a_good_server_passes_and_stays_as_it_was(
     real: Rfc2136Publisher, zone: str
 ) -> None:
     assert (
-        states(preflight(real.server, zone, wanted=Wanted(own_name=True))) == ALL_GOOD
+        states(preflight(real.server, zone, wanted=ExpectedOfPrimary(own_name=True)))
+        == ALL_GOOD
     )
     assert real.read(zone, []).serial == 1
 
@@ -136,7 +137,7 @@ def test_a_secondary_that_is_there_and_one_that_is_not(
             ("127.0.0.1", free_port),
         )
         checks = preflight(
-            replace(primary.server, timeout=5), zone, wanted=Wanted(others)
+            replace(primary.server, timeout=5), zone, wanted=ExpectedOfPrimary(others)
         )
     assert [check.state for check in checks if check.name.startswith("server ")] == [
         "ok",
@@ -176,7 +177,9 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
         assert (states_of["limits of the key"], states_of["own name"]) == ("ok", "ok")
         called_so = {
             check.name: check
-            for check in preflight(own.server, zone, wanted=Wanted(own_name=True))
+            for check in preflight(
+                own.server, zone, wanted=ExpectedOfPrimary(own_name=True)
+            )
         }
         assert called_so["own name"].state == "fail"
         assert "take `deny" in called_so["own name"].advice
@@ -198,7 +201,7 @@ def test_a_name_server_of_the_zone_that_does_not_answer_or_is_not_asked_is_told(
             "warn",
             True,
         )
-        named = Wanted(verified=[server.address])
+        named = ExpectedOfPrimary(verified=[server.address])
         unasked = {
             check.name: check for check in preflight(server, zone, wanted=named)
         }[f"name server ns2.{zone}"]

@@ -23,7 +23,7 @@ from flex.zones.marker import marker_name, marker_text, site_name
 from flex_dns.update import change_messages
 from flex_dns.update.change_messages import Message
 from flex_dns.wire import messages as wire
-from flex_dns.wire.messages import Part, Unfit
+from flex_dns.wire.messages import MessagePart, Unfit
 
 ZONE = "hosting.example."
 FORMS: dict[RecordType, str] = {
@@ -157,7 +157,7 @@ odd_changes = st.builds(
 
 
 def spelled(
-    loop: Callable[[str, Sequence[Change]], Part], wanted: Sequence[Change]
+    loop: Callable[[str, Sequence[Change]], MessagePart], wanted: Sequence[Change]
 ) -> object:
     try:
         return tuple(loop(ZONE, wanted))

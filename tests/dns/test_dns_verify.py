@@ -21,7 +21,7 @@ import pytest
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset
 from flex.table_schemas import RECORDS
-from flex_dns.checks.verify import Wanted, verdict
+from flex_dns.checks.verify import ExpectedAnswers, verdict
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
@@ -86,7 +86,7 @@ def _answer(sock: socket.socket, reply: Reply) -> None:
 
 def asked(reply: Reply, timeout: float = 1.0) -> NameServerVerdict:
     with answering(reply) as address:
-        return verdict(address, ZONE, Wanted.of(WANTED), timeout)
+        return verdict(address, ZONE, ExpectedAnswers.of(WANTED), timeout)
 
 
 def with_rcode(rcode: dns.rcode.Rcode) -> Reply:
@@ -144,14 +144,18 @@ def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> 
 def test_a_closed_port_is_an_error(free_port: int) -> None:
     assert (
         "connection was refused"
-        in verdict(("127.0.0.1", free_port), ZONE, Wanted.of(WANTED), 1.0).error
+        in verdict(
+            ("127.0.0.1", free_port), ZONE, ExpectedAnswers.of(WANTED), 1.0
+        ).error
     )
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
     assert (
         "no address"
-        in verdict(("name-server.invalid", 53), ZONE, Wanted.of(WANTED), 1.0).error
+        in verdict(
+            ("name-server.invalid", 53), ZONE, ExpectedAnswers.of(WANTED), 1.0
+        ).error
     )
 
 

@@ -22,7 +22,7 @@ from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
 from flex_logs_ingest.lines.field_values import PATH_LIMIT, method_and_path, spell_path
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.lines.which_layout import ReferenceFitting
-from flex_logs_ingest.scan.counts_as_columns import Found, Loop
+from flex_logs_ingest.scan.counts_as_columns import Loop, ScannedColumns
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -173,7 +173,7 @@ def read(scan: Loop, chunks: Iterable[bytes], complete: bool) -> dict[str, objec
     return found | {"every bad line": bad + scan.take_bad()}
 
 
-def plain(answer: Found) -> dict[str, object]:
+def plain(answer: ScannedColumns) -> dict[str, object]:
     """With lists for arrays, and a complaint about arrays that are not of 64-bit numbers."""
     found: dict[str, object] = {**answer, **answer["tables"].columns()}
     del found["tables"]

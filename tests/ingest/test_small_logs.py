@@ -37,7 +37,7 @@ from flex_logs_ingest.scan.count_logs import (
     count_logs,
     reference_count_logs,
 )
-from flex_logs_ingest.scan.counts_as_columns import Found
+from flex_logs_ingest.scan.counts_as_columns import ScannedColumns
 from flex_logs_ingest.scan.site_rules import SiteRule
 from flex_logs_ingest.scan.worldcup_binary_logs import is_records
 from tests.ingest.conftest import NOON, access
@@ -131,7 +131,7 @@ def _plain(told: Told) -> object:
     return opening and _values(opening), _values(found)
 
 
-def _values(found: Found) -> dict[str, object]:
+def _values(found: ScannedColumns) -> dict[str, object]:
     columns = {**found, **found["tables"].columns()}
     del columns["tables"]
     return {

@@ -18,7 +18,7 @@ import pytest
 
 from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.scan.counts_as_columns import Found
+from flex_logs_ingest.scan.counts_as_columns import ScannedColumns
 from flex_logs_ingest.scan.malformed_counts_and_samples import KEPT, NO_FIELDS
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan
 from flex_logs_ingest.scan.segment_scan import CLASSES, Scanner
@@ -477,13 +477,13 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def read(scan: ReferenceScan, chunks: Iterable[bytes]) -> Found:
+def read(scan: ReferenceScan, chunks: Iterable[bytes]) -> ScannedColumns:
     for chunk in chunks:
         scan.feed(chunk)
     return scan.finish()
 
 
-def plain(answer: Found) -> dict[str, object]:
+def plain(answer: ScannedColumns) -> dict[str, object]:
     found: dict[str, object] = {**answer, **answer["tables"].columns()}
     del found["tables"]
     return {

@@ -20,7 +20,7 @@ from flex.store import MemoryStore
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import which_in_parallel
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
-from flex_logs_ingest.reading.which_in_parallel import Apart, Stopped
+from flex_logs_ingest.reading.which_in_parallel import ReadApart, Stopped
 
 Line = Callable[..., bytes]
 NOON = 1_700_049_600
@@ -64,14 +64,14 @@ def test_many_workers_count_what_one_counts(source: Source, tmp_path: Path) -> N
 def test_logs_that_have_nothing_to_do_with_each_other_are_read_at_once() -> None:
     meeting = threading.Barrier(2, timeout=300)
     assert sorted(
-        Apart(2).each(lambda _: meeting.wait(), [("a", b"one"), ("b", b"two")])
+        ReadApart(2).each(lambda _: meeting.wait(), [("a", b"one"), ("b", b"two")])
     ) == [0, 1]
 
 
 def test_logs_that_begin_alike_are_read_one_after_the_other() -> None:
     inside: list[str] = []
     most: list[int] = []
-    doors = Apart(4)
+    doors = ReadApart(4)
 
     def read(path: str) -> None:
         with doors.alone(b"the same" if path in "abcd" else path.encode()):
@@ -90,7 +90,7 @@ def test_a_log_is_in_the_group_of_all_that_it_may_begin_like(seed: int) -> None:
         (str(i), bytes(draw.choices(b"ab", k=draw.randrange(5)))) for i in range(30)
     ]
     ran: list[list[str]] = []
-    doors = Apart(1)
+    doors = ReadApart(1)
     groups = which_in_parallel._groups(logs)
     place = {path: number for number, group in enumerate(groups) for path in group}
     assert sorted(path for group in groups for path in group) == sorted(
@@ -106,7 +106,7 @@ def test_a_log_is_in_the_group_of_all_that_it_may_begin_like(seed: int) -> None:
 
 
 def test_nothing_more_is_read_when_one_reader_fails() -> None:
-    doors = Apart(2)
+    doors = ReadApart(2)
     failed = threading.Event()
 
     def read(path: str) -> None:

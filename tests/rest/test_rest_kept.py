@@ -17,7 +17,7 @@ from flex.model.wish import Pin
 from flex.store import SqlStore, migrate, open_store
 from flex_api.manage_tokens import Caller
 from flex_api.web.etag_responses import text_response
-from flex_api.web.response_cache import LARGEST, MOST, TRUST, Kept
+from flex_api.web.response_cache import LARGEST, MOST, TRUST, ResponseCache
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -37,7 +37,7 @@ class Asked:
 
     def __init__(self, store: SqlStore) -> None:
         self.count, self.moment, self.text = 0, 0.0, "text"
-        self.layer = Kept(self._route, store, lambda: self.moment)
+        self.layer = ResponseCache(self._route, store, lambda: self.moment)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.count += 1

@@ -18,7 +18,7 @@ from flex.routing.read_haproxy_live_state import (
     TargetLive,
 )
 from flex_api.night import ask_every_haproxy
-from flex_api.night.ask_every_haproxy import Heard
+from flex_api.night.ask_every_haproxy import HaproxyAnswer
 from tests.rest.conftest import NOW, SITES, plan
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def test_what_distributors_say_is_told_and_measured() -> None:
     )
     shop = Live("shop.example", 12, 3, 7, 2, (member,), (busy,))
     heard = [
-        Heard("n1", Distributor("n1", "ab12", (shop,))),
-        Heard("n2", None, "no such file"),
+        HaproxyAnswer("n1", Distributor("n1", "ab12", (shop,))),
+        HaproxyAnswer("n2", None, "no such file"),
     ]
     (row,) = ask_every_haproxy.as_live(heard)
     assert (row.distributor, row.members[0].under_way, row.busiest[0].nodes) == (

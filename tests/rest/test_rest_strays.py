@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.model.roles_and_tokens import Role
-from flex.model.strays import MOST_READ, Counted, Reading
+from flex.model.strays import MOST_READ, Counted, StrayReading
 from flex_api.facts.visitors_at_other_nodes import outside_dns
 from flex_api.in_words import visitors_text
 from flex_api.schemas.strays import StrayRow
@@ -219,7 +219,7 @@ def test_without_doors_for_all_sites_nothing_is_kept_or_shown(
     assert of_node(door, "n1").post(STRAYS, json=report()).status_code == 204
     assert door.store.doors_read() == ()
     door.store.note_strays(
-        "n1", Reading(9, 1, 1, (Counted(SITES[1], 1, 0),)), datetime.now(UTC)
+        "n1", StrayReading(9, 1, 1, (Counted(SITES[1], 1, 0),)), datetime.now(UTC)
     )
     said = door.open("viewer").get("/api/v1/routing").json()
     assert (said["strays"], said["doors"], said["outside_dns"]) == ([], [], [])

@@ -24,7 +24,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 
 @pytest.fixture(scope="session")
-def found() -> haproxy_program.Program:
+def found() -> haproxy_program.HaproxyProgram:
     try:
         return haproxy_program.program()
     except BadSetting as error:

@@ -20,7 +20,7 @@ import pytest
 from flex.model.door_order import DoorOrder
 from flex.routing import flip_doors, install_files
 from flex.routing.apply_to_haproxy import Sockets
-from flex.routing.haproxy_program import Program, start_with_master
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.store import SqlStore, open_store
 from flex.table_schemas import PLACEMENT
@@ -43,7 +43,7 @@ class Following:
     """`url` is the database; each node has a folder below `folder`."""
 
     folder: Path
-    found: Program
+    found: HaproxyProgram
     members: Members
     stack: ExitStack
     url: str

@@ -19,8 +19,8 @@ from flex.errors import Away, BadInput, NotWritten, Unknown
 from flex.routing import haproxy_socket, install_files
 from flex.routing.apply_to_haproxy import HANDS_ON, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
-from flex.routing.haproxy_change_commands import Change, Words, change
-from flex.routing.haproxy_program import Program, start_with_master
+from flex.routing.haproxy_change_commands import HaproxyChange, Words, change
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Member, Pool, members
 from flex.routing.ports_and_paths import Layout
@@ -35,7 +35,7 @@ def made(*pools: Pool, nodes: Mapping[str, str] = NODES) -> dict[str, str]:
     return files("n0", nodes, pools, Layout(directory="/d"))
 
 
-def between(before: Pool, after: Pool) -> Change:
+def between(before: Pool, after: Pool) -> HaproxyChange:
     return change(made(before), made(after), "/d")
 
 
@@ -52,7 +52,7 @@ def with_second(**changes: object) -> Pool:
 
 
 def test_what_did_not_change_is_not_told() -> None:
-    assert between(SHOP, SHOP) == Change()
+    assert between(SHOP, SHOP) == HaproxyChange()
 
 
 def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> (
@@ -93,8 +93,8 @@ def test_host_names_are_told_by_commands() -> None:
     ],
 )
 def test_structure_takes_a_reload(other: Pool) -> None:
-    assert between(SHOP, other) == Change(reload=True)
-    assert between(other, SHOP) == Change(reload=True)
+    assert between(SHOP, other) == HaproxyChange(reload=True)
+    assert between(other, SHOP) == HaproxyChange(reload=True)
 
 
 def test_where_there_was_nothing_everything_is_read() -> None:
@@ -117,7 +117,9 @@ def test_whatever_was_there_before_the_change_can_be_told(
 class Node:
     """A HAProxy with a master process, as systemd runs it, and what its folder says."""
 
-    def __init__(self, found: Program, folder: Path, at: Members, port: int) -> None:
+    def __init__(
+        self, found: HaproxyProgram, folder: Path, at: Members, port: int
+    ) -> None:
         self.found, self.folder, self.at, self.port = found, folder, at, port
         self.peers_port = any_port()
         self.sockets = Sockets(
@@ -155,7 +157,7 @@ class Node:
 
 @pytest.fixture
 def node(
-    found: Program, members: Members, tmp_path: Path, another_port: int
+    found: HaproxyProgram, members: Members, tmp_path: Path, another_port: int
 ) -> Iterator[Node]:
     made = Node(found, tmp_path, members, another_port)
     install_files.put(made.files(shop(members)), tmp_path, found)
@@ -333,7 +335,7 @@ def test_the_version_before_comes_back(node: Node, members: Members) -> None:
 
 @pytest.mark.real
 def test_where_no_haproxy_runs_the_files_are_as_before(
-    found: Program, members: Members, tmp_path: Path
+    found: HaproxyProgram, members: Members, tmp_path: Path
 ) -> None:
     node = Node(found, tmp_path, members, 1)
     with pytest.raises(Away, match="No such file"):

@@ -26,7 +26,12 @@ from flex.routing import (
 )
 from flex.routing.haproxy import files
 from flex.routing.haproxy_frontends import STRAYS, Doors
-from flex.routing.haproxy_program import Program, refusal, start_with_master, write
+from flex.routing.haproxy_program import (
+    HaproxyProgram,
+    refusal,
+    start_with_master,
+    write,
+)
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool
 from flex.routing.pool import members as members_at
@@ -40,7 +45,7 @@ pytestmark = pytest.mark.real
 class Cluster:
     """A HAProxy at each of the members' addresses, and the maps that each of them was given."""
 
-    found: Program
+    found: HaproxyProgram
     folder: Path
     members: Members
     content: str = "everywhere"
@@ -147,7 +152,7 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(found: Program, members: Members, tmp_path: Path) -> Cluster:
+def cluster(found: HaproxyProgram, members: Members, tmp_path: Path) -> Cluster:
     return Cluster(found, tmp_path, members)
 
 
@@ -220,7 +225,7 @@ def test_a_flip_takes_no_reload_and_the_next_request_of_a_kept_connection_goes_b
 def test_haproxy_checks_whatever_changes_beside_owners(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    refuses = Program("/bin/false", (2, 6))
+    refuses = HaproxyProgram("/bin/false", (2, 6))
     folder = tmp_path / "n0"
     install_files.put(cluster.files("n0", NAMES), folder, None)
     moved = NAMES | {"b.example": "n3"}

@@ -17,7 +17,7 @@ import pytest
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.haproxy_program import Program, refusal, write
+from flex.routing.haproxy_program import HaproxyProgram, refusal, write
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool
 from flex.routing.pool import members as members_at
@@ -119,7 +119,7 @@ def stack() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def cluster(
-    found: Program, members: Members, tmp_path: Path, stack: ExitStack
+    found: HaproxyProgram, members: Members, tmp_path: Path, stack: ExitStack
 ) -> BySni:
     made = BySni(found, tmp_path, members)
     made.serve(stack)
@@ -230,7 +230,7 @@ def test_whoever_does_not_speak_tls_is_not_passed_on(
 
 @pytest.mark.real
 def test_haproxy_takes_doors_by_sni_with_everything_that_can_be_set(
-    found: Program, tmp_path: Path
+    found: HaproxyProgram, tmp_path: Path
 ) -> None:
     nodes = {"n0": "192.0.2.1", "n1": "2001:db8::2"}
     for content in ("everywhere", "owner"):

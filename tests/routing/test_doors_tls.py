@@ -17,7 +17,7 @@ from flex.errors import BadInput
 from flex.routing import host_to_node_maps, install_files
 from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.haproxy_program import Program, start_with_master
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import Layout
 from flex_api.settings.routing_and_warming import Routing
@@ -91,7 +91,7 @@ class Encrypted(Cluster):
 
 
 @pytest.fixture
-def cluster(found: Program, members: Members, tmp_path: Path) -> Encrypted:
+def cluster(found: HaproxyProgram, members: Members, tmp_path: Path) -> Encrypted:
     return Encrypted(found, tmp_path, members)
 
 
@@ -214,7 +214,7 @@ def test_without_certificates_between_nodes_no_line_speaks_of_them() -> None:
 
 @pytest.mark.real
 def test_a_controller_without_the_nodes_certificates_checks_the_rest(
-    found: Program, tmp_path: Path
+    found: HaproxyProgram, tmp_path: Path
 ) -> None:
     layout = Layout(
         directory=str(tmp_path / "n0"),

@@ -27,10 +27,10 @@ from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.ask_server import Asker
 from flex.routing.fetch_files import Pulled
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.haproxy_program import Program, start_with_master
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED, Heading, Owners, maps_of, with_heading
-from flex.routing.keep_haproxy_at_newest_order import Follower, Node
+from flex.routing.keep_haproxy_at_newest_order import Follower, FollowingNode
 from flex.routing.ports_and_paths import Layout
 from flex.routing.refuse_older_maps import refuse_older
 from tests.routing.conftest import any_port
@@ -98,7 +98,7 @@ class Here:
     """A node's HAProxy that goes by order 3."""
 
     folder: Path
-    found: Program
+    found: HaproxyProgram
     layout: Layout
     said: list[str] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ class Here:
 
     def follower(self, url: str) -> Follower:
         return Follower(
-            Node(
+            FollowingNode(
                 url,
                 "flex_token",
                 self.folder,
@@ -135,7 +135,7 @@ class Here:
 
 
 @pytest.fixture
-def here(found: Program, tmp_path: Path) -> Iterator[Here]:
+def here(found: HaproxyProgram, tmp_path: Path) -> Iterator[Here]:
     port = any_port()
     layout = Layout(
         directory=str(tmp_path),

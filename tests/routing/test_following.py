@@ -20,7 +20,7 @@ import pytest
 
 from flex.routing import host_to_node_maps
 from flex.routing.ask_server import Asker
-from flex.routing.haproxy_program import Program
+from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, with_heading
 from flex.routing.report_strays import Reporter
 from flex_api import wiring
@@ -38,7 +38,9 @@ AWAY = {SITE: "n1", OTHER: "n1"}
 
 
 @pytest.fixture
-def following(found: Program, members: Members, tmp_path: Path) -> Iterator[Following]:
+def following(
+    found: HaproxyProgram, members: Members, tmp_path: Path
+) -> Iterator[Following]:
     with ExitStack() as stack:
         url = new_database(tmp_path / "flex.db")
         made = Following(tmp_path, found, members, stack, url)

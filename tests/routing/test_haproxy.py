@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
 from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, files
-from flex.routing.haproxy_program import Program, find_program, program, refusal, write
-from flex.routing.pool import MOST_MEMBERS, Limits, Member, Pool, members
+from flex.routing.haproxy_program import (
+    HaproxyProgram,
+    find_program,
+    program,
+    refusal,
+    write,
+)
+from flex.routing.pool import MOST_MEMBERS, LardLimits, Member, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules import RULES
 from flex.routing.rules.popular_on_more_members import sets_by_popularity
@@ -92,7 +98,7 @@ def test_with_a_bypass_web_servers_know_the_routed_names_and_say_who_visits() ->
 @pytest.mark.real
 @pytest.mark.parametrize("policy", RULES)
 def test_haproxy_takes_every_policy_for_any_number_of_members(
-    found: Program, tmp_path: Path, policy: str
+    found: HaproxyProgram, tmp_path: Path, policy: str
 ) -> None:
     for number in (1, 2, 3, 8, MOST_MEMBERS):
         nodes = {f"n{i:02}": f"192.0.2.{i + 1}" for i in range(number)}
@@ -109,7 +115,7 @@ def test_haproxy_takes_every_policy_for_any_number_of_members(
 
 @pytest.mark.real
 def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(
-    found: Program, tmp_path: Path
+    found: HaproxyProgram, tmp_path: Path
 ) -> None:
     made = files("n1", NODES, two_sites(), Layout(directory=str(tmp_path)))
     write(made | {CONFIGURATION: made[CONFIGURATION] + "nonsense\n"}, tmp_path)
@@ -195,7 +201,7 @@ def test_a_layout_that_cannot_be_written_is_refused(
 @pytest.mark.parametrize("limits", [(0, 65), (66, 65), (25, 10**6)])
 def test_limits_that_let_nobody_in_are_refused(limits: tuple[int, int]) -> None:
     with pytest.raises(BadInput, match="limits"):
-        Limits(*limits)
+        LardLimits(*limits)
 
 
 def test_two_sites_with_the_same_host_name_are_refused() -> None:
@@ -220,7 +226,7 @@ def test_more_members_than_a_set_can_hold_are_refused() -> None:
 
 
 def test_the_admission_limit_is_the_papers_and_is_shared_by_those_that_are_up() -> None:
-    assert Limits().most_under_way(4) == 3 * 65 + 25 - 1
+    assert LardLimits().most_under_way(4) == 3 * 65 + 25 - 1
     # A third of the limits for each of three distributors: 8 and 21.
     text = files("n1", NODES, two_sites(), Layout())[CONFIGURATION]
     doors = [

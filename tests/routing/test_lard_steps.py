@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from flex.routing.haproxy_program import Program, running
-from flex.routing.pool import Limits, Pool
+from flex.routing.haproxy_program import HaproxyProgram, running
+from flex.routing.pool import LardLimits, Pool
 from flex.routing.pool import members as members_of
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
 from flex.sim.rules.rule import AccessAsked, Contents, Rule, View
@@ -29,9 +29,11 @@ from tests.thorough import THOROUGH
 
 # Small, so that a few requests overload a member; a set loses one after two of the seconds that
 # requests bring.
-LIMITS = Limits(low=2, high=3, hold=2, admission=False)
+LIMITS = LardLimits(low=2, high=3, hold=2, admission=False)
 # Of memory the rules only ask what was in it beforehand, which is nothing.
-JOB = cast(Job, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=()))
+JOB = cast(
+    SimulatedJob, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=())
+)
 NOTHING = cast(Contents, None)
 REFERENCE: dict[str, type[Rule]] = {"lard": Lard, "lardr": LardR}
 
@@ -118,7 +120,7 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def stepping(
-    found: Program, members: Members, folder: Path, policy: str, port: int
+    found: HaproxyProgram, members: Members, folder: Path, policy: str, port: int
 ) -> Iterator[Steps]:
     pool = Pool("shop.example", (), members_of(members.addresses), policy, LIMITS)
     written(
@@ -159,7 +161,11 @@ def walked(steps: Steps, rng: random.Random, count: int) -> None:
 
 @pytest.fixture
 def lasting(
-    found: Program, members: Members, policy: str, tmp_path: Path, another_port: int
+    found: HaproxyProgram,
+    members: Members,
+    policy: str,
+    tmp_path: Path,
+    another_port: int,
 ) -> Iterator[Steps]:
     with stepping(found, members, tmp_path, policy, another_port) as steps:
         yield steps

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput
 from flex.routing.haproxy_socket import (
+    BackendServer,
     Master,
-    Served,
     Socket,
     Target,
     command_bytes,
@@ -43,7 +43,7 @@ PROC = """#<PID>          <type>          <reloads>       <uptime>        <versi
 
 def test_what_haproxy_says_is_read() -> None:
     assert list(targets(TABLE)) == [Target("1747067496", 3, 17, 2)]
-    assert parse_stat(STAT)[0] == Served("b", "s1", "UP", 5, 2, 99, 100)
+    assert parse_stat(STAT)[0] == BackendServer("b", "s1", "UP", 5, 2, 99, 100)
     assert master(PROC) == Master(2, 1, 4)
     assert parse_node_name(INFO) == "n1"
     assert parse_map_value(MAP) == "ab12"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from flex.routing.haproxy_program import Program, running
+from flex.routing.haproxy_program import HaproxyProgram, running
 from flex.routing.haproxy_socket import Socket, parse_stat
-from flex.routing.pool import Limits, Pool
+from flex.routing.pool import LardLimits, Pool
 from flex.routing.pool import members as members_of
 from tests.routing.conftest import Distributor, Held, Members, until_closed, written
 
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture
 def visitors(
-    found: Program, members: Members, tmp_path: Path, another_port: int
+    found: HaproxyProgram, members: Members, tmp_path: Path, another_port: int
 ) -> Iterator[Distributor]:
     pool = Pool(
         "shop.example",
         ("www.shop.example",),
         members_of(members.addresses),
         "lardr",
-        Limits(),
+        LardLimits(),
     )
     written(pool, members, tmp_path, another_port)
     with running(found, tmp_path, another_port):
@@ -133,7 +133,7 @@ def test_when_a_member_goes_the_others_answer_for_it(
 
 @pytest.fixture
 def crowded(
-    found: Program, members: Members, tmp_path: Path, another_port: int
+    found: HaproxyProgram, members: Members, tmp_path: Path, another_port: int
 ) -> Iterator[Distributor]:
     """The paper's S of four members is 6: three times 2, and 1 less 1."""
     pool = Pool(
@@ -141,7 +141,7 @@ def crowded(
         (),
         members_of(members.addresses),
         "lardr",
-        Limits(low=1, high=2),
+        LardLimits(low=1, high=2),
     )
     written(pool, members, tmp_path, another_port)
     with running(found, tmp_path, another_port):
@@ -211,7 +211,7 @@ def test_few_visitors_never_see_the_door(
 
 
 def test_a_popular_target_has_several_members_before_any_of_them_is_overloaded(
-    found: Program, members: Members, tmp_path: Path, another_port: int
+    found: HaproxyProgram, members: Members, tmp_path: Path, another_port: int
 ) -> None:
     pool = Pool(
         "shop.example", (), members_of(members.addresses), popular=(("/hot", 0b0101),)
@@ -235,7 +235,7 @@ def test_a_popular_target_has_several_members_before_any_of_them_is_overloaded(
 @pytest.fixture(params=["lardr", "least_connections"])
 def split(
     request: pytest.FixtureRequest,
-    found: Program,
+    found: HaproxyProgram,
     members: Members,
     tmp_path: Path,
     another_port: int,
@@ -246,7 +246,7 @@ def split(
         (),
         made,
         str(request.param),
-        Limits(),
+        LardLimits(),
         dynamic=("n1", "n2"),
         endings=(".php",),
     )

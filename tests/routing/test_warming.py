@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.routing.warming import Budget, Warmed, hottest, warm
+from flex.routing.warming import Warmed, WarmingBudget, hottest, warm
 from flex.table_schemas import FILES
 
 SIZE = 1_000
@@ -63,7 +63,7 @@ class Time:
 
 
 def warmed(
-    port: int, paths: list[str], budget: Budget, time: Time | None = None
+    port: int, paths: list[str], budget: WarmingBudget, time: Time | None = None
 ) -> Warmed:
     time = time or Time()
     targets = [("shop.example", path) for path in paths]
@@ -71,13 +71,13 @@ def warmed(
 
 
 PATHS = [f"/{number}" for number in range(10)]
-PLENTY = Budget(10**9, 10**9)
+PLENTY = WarmingBudget(10**9, 10**9)
 
 
 def test_the_hottest_are_asked_for_under_the_sites_name_until_the_budget_is_used_up(
     web: Web,
 ) -> None:
-    assert warmed(web.server_port, PATHS, Budget(3 * SIZE, 10**9)) == Warmed(
+    assert warmed(web.server_port, PATHS, WarmingBudget(3 * SIZE, 10**9)) == Warmed(
         3, 3 * SIZE, 0
     )
     assert web.asked == [("shop.example", path) for path in PATHS[:3]]
@@ -85,13 +85,13 @@ def test_the_hottest_are_asked_for_under_the_sites_name_until_the_budget_is_used
 
 def test_it_takes_the_time_that_the_rate_gives(web: Web) -> None:
     time = Time()
-    warmed(web.server_port, PATHS, Budget(10**9, 2 * SIZE), time)
+    warmed(web.server_port, PATHS, WarmingBudget(10**9, 2 * SIZE), time)
     assert time.now == pytest.approx(len(PATHS) / 2)
 
 
 def test_it_ends_when_its_time_is_over(web: Web) -> None:
     assert warmed(
-        web.server_port, PATHS, Budget(10**9, 2 * SIZE, seconds=2.5)
+        web.server_port, PATHS, WarmingBudget(10**9, 2 * SIZE, seconds=2.5)
     ) == Warmed(5, 5 * SIZE, 0)
 
 
@@ -152,7 +152,7 @@ def test_a_web_server_that_is_not_there_ends_it(free_port: int) -> None:
 @pytest.mark.parametrize("wrong", [(-1, 1), (1, 0)])
 def test_a_budget_that_cannot_be_kept_is_refused(wrong: tuple[int, int]) -> None:
     with pytest.raises(BadInput, match="warming"):
-        Budget(*wrong)
+        WarmingBudget(*wrong)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_answer_that_trickles_holds_nothing_up(begins: bytes) -> None:
 
         web = threading.Thread(target=trickle, daemon=True)
         web.start()
-        budget = Budget(10**9, 10**9, seconds=0.4)
+        budget = WarmingBudget(10**9, 10**9, seconds=0.4)
         found = warm(
             [("shop.example", "/slow")],
             server.getsockname(),

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flex.sim.costs_of_nodes import MIB, Cluster, flex
+from flex.sim.costs_of_nodes import MIB, SimulatedCluster, flex
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, grows, verdict
 from flex.sim.papers.experiment_lab import Lab
@@ -19,7 +19,9 @@ from flex.sim.traces import Trace
 QUICK = {"hacc-static", "hacc-dynamic", "front-ends", "lard-disks", "cward-worldcup"}
 
 
-def _place(asked: Trace, before: Trace, cluster: Cluster) -> Sequence[Sequence[int]]:
+def _place(
+    asked: Trace, before: Trace, cluster: SimulatedCluster
+) -> Sequence[Sequence[int]]:
     return [[site % cluster.nodes] for site in range(len(asked.sites))]
 
 

@@ -16,7 +16,7 @@ from flex.errors import FlexError
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import costs_of_nodes as clusters
 from flex.sim import native_or_python_engine
-from flex.sim.costs_of_nodes import MIB, MODELS, SECOND, Cluster, FrontEnd
+from flex.sim.costs_of_nodes import MIB, MODELS, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
     FETCHED,
@@ -25,8 +25,8 @@ from flex.sim.engine_input_and_output import (
     NOBODY,
     READ,
     WAITED,
-    Job,
-    Served,
+    ServedAccesses,
+    SimulatedJob,
 )
 from flex.sim.native_or_python_engine import NativeLoop
 from flex.sim.policies import POLICIES
@@ -51,7 +51,7 @@ def engine_name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def _place(trace: Trace, cluster: Cluster) -> Sequence[Sequence[int]]:
+def _place(trace: Trace, cluster: SimulatedCluster) -> Sequence[Sequence[int]]:
     """Every third site on two nodes."""
     return [
         [s % cluster.nodes, *([(s + 1) % cluster.nodes] * (s % 3 == 0))]
@@ -89,7 +89,7 @@ def traces(draw: st.DrawFn) -> Trace:
 
 
 @st.composite
-def any_cluster(draw: st.DrawFn) -> Cluster:
+def any_cluster(draw: st.DrawFn) -> SimulatedCluster:
     nodes = draw(st.integers(1, 5))
     base = MODELS[draw(st.sampled_from(list(MODELS)))](
         nodes, draw(st.integers(0, 500_000))
@@ -108,12 +108,12 @@ def any_cluster(draw: st.DrawFn) -> Cluster:
     )
 
 
-def _job(trace: Trace, cluster: Cluster, policy: str) -> Job:
+def _job(trace: Trace, cluster: SimulatedCluster, policy: str) -> SimulatedJob:
     return job_of(trace, cluster, POLICIES[policy].routing(trace, cluster, _place))
 
 
 # Thresholds so low that small examples cross them.
-def _nervous(job: Job) -> Job:
+def _nervous(job: SimulatedJob) -> SimulatedJob:
     return replace(
         job,
         low=1,
@@ -125,7 +125,7 @@ def _nervous(job: Job) -> Job:
     )
 
 
-def _refuse(job: Job) -> Answer:
+def _refuse(job: SimulatedJob) -> Answer:
     raise AssertionError(
         f"asked for {job.rule} and {job.cache}, which it does not know"
     )
@@ -143,9 +143,9 @@ def test_what_only_python_knows_is_simulated_by_the_python_engine() -> None:
 
 
 def test_a_rule_has_the_number_that_the_native_loop_knows_it_by() -> None:
-    asked: list[Job] = []
+    asked: list[SimulatedJob] = []
 
-    def note(job: Job) -> Answer:
+    def note(job: SimulatedJob) -> Answer:
         asked.append(job)
         return reference_simulate(job)
 
@@ -164,7 +164,7 @@ def test_the_native_loop_knows_rules_and_caches_by_names_that_are_there() -> Non
 
 @given(traces(), any_cluster(), st.booleans())
 def test_every_engine_decides_and_counts_the_same(
-    policy: str, trace: Trace, cluster: Cluster, nervous: bool
+    policy: str, trace: Trace, cluster: SimulatedCluster, nervous: bool
 ) -> None:
     job = _job(trace, cluster, policy)
     job = _nervous(job) if nervous else job
@@ -178,10 +178,10 @@ def test_every_engine_decides_and_counts_the_same(
 @settings(max_examples=25)
 @given(traces(), any_cluster())
 def test_every_access_is_answered_by_a_node_that_may(
-    policy: str, trace: Trace, cluster: Cluster
+    policy: str, trace: Trace, cluster: SimulatedCluster
 ) -> None:
     job = _job(trace, cluster, policy)
-    run = Served(*ENGINES[native_or_python.name()](job))
+    run = ServedAccesses(*ENGINES[native_or_python.name()](job))
     may = [
         set(job.option[job.first[k] : job.first[k + 1]].tolist())
         for k in job.key.tolist()
@@ -197,7 +197,9 @@ def test_every_access_is_answered_by_a_node_that_may(
 
 @settings(max_examples=25)
 @given(traces(), any_cluster())
-def test_no_figure_is_no_number(policy: str, trace: Trace, cluster: Cluster) -> None:
+def test_no_figure_is_no_number(
+    policy: str, trace: Trace, cluster: SimulatedCluster
+) -> None:
     result = simulate(trace, cluster, policy, _place)
     figures = (
         result.seconds,
@@ -226,9 +228,9 @@ def test_a_simulation_gives_the_same_again(policy: str) -> None:
 
 
 def _run(
-    name: str, trace: Trace, cluster: Cluster, policy: str = "round_robin"
-) -> Served:
-    return Served(*ENGINES[name](_job(trace, cluster, policy)))
+    name: str, trace: Trace, cluster: SimulatedCluster, policy: str = "round_robin"
+) -> ServedAccesses:
+    return ServedAccesses(*ENGINES[name](_job(trace, cluster, policy)))
 
 
 def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(
@@ -352,7 +354,7 @@ def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(
     cluster = replace(clusters.lard(3, 20_000), prefetch=50)
     job = _job(trace, cluster, "cward_pfr")
     assert job.pinned.reshape(12, 3)[9:].sum(axis=1).tolist() == [1, 1, 1]
-    assert (Served(*ENGINES[engine_name](job)).outcome == HIT).all()
+    assert (ServedAccesses(*ENGINES[engine_name](job)).outcome == HIT).all()
 
 
 def test_every_node_makes_room_when_the_front_end_knows_their_memories(

@@ -25,15 +25,15 @@ from flex_solver.search import all_move_sets
 from flex_solver.search.all_move_sets_loop import (
     MOVE,
     NOW,
+    MoveSetLimits,
     Puzzle,
-    Wanted,
     reference_sift,
     sift,
 )
 from tests.solver.given import placements, wished
 from tests.unhurried import unhurried
 
-Sift = Callable[[Puzzle, Wanted], tuple[Ints | None, bool]]
+Sift = Callable[[Puzzle, MoveSetLimits], tuple[Ints | None, bool]]
 
 native = pytest.mark.skipif(
     sift is reference_sift, reason=native_or_python.WHY_NOT or "it does not sift"
@@ -113,7 +113,7 @@ def test_what_took_too_many_cases_is_settled() -> None:
 )
 def test_no_time_settles_nothing(run: Sift) -> None:
     puzzle = replace(_puzzle(1), off=np.zeros_like(_puzzle(1).off))
-    wanted = Wanted(
+    wanted = MoveSetLimits(
         (50 * MOVE,) * 2, 1_000, any=False, steps=NOW - 1, seconds=0.0, reads=(0, 0)
     )
     found, every = run(puzzle, wanted)
@@ -136,7 +136,7 @@ def test_both_engines_find_the_same(
 ) -> None:
     puzzle, wanted = (
         _puzzle(seed),
-        Wanted(
+        MoveSetLimits(
             (moves * MOVE, second), cold, some, steps, 600.0, reads=(0, second // 2)
         ),
     )
@@ -217,7 +217,7 @@ def _changes(row: Ints, target: Ints, at: Ints, node: int) -> tuple[Ints, Ints]:
 def test_arrays_that_do_not_fit_are_refused() -> None:
     puzzle, wanted = (
         _puzzle(1),
-        Wanted((MOVE, MOVE), 100, any=True, steps=10, seconds=1.0, reads=(0, 0)),
+        MoveSetLimits((MOVE, MOVE), 100, any=True, steps=10, seconds=1.0, reads=(0, 0)),
     )
     for wrong in (
         replace(puzzle, target=puzzle.target + 100),

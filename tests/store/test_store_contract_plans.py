@@ -23,7 +23,7 @@ from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast, NodeForecast
-from flex.model.strays import Reading
+from flex.model.strays import StrayReading
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
@@ -279,7 +279,7 @@ WRITES: dict[str, Callable[[Store], object]] = {
     "door order": lambda store: store.put_door_order(
         DoorOrder(1, "c1", "l1", "m1", NOW), "a at_n1", 0
     ),
-    "strays": lambda store: store.note_strays("n1", Reading(1, 0, 0, ()), NOW),
+    "strays": lambda store: store.note_strays("n1", StrayReading(1, 0, 0, ()), NOW),
     "together": lambda store: store.together().__enter__(),
 }
 

@@ -14,8 +14,8 @@ from flex.model.strays import (
     MOST_READ,
     Counted,
     DoorRead,
-    Reading,
     Stray,
+    StrayReading,
     strays_after_reading,
 )
 from flex.ports import Store
@@ -29,10 +29,10 @@ LARGEST = 2**62
 
 def reading(
     uptime: int, *counted: tuple[str, int, float], names: int | None = None
-) -> Reading:
+) -> StrayReading:
     every = tuple(Counted(*one) for one in counted)
     total = sum(one.requests for one in every)
-    return Reading(uptime, len(every) if names is None else names, total, every)
+    return StrayReading(uptime, len(every) if names is None else names, total, every)
 
 
 def test_the_first_reading_counts_since_the_door_was_started(store: Store) -> None:

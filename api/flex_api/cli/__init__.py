@@ -162,7 +162,7 @@ def main() -> NoReturn:
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
-    except broken_output_pipes.Unread:
+    except broken_output_pipes.OutputUnread:
         code = broken_output_pipes.end()
     # What is left goes with the process: Python would look through it all for circles first, for a
     # fifth of a second.
@@ -172,7 +172,7 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a verb; whatever happens, one clear message and an exit code from the table. Raises
-    Unread.
+    OutputUnread.
     """
     context = Context()
     # Typer's own set-up of completion comes with two options that `flex completion` replaces.
@@ -191,7 +191,7 @@ def run(arguments: Sequence[str]) -> int:
         return report_misuse(error, arguments)
     except FlexError as error:
         return fail(error, context.output)
-    except broken_output_pipes.Unread:
+    except broken_output_pipes.OutputUnread:
         raise
     # The last line of defence: a bug is reported, not shown.
     except Exception as error:  # noqa: BLE001

@@ -2,7 +2,7 @@
 no error.
 
 FLEX and the libraries that it prints with each have their own way to report a broken pipe. Here all
-of them raise Unread.
+of them raise OutputUnread.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 
-class Unread(Exception):
+class OutputUnread(Exception):
     """Who reads the output had enough of it before its end."""
 
 
@@ -25,13 +25,13 @@ class Piped(TextIOWrapper):
         try:
             return super().write(text)
         except BrokenPipeError as error:
-            raise Unread from error
+            raise OutputUnread from error
 
     def flush(self) -> None:
         try:
             super().flush()
         except BrokenPipeError as error:
-            raise Unread from error
+            raise OutputUnread from error
 
 
 def begin() -> None:
@@ -53,7 +53,7 @@ def end() -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Unread:
+        except OutputUnread:
             _to_nowhere(stream)
     return 128 + signal.SIGPIPE
 
@@ -63,5 +63,5 @@ def _to_nowhere(stream: TextIO) -> None:
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
     # What it still holds is written to nowhere, and not again when the program ends.
-    with suppress(Unread):
+    with suppress(OutputUnread):
         stream.flush()

@@ -17,7 +17,7 @@ from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
 
 
-class Order(StrEnum):
+class FileOrder(StrEnum):
     """ORDERS of flex_logs_ingest/counts/file_questions.py."""
 
     REQUESTS = "requests"
@@ -37,8 +37,8 @@ def files(
         typer.Argument(metavar="[SITE]", help="all sites together when none is given"),
     ] = "",
     sort: Annotated[
-        Order, typer.Option(help="sort by this, the largest first")
-    ] = Order.REQUESTS,
+        FileOrder, typer.Option(help="sort by this, the largest first")
+    ] = FileOrder.REQUESTS,
     limit: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="how many files")
     ] = 20,

@@ -17,7 +17,7 @@ from flex.routing import apply_to_haproxy, fetch_files, host_to_node_maps, insta
 from flex.routing.haproxy_program import program
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
-from flex.routing.keep_haproxy_at_newest_order import Follower, Node
+from flex.routing.keep_haproxy_at_newest_order import Follower, FollowingNode
 from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
 from flex_api.cli.client_from_options import token_in
@@ -64,7 +64,7 @@ def route_follow(
     """
     found = context(ctx)
     asks = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    node = Node(
+    node = FollowingNode(
         url,
         token_in(token_file),
         to,

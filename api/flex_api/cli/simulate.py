@@ -15,9 +15,9 @@ from rich.progress import Progress
 
 from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
-from flex.sim.costs_of_nodes import MIB, MODELS, Cluster
+from flex.sim.costs_of_nodes import MIB, MODELS, SimulatedCluster
 from flex.sim.papers import EXPERIMENTS
-from flex.sim.papers.experiment_lab import Point
+from flex.sim.papers.experiment_lab import Simulated
 from flex.sim.policies import POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result
@@ -190,7 +190,7 @@ def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
 
 
 def _draw(
-    folder: Path, points: list[tuple[Cluster, Result]], *, by_nodes: bool
+    folder: Path, points: list[tuple[SimulatedCluster, Result]], *, by_nodes: bool
 ) -> list[str]:
     """Over the nodes, for each size of memory if there are several; else over the memory."""
     several = len({cluster.ram[0] for cluster, _ in points}) > 1
@@ -211,13 +211,15 @@ def _draw(
     return [str(folder / name) for name in drawn]
 
 
-def _point(cluster: Cluster, result: Result, *, by_nodes: bool, several: bool) -> Point:
+def _point(
+    cluster: SimulatedCluster, result: Result, *, by_nodes: bool, several: bool
+) -> Simulated:
     mib = cluster.ram[0] / MIB
     held = f"{mib:g} MiB a node, " if several else ""
     picture = (
         f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
     )
-    return Point(
+    return Simulated(
         picture,
         result.policy,
         cluster.nodes if by_nodes else mib,

@@ -26,7 +26,7 @@ from flex.planning import which_servers_agree
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex.planning.which_servers_agree import Behind
 from flex.zones import zone_changes
-from flex.zones.names_not_following_sites import Stray
+from flex.zones.names_not_following_sites import NameLeftBehind
 from flex_api.facts import dead_nodes_in_dns
 from flex_api.facts import forecasts as foretold
 from flex_api.facts.dead_nodes_in_dns import Dead
@@ -255,7 +255,7 @@ def _behind_row(late: Behind) -> BehindRow:
     )
 
 
-def other_name_row(stray: Stray) -> OtherNameRow:
+def other_name_row(stray: NameLeftBehind) -> OtherNameRow:
     return OtherNameRow(
         name=stray.name,
         site=stray.site,

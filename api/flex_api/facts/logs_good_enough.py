@@ -19,14 +19,14 @@ from flex.planning.missing_readings import holes
 from flex.ports import Store
 from flex.site_names_in_words import first_few
 from flex.traffic import quality
-from flex.traffic.quality import Finding, Judged, Limits
+from flex.traffic.quality import Finding, Judged, QualityLimits
 from flex_api.facts import core_to_output_models
 from flex_api.schemas.verbs_output import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import failed_files
-from flex_logs_ingest.reading.failed_files import Unread
+from flex_logs_ingest.reading.failed_files import UnreadFile
 from flex_logs_ingest.reading.rewritten_logs import (
     copy_is_counted,
     edited_note,
@@ -77,9 +77,9 @@ def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
     }
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings) -> QualityLimits:
     profile = settings.profile
-    return Limits(
+    return QualityLimits(
         profile.max_age, profile.max_malformed, profile.min_coverage, profile.max_skew
     )
 
@@ -143,7 +143,7 @@ _MEND = {
 }
 
 
-def unused_files(settings: Settings, store: Store, period: Period) -> list[Unread]:
+def unused_files(settings: Settings, store: Store, period: Period) -> list[UnreadFile]:
     """Files that the last reading of their source could not use, and logs of the period that were
     taken for copies.
     """
@@ -162,7 +162,7 @@ def unused_files(settings: Settings, store: Store, period: Period) -> list[Unrea
     ]
 
 
-def _rewritten_log(store: Store, copy: Segment) -> Unread:
+def _rewritten_log(store: Store, copy: Segment) -> UnreadFile:
     original = original_of(store, copy)
     if original is None:
         note = (
@@ -171,11 +171,11 @@ def _rewritten_log(store: Store, copy: Segment) -> Unread:
         )
     else:
         note = edited_note(original[0].path, original[1])
-    return Unread(copy.source, copy.path, "rewritten", note)
+    return UnreadFile(copy.source, copy.path, "rewritten", note)
 
 
 def data_output(
-    found: Judged, period: Period, files: Sequence[Unread] = ()
+    found: Judged, period: Period, files: Sequence[UnreadFile] = ()
 ) -> DataOutput:
     """`files` are those that could not be used."""
     names = {source.name for source in found.sources}
@@ -188,7 +188,7 @@ def data_output(
     )
 
 
-def _unread(found: Unread) -> UnreadRow:
+def _unread(found: UnreadFile) -> UnreadRow:
     mend = _MEND.get(found.outcome, "")
     return UnreadRow(
         source=found.source,

@@ -24,7 +24,7 @@ COLUMNS = {"working_set_bytes": "working_set"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SiteFilter:
     """What of the sites is asked for; what is left out is no condition."""
 
     name: str = ""
@@ -68,7 +68,7 @@ class Catalogue:
                 self.orders[by] = np.argsort(-values if down else values, kind="stable")
         return self.orders[by]
 
-    def mask(self, what: Wanted) -> np.ndarray:
+    def mask(self, what: SiteFilter) -> np.ndarray:
         """For each row whether it is asked for."""
         kept = np.ones(len(self.sites), dtype=bool)
         replicas = np.diff(self.first)
@@ -95,12 +95,12 @@ class Catalogue:
         return kept
 
     def page(
-        self, what: Wanted, by: str, limit: int, after: tuple[int, str] | None
+        self, what: SiteFilter, by: str, limit: int, after: tuple[int, str] | None
     ) -> tuple[list[int], bool]:
         """The rows behind the one that has this value and this name, and whether there are more."""
         ordered = self.order(by)
         begin = 0 if after is None else self._behind(ordered, by, *after)
-        kept = self.mask(what)[ordered[begin:]] if what != Wanted() else None
+        kept = self.mask(what)[ordered[begin:]] if what != SiteFilter() else None
         rest = ordered[begin:] if kept is None else ordered[begin:][kept]
         return rest[:limit].tolist(), len(rest) > limit
 

@@ -18,7 +18,7 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.planning import verify_dns as checking
 from flex.planning import which_servers_agree
 from flex.zones import last_dns_check, records
-from flex.zones.names_not_following_sites import Stray
+from flex.zones.names_not_following_sites import NameLeftBehind
 from flex_api.facts import other_names
 from flex_api.wiring import World
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -35,7 +35,7 @@ class Verified:
     partition: str
     verdicts: tuple[NameServerVerdict, ...]
     not_checked: Mapping[str, int]
-    others: tuple[Stray, ...] = ()
+    others: tuple[NameLeftBehind, ...] = ()
 
 
 def verify(world: World, patience: float = 0.0) -> Verified:
@@ -83,7 +83,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     return Verified(base, verdicts, not_checked, _others(world, partition))
 
 
-def _others(world: World, partition: pd.DataFrame) -> tuple[Stray, ...]:
+def _others(world: World, partition: pd.DataFrame) -> tuple[NameLeftBehind, ...]:
     """None where a primary does not answer: its verdict says so already."""
     try:
         return other_names.read_other_names(

@@ -47,7 +47,7 @@ PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HaproxyAnswer:
     """A node's distributor, or why it was not heard. The node of this machine's own may be nameless
     then.
     """
@@ -62,7 +62,7 @@ def ask_distributors(
     pools: Sequence[Pool],
     nodes: Sequence[str],
     paths: Paths | None = None,
-) -> list[Heard]:
+) -> list[HaproxyAnswer]:
     """All distributors by `routing.sockets`, or this machine's own. What `paths` do not name is a
     number.
     """
@@ -91,12 +91,12 @@ def _ask_distributor(
     paths: Paths | None,
     node: str,
     socket: Socket,
-) -> Heard:
+) -> HaproxyAnswer:
     try:
         said = distributor(pools, socket, directory, paths)
     except FlexError as error:
-        return Heard(node, None, f"{error.asked}: {error.answer}")
-    return Heard(node or said.node, said)
+        return HaproxyAnswer(node, None, f"{error.asked}: {error.answer}")
+    return HaproxyAnswer(node or said.node, said)
 
 
 def known_paths(
@@ -133,7 +133,7 @@ def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str,
     }
 
 
-def series(found: Sequence[Heard]) -> Iterator[Series]:
+def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
     """For Prometheus."""
     answers = [
         ({"distributor": each.node or "this machine"}, float(each.said is not None))
@@ -181,7 +181,7 @@ def series(found: Sequence[Heard]) -> Iterator[Series]:
     )
 
 
-def as_live(found: Sequence[Heard]) -> list[LiveRow]:
+def as_live(found: Sequence[HaproxyAnswer]) -> list[LiveRow]:
     return [
         _live(each.node, site)
         for each in found
@@ -215,12 +215,12 @@ def _member(one: MemberLive) -> LiveMember:
 def as_versions(
     wanted: Mapping[str, str],
     delivered: Mapping[str, str],
-    found: Sequence[Heard],
+    found: Sequence[HaproxyAnswer],
     states: Sequence[DoorState] = (),
 ) -> list[NodeVersion]:
     by_node = {each.node: each for each in found}
     state_of = {each.node: each for each in states}
-    silent = Heard("", None)
+    silent = HaproxyAnswer("", None)
     return [
         _version(
             version,
@@ -233,7 +233,7 @@ def as_versions(
 
 
 def _version(
-    wanted: str, delivered: str, found: Heard, state: DoorState
+    wanted: str, delivered: str, found: HaproxyAnswer, state: DoorState
 ) -> NodeVersion:
     in_force = found.said.version if found.said else ""
     return NodeVersion(

@@ -16,7 +16,7 @@ from pathlib import Path
 from flex.errors import BadSetting, FlexError, NotWritten
 from flex.ports import Store
 from flex.routing import install_files
-from flex.routing.haproxy_program import Program, program
+from flex.routing.haproxy_program import HaproxyProgram, program
 from flex.routing.refuse_older_maps import refuse_older
 from flex_api.night import commands, haproxy_pools_and_files, plan_to_route_by
 from flex_api.settings.file import Settings
@@ -38,7 +38,7 @@ class Delivered:
     error: str = ""
 
 
-def checker() -> Program | None:
+def checker() -> HaproxyProgram | None:
     """None where the configuration is for another machine, and this one has no HAProxy."""
     try:
         return program()
@@ -75,7 +75,7 @@ def deliver(
 
 
 def _deliver(
-    settings: Settings, node: str, made: Make, found: Program | None
+    settings: Settings, node: str, made: Make, found: HaproxyProgram | None
 ) -> Delivered:
     folder, command = folder_of(settings, node), settings.routing.deliver_command
     try:

@@ -28,7 +28,7 @@ from flex_api.night import (
     record_failover_attempts,
     route_requests_by_plan,
 )
-from flex_api.night.leases import Lease
+from flex_api.night.leases import RunWithLease
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
 
@@ -82,7 +82,7 @@ def take_down(
     return taken
 
 
-def take_down_as(held: Lease, world: World, order: NodeOrder) -> Taken:
+def take_down_as(held: RunWithLease, world: World, order: NodeOrder) -> Taken:
     """The same as the run that holds the lease, which its stages and its plan are recorded of."""
     step = Steps(world, held.run)
     taken = step.through(lambda: take_down(world, order, step.enter), lambda _: "done")

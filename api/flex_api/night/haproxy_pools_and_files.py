@@ -31,7 +31,7 @@ from flex_logs_ingest.counts.file_table import file_table
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServingNodes:
     """Who serves each site: those that shall, and those that resolvers may still send visitors
     to.
     """
@@ -52,7 +52,7 @@ class AskedFiles:
     least: int
 
 
-def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
+def pools_to_serve(settings: Settings, store: Store, which: Between) -> ServingNodes:
     """Nodes that lost a site stay beside its members for a while, and get no request then. Sites
     that never were on several nodes at once are left out.
     """
@@ -61,7 +61,7 @@ def pools_to_serve(settings: Settings, store: Store, which: Between) -> Served:
         for plan in (which.wanted, which.before)
     )
     several = _on_several(wanted) | _on_several(before)
-    return Served(
+    return ServingNodes(
         _by_site(wanted, several),
         _by_site(before, several),
         _asks_of_targets(settings, store, several),
@@ -108,7 +108,7 @@ def _by_site(partition: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class RoutedPools:
     """A pool for each site on several nodes that can have one; by site why others have none, and
     what slots were given of each that has.
     """
@@ -118,7 +118,7 @@ class Routed:
     slots: Mapping[str, Slots]
 
 
-def routing_of(settings: Settings, store: Store, which: Between) -> Routed:
+def routing_of(settings: Settings, store: Store, which: Between) -> RoutedPools:
     return among(
         nodes(settings, store),
         pools_to_serve(settings, store, which),
@@ -129,10 +129,10 @@ def routing_of(settings: Settings, store: Store, which: Between) -> Routed:
 
 def among(
     known: Sequence[Node],
-    everybody: Served,
+    everybody: ServingNodes,
     settings: Settings,
     before: Mapping[str, Slots],
-) -> Routed:
+) -> RoutedPools:
     """What is routed, and what cannot be. `before` are the slots that were given, by site."""
     at = addresses(known)
     cluster = sorted(node.name for node in known)
@@ -159,11 +159,11 @@ def among(
             slots[site] = own
         except BadInput as error:
             left_out[site] = f"{error.asked}: {error.answer}"
-    return Routed(tuple(found), left_out, slots)
+    return RoutedPools(tuple(found), left_out, slots)
 
 
 def _spread(
-    everybody: Served, site: str, at: Mapping[str, str]
+    everybody: ServingNodes, site: str, at: Mapping[str, str]
 ) -> tuple[list[str], list[str]] | None:
     """The nodes that are to serve it, and those that leave it; None where it needs no distributor:
     one node alone does not, nor does a site that moves from one to another. Where there are too

@@ -47,7 +47,7 @@ Probe = Callable[[Sequence[Node]], Mapping[str, Sequence[bool]]]
 Say = Callable[[str], None]
 
 
-class Watch:
+class HealthWatch:
     """Rounds of probes, and what followed from them. `probe` is how nodes are asked; None where
     nobody asks them, and people alone say which node is dead.
     """
@@ -243,7 +243,7 @@ class Beside:
 def _watch(settings: Settings, say: Say, post: Post) -> None:
     terms, keeper = settings.watch, os.getppid()
     here = wiring.world(settings, lambda: datetime.now(UTC), say=say)
-    watch = Watch(here, _probe(settings))
+    watch = HealthWatch(here, _probe(settings))
     while os.getppid() == keeper:
         time.sleep(terms.interval.total_seconds())
         trouble = ""

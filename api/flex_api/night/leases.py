@@ -24,7 +24,7 @@ from flex_api.wiring import World
 
 
 @dataclass(slots=True)
-class Lease:
+class RunWithLease:
     """A run while it lasts; what it comes to is written into it on the way."""
 
     run: NightlyRun
@@ -44,7 +44,7 @@ class Lease:
 @contextmanager
 def lease(
     world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False
-) -> Iterator[Lease]:
+) -> Iterator[RunWithLease]:
     """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it.
     Once it is lost nothing of the step is stored any more: the first thing that would be raises
     LostLease.
@@ -65,7 +65,7 @@ def lease(
             f"The run of {amounts.when(lost.started)} was {lost.message}. Its work is "
             "taken up where it ended."
         )
-    held, token = Lease(run), HOLDER.set(run.id)
+    held, token = RunWithLease(run), HOLDER.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
         with (

@@ -29,7 +29,7 @@ from flex_api.settings.file import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PartitionForMaps:
     """The sites of this plan's partition are to be on its nodes, as far as these are `serving`.
     Those that are `waiting` stay where the partition in force has them.
 
@@ -45,7 +45,7 @@ class Wanted:
     waiting: frozenset[str] = frozenset()
 
 
-def doors(settings: Settings, store: Store, wanted: Wanted) -> Doors:
+def doors(settings: Settings, store: Store, wanted: PartitionForMaps) -> Doors:
     """As they would be ordered now; nothing is."""
     _, maps = _next(settings, store, wanted, store.door_order(), store.large_map())
     return Doors(maps, _addresses(wanted.known))
@@ -54,7 +54,7 @@ def doors(settings: Settings, store: Store, wanted: Wanted) -> Doors:
 def doors_ordered(
     settings: Settings,
     store: Store,
-    wanted: Wanted,
+    wanted: PartitionForMaps,
     last: DoorOrder | None,
     now: datetime,
 ) -> Doors | None:
@@ -92,7 +92,7 @@ def doors_without_owners(known: Sequence[Node]) -> Doors:
 def _next(
     settings: Settings,
     store: Store,
-    wanted: Wanted,
+    wanted: PartitionForMaps,
     last: DoorOrder | None,
     large: str,
 ) -> tuple[int, Owners]:
@@ -121,7 +121,7 @@ def _next(
     return number, with_number(number)
 
 
-def _partition(store: Store, wanted: Wanted) -> pd.DataFrame:
+def _partition(store: Store, wanted: PartitionForMaps) -> pd.DataFrame:
     coming = store.placement_of(wanted.plan)
     if not wanted.waiting:
         return coming

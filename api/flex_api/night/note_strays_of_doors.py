@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from flex.errors import FlexError
-from flex.model.strays import Reading
+from flex.model.strays import StrayReading
 from flex.ports import Store
 from flex.routing import haproxy_socket, read_strays
 from flex.routing.haproxy_socket import Socket
@@ -48,7 +48,9 @@ def note_strays(settings: Settings, store: Store, now: datetime) -> None:
                 store.note_strays(node, reading, now)
 
 
-def _read(due: Sequence[str], node: str, socket: Socket) -> tuple[str, Reading | None]:
+def _read(
+    due: Sequence[str], node: str, socket: Socket
+) -> tuple[str, StrayReading | None]:
     """This machine's own HAProxy says itself whose it is."""
     with suppress(FlexError):
         node = node or haproxy_socket.parse_node_name(socket.ask("show", "info"))

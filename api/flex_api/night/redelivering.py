@@ -32,7 +32,7 @@ LATEST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class RoutedBy:
     """What requests are routed by: the plan that is half applied or in force, and the newest order
     for doors; and the latest runs, each of which may have made files in vain.
     """
@@ -78,12 +78,12 @@ def _ended() -> bool:
     return True
 
 
-def _routing_of_now(world: World) -> Routed:
+def _routing_of_now(world: World) -> RoutedBy:
     store = world.store
     last = store.door_order() if world.settings.routing.leads_to_all else None
     which = plan_to_route_by.following(world.settings, store, last)
     runs = tuple(run.id for run in store.runs(LATEST))
-    return Routed(which.wanted, last.number if last else 0, runs)
+    return RoutedBy(which.wanted, last.number if last else 0, runs)
 
 
 def _run_at_work(world: World) -> bool:
@@ -109,7 +109,7 @@ class Redelivery:
         self._tried: dict[str, Attempt] = {}
         # What every node's files were made for last, without any being refused; and what was
         # refused since, by node, with "" for what stopped all of them.
-        self._made: Routed | None = None
+        self._made: RoutedBy | None = None
         self._refused: dict[str, Attempt] = {}
 
     def round(self) -> None:
@@ -121,14 +121,14 @@ class Redelivery:
         if routed or due:
             self._has_ended = self._start(lambda: self._work(routed, due))
 
-    def _work(self, routed: Routed | None, due: Sequence[str]) -> None:
+    def _work(self, routed: RoutedBy | None, due: Sequence[str]) -> None:
         if routed:
             self._make(routed)
             due = self._due_to_carry()
         for done in deliver_haproxy_files.carried_again(self._world.settings, due):
             self._tell(done)
 
-    def _to_make(self) -> Routed | None:
+    def _to_make(self) -> RoutedBy | None:
         """What files are due for; None where they were made for that, or not long ago in vain, and
         where a run is at work: it delivers itself.
         """
@@ -146,7 +146,7 @@ class Redelivery:
         ]
         return None if waits else routed
 
-    def _make(self, routed: Routed) -> None:
+    def _make(self, routed: RoutedBy) -> None:
         world = self._world
         try:
             every = deliver_haproxy_files.make_again(world.settings, world.store)

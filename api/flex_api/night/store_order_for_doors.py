@@ -84,7 +84,7 @@ def _wanted_maps(
     which: Between,
     last: DoorOrder | None,
     waiting: Collection[str] | None = None,
-) -> make_host_maps.Wanted:
+) -> make_host_maps.PartitionForMaps:
     known = nodes(settings, store)
     serving = [node.name for node in known if node.addresses and node.state != "down"]
     is_coming = which.doors != store.in_force()
@@ -97,7 +97,7 @@ def _wanted_maps(
             if last and last.plan == which.doors
             else _waiting_at_first(store, which.doors)
         )
-    return make_host_maps.Wanted(
+    return make_host_maps.PartitionForMaps(
         known,
         serving,
         which.doors,

@@ -15,7 +15,7 @@ from functools import partial
 from flex.errors import FlexError
 from flex.model.plan import Plan
 from flex.ports import Store
-from flex.routing.warming import Budget, Target, Warmed, hottest, warm
+from flex.routing.warming import Target, Warmed, WarmingBudget, hottest, warm
 from flex_api.in_words import amounts
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
@@ -95,7 +95,7 @@ def _hottest(
 def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
     own, routing = settings.warming, settings.routing
     port = own.port or (routing.origin_port if routing.on else _WEB)
-    budget = Budget(own.bytes, own.per_second, own.time.total_seconds())
+    budget = WarmingBudget(own.bytes, own.per_second, own.time.total_seconds())
     proxied = routing.on and routing.proxy_protocol and not own.port
     return warm(
         targets,

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.model.plan import Plan
-from flex.planning.what_if import Supposed
-from flex_api.facts.site_table import Catalogue, Wanted
+from flex.planning.what_if import WhatIf
+from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.in_words import amounts
 from flex_api.night import change_nodes as noding
 from flex_api.pages.forms import (
@@ -135,7 +135,7 @@ def one(
 ) -> Response:
     row = as_model(NodeRow, nodes.node(desk, name))
     found = desk.views.catalogue()
-    rows, more = found.page(Wanted(node=row.node), "-access_bytes", SITES, None)
+    rows, more = found.page(SiteFilter(node=row.node), "-access_bytes", SITES, None)
     hours = hours_of(desk).get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
     _, plan = desk.views.base()
@@ -189,7 +189,7 @@ def _waits_for_next_plan(row: NodeRow, in_force: Plan | None) -> bool:
     return bool(row.state == "active" and row.since and settled and row.since > settled)
 
 
-def _without(desk: Desk, node: str) -> Supposed | None:
+def _without(desk: Desk, node: str) -> WhatIf | None:
     """What would be done without it; None while that is being worked out."""
     world = desk.world()
     return desk.house.later.ask(
@@ -228,10 +228,10 @@ def _busiest(found: Catalogue, node: str) -> Bars | None:
     """What share of all that the node sends its busiest sites are; a site is asked for alike on
     each of its nodes.
     """
-    rows, _ = found.page(Wanted(node=node), "-access_bytes", DRAWN, None)
+    rows, _ = found.page(SiteFilter(node=node), "-access_bytes", DRAWN, None)
     replicas = np.maximum(np.diff(found.first), 1)
     sent = found.columns["access_bytes"] / replicas
-    total = float(sent[found.mask(Wanted(node=node))].sum())
+    total = float(sent[found.mask(SiteFilter(node=node))].sum())
     if not total:
         return None
     shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows]

@@ -27,7 +27,7 @@ EDITED = f"{REASON}, so left alone"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StayingSite:
     """A site that stays: where, what share of all bytes it has, and why."""
 
     site: str
@@ -51,7 +51,7 @@ def figures(desk: Desk, plan: PlanOutput) -> Content:
     )
 
 
-def kept_apart(desk: Desk, plan: Plan) -> tuple[Kept, ...]:
+def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
     """The busiest sites that the plan leaves alone."""
     found, pins = desk.views.catalogue(), desk.views.pins()
     moving = {move.site for move in plan.moves}
@@ -74,7 +74,9 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[Kept, ...]:
             if name_of(site) in edited
             else _why(site, pins.get(site), stopped, put_off, plan)
         )
-        kept.append(Kept(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why))
+        kept.append(
+            StayingSite(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why)
+        )
     return tuple(kept)
 
 

@@ -51,7 +51,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class LogState:
     """When the last line of all logs was written, by node in service when its own last line was,
     and what else is bad about logs.
     """
@@ -222,7 +222,7 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     return found[1:]
 
 
-def hear_distributors(desk: Desk) -> Heard:
+def hear_distributors(desk: Desk) -> LogState:
     _, found = quality(desk)
     serving = {node.name for node in desk.world().nodes if node.state == "active"}
     ever = last_lines(desk)
@@ -231,7 +231,7 @@ def hear_distributors(desk: Desk) -> Heard:
         for node in found.nodes
         if node.name in serving
     ]
-    return Heard(
+    return LogState(
         last=core_to_output_models.moment(max((line for _, line in lines), default=0)),
         nodes=tuple((name, core_to_output_models.moment(line)) for name, line in lines),
         bad=tuple(

@@ -432,7 +432,7 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class NightColumn:
     """`moves` is None where every site was placed for the first time."""
 
     day: str
@@ -446,7 +446,7 @@ SLOTS = 10
 
 
 def strip(
-    title: str, nights: Sequence[Night], tolerance: float, height: int = 56
+    title: str, nights: Sequence[NightColumn], tolerance: float, height: int = 56
 ) -> Strip:
     """The last nights, oldest first. A few of them keep to the left, so that a column is as wide
     each night.
@@ -485,7 +485,7 @@ def strip(
     )
 
 
-def _moves_text(night: Night) -> str:
+def _moves_text(night: NightColumn) -> str:
     return (
         "first partition" if night.moves is None else amounts.count(night.moves, "move")
     )

@@ -25,7 +25,7 @@ from flex_api.pictures.chart_geometry import (
     Bars,
     Columns,
     Load,
-    Night,
+    NightColumn,
     Scatter,
     Spot,
     Strip,
@@ -440,9 +440,11 @@ def _nights(data: ReportData) -> tuple[PlanRow, ...]:
     return (*reversed(data.earlier[:NIGHTS]), this)
 
 
-def _night(row: PlanRow, first: frozenset[str]) -> Night:
+def _night(row: PlanRow, first: frozenset[str]) -> NightColumn:
     moves = None if row.id in first else row.moves
-    return Night(f"{row.created:%d %b}", moves, row.worst_ratio, row.state == "applied")
+    return NightColumn(
+        f"{row.created:%d %b}", moves, row.worst_ratio, row.state == "applied"
+    )
 
 
 def _scatter(data: ReportData) -> Scatter | None:

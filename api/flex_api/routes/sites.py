@@ -13,7 +13,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
-from flex_api.facts.site_table import Catalogue, Wanted
+from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs_output import ExplainOutput, SiteRow
@@ -90,10 +90,10 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     )
 
 
-def sites_wanted(desk: Desk, query: SitesQuery) -> Wanted:
+def sites_wanted(desk: Desk, query: SitesQuery) -> SiteFilter:
     """What a query asks for, as the catalogue knows it."""
     pinned = frozenset(desk.views.wishes()) if query.pinned is not None else frozenset()
-    return Wanted(
+    return SiteFilter(
         name=query.name,
         node=query.node,
         replicated=query.replicated,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flex.model.strays import MOST_READ, Counted, DoorRead, Reading, Visitors
+from flex.model.strays import MOST_READ, Counted, DoorRead, StrayReading, Visitors
 from flex_api.schemas.output import Part
 from flex_api.schemas.request_and_page_base import Given
 
@@ -69,11 +69,13 @@ class StraysGiven(Given):
     counted: Annotated[list[CountedGiven], Field(max_length=MOST_READ)]
 
 
-def reading_of(given: StraysGiven) -> Reading:
+def reading_of(given: StraysGiven) -> StrayReading:
     counted = {
         one.name: Counted(one.name, one.requests, one.quiet) for one in given.counted
     }
-    return Reading(given.uptime, given.names, given.requests, tuple(counted.values()))
+    return StrayReading(
+        given.uptime, given.names, given.requests, tuple(counted.values())
+    )
 
 
 def stray_row(one: Visitors) -> StrayRow:

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
 from flex.model.published_by_doors_or_dns import Publishing, Way
-from flex.routing.pool import Limits, is_host
+from flex.routing.pool import LardLimits, is_host
 from flex.routing.ports_and_paths import DIRECTORY, Layout
 from flex.routing.rules import BY_CONTENT, RULES
 from flex_api.settings.explain_bad_settings import of_register
@@ -363,7 +363,7 @@ class Routing(Section):
         given = self.popular if own.popular is None else own.popular
         return given if (own.policy or self.policy) == "lardr" else 0
 
-    def limits(self, site: RoutedSite) -> Limits:
+    def limits(self, site: RoutedSite) -> LardLimits:
         hold = self.hold if site.hold is None else site.hold
         low, high = (
             getattr(self if getattr(site, name) is None else site, name)
@@ -373,4 +373,4 @@ class Routing(Section):
             high = low + max(
                 1, round(self.delay / timedelta(milliseconds=self.service_ms))
             )
-        return Limits(low, high, round(hold.total_seconds()), self.admission)
+        return LardLimits(low, high, round(hold.total_seconds()), self.admission)

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from flex.errors import BadInput
-from flex.sim.costs_of_nodes import MIB, MODELS, Cluster
+from flex.sim.costs_of_nodes import MIB, MODELS, SimulatedCluster
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result, simulate
 from flex.sim.traces import Trace
@@ -31,7 +31,7 @@ def cluster_of(
     cache: str = "",
     disks: int = 1,
     rate: float = 1.0,
-) -> Cluster:
+) -> SimulatedCluster:
     """Memory is as much smaller as `rate` says where a trace holds that share of the targets."""
     if model not in MODELS:
         raise BadInput(
@@ -55,10 +55,10 @@ def every_policy(trace: Trace) -> list[str]:
 
 def compare_policies(
     trace: Trace,
-    clusters: Sequence[Cluster],
+    clusters: Sequence[SimulatedCluster],
     policies: Sequence[str],
     step: Callable[[str], None] = lambda _: None,
-) -> list[tuple[Cluster, Result]]:
+) -> list[tuple[SimulatedCluster, Result]]:
     found = []
     for cluster, name in product(clusters, policies):
         step(f"{name} on {cluster.nodes} nodes")
@@ -76,7 +76,7 @@ def compare_policies(
     return found
 
 
-def notes(trace: Trace, points: Sequence[tuple[Cluster, Result]]) -> list[str]:
+def notes(trace: Trace, points: Sequence[tuple[SimulatedCluster, Result]]) -> list[str]:
     """What has to be known of the figures."""
     found = []
     if any(not result.seconds for _, result in points):
@@ -92,7 +92,7 @@ def notes(trace: Trace, points: Sequence[tuple[Cluster, Result]]) -> list[str]:
     return found
 
 
-def row(cluster: Cluster, result: Result) -> SimulatedRow:
+def row(cluster: SimulatedCluster, result: Result) -> SimulatedRow:
     mean, p50, p95, p99 = result.delay
     return SimulatedRow(
         policy=result.policy,

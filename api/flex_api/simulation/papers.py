@@ -12,7 +12,7 @@ from pathlib import Path
 from flex.errors import BadInput, NotWritten, Unknown
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS
-from flex.sim.papers.experiment_lab import Lab, Point
+from flex.sim.papers.experiment_lab import Lab, Simulated
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import MB, fit
@@ -115,7 +115,7 @@ def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
     return [str(folder / PAGE), *(str(folder / name) for name in pictures)]
 
 
-def pictures_of(points: Sequence[Point]) -> dict[str, str]:
+def pictures_of(points: Sequence[Simulated]) -> dict[str, str]:
     """A picture of requests per second and one of misses, for each thing that was varied, by the
     picture's file name.
     """
@@ -132,7 +132,7 @@ def pictures_of(points: Sequence[Point]) -> dict[str, str]:
     return pictures
 
 
-def _values_to_draw(point: Point) -> dict[str, float]:
+def _values_to_draw(point: Simulated) -> dict[str, float]:
     """Two measures of throughput where nodes end each at a time of their own, as then they say
     different things.
     """

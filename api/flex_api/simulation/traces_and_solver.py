@@ -18,7 +18,7 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget, build
 from flex.ports import Store
-from flex.sim.costs_of_nodes import Cluster
+from flex.sim.costs_of_nodes import SimulatedCluster
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace, of_sample
 from flex.sim.twins_of_published_traces import twin
@@ -128,7 +128,9 @@ def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexErr
     )
 
 
-def place_by_solver(asked: Trace, before: Trace, cluster: Cluster) -> list[list[int]]:
+def place_by_solver(
+    asked: Trace, before: Trace, cluster: SimulatedCluster
+) -> list[list[int]]:
     """The nodes of each site of the trace asked, when the solver balances what the trace before
     asked for.
 
@@ -159,7 +161,7 @@ def place_by_solver(asked: Trace, before: Trace, cluster: Cluster) -> list[list[
     ]
 
 
-def _machines(cluster: Cluster) -> list[tuple[int, tuple[int, int]]]:
+def _machines(cluster: SimulatedCluster) -> list[tuple[int, tuple[int, int]]]:
     return list(enumerate(zip(cluster.ram, cluster.speeds, strict=True)))
 
 

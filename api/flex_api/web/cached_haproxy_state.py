@@ -9,7 +9,7 @@ from flex_api.night import (
     haproxy_pools_and_files,
     note_strays_of_doors,
 )
-from flex_api.night.ask_every_haproxy import Heard
+from flex_api.night.ask_every_haproxy import HaproxyAnswer
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import routing_of
 from flex_api.wiring import nodes
@@ -18,7 +18,7 @@ from flex_api.wiring import nodes
 GOOD = 5.0
 
 
-def distributors(desk: Desk) -> list[Heard]:
+def distributors(desk: Desk) -> list[HaproxyAnswer]:
     """A value for each node, or for this machine alone; none where routing is off. One that is
     silent says why.
     """
@@ -27,7 +27,7 @@ def distributors(desk: Desk) -> list[Heard]:
     return desk.views.lately("distributors", GOOD, lambda: _ask(desk))
 
 
-def _ask(desk: Desk) -> list[Heard]:
+def _ask(desk: Desk) -> list[HaproxyAnswer]:
     settings, store = desk.settings, desk.house.store
     note_strays_of_doors.note_strays(settings, store, desk.now)
     pools = routing_of(desk).routed.pools

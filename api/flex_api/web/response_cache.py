@@ -35,7 +35,7 @@ Key = tuple[str, str, bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CachedAnswer:
     """As the route gave it, when, and at which state of the store."""
 
     stamp: int
@@ -46,11 +46,11 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Kept:
+class ResponseCache:
     app: ASGIApp
     store: Store
     ticks: Callable[[], float] = time.monotonic
-    answers: OrderedDict[Key, Answer] = field(default_factory=OrderedDict)
+    answers: OrderedDict[Key, CachedAnswer] = field(default_factory=OrderedDict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = _key(scope)
@@ -77,13 +77,13 @@ class Kept:
                 seen.append({**message, "headers": list(message.get("headers", ()))})
             if len(seen) == 2 and _is_whole(*seen):
                 self._keep(
-                    key, Answer(stamp, made, scope.get("route"), seen[0], message)
+                    key, CachedAnswer(stamp, made, scope.get("route"), seen[0], message)
                 )
             await send(message)
 
         return note_and_send
 
-    def _keep(self, key: Key, answer: Answer) -> None:
+    def _keep(self, key: Key, answer: CachedAnswer) -> None:
         self.answers[key] = answer
         self.answers.move_to_end(key)
         while len(self.answers) > MOST:
@@ -120,7 +120,7 @@ def _is_whole(start: Message, body: Message) -> bool:
     )
 
 
-def _again(known: Answer, given: bytes) -> tuple[Message, Message]:
+def _again(known: CachedAnswer, given: bytes) -> tuple[Message, Message]:
     """Whole, or that the caller has it already."""
     headers = known.start["headers"]
     tag = next(value for name, value in headers if name == b"etag")

@@ -13,7 +13,7 @@ from flex.model.door_order import DoorOrder
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.host_to_node_maps import OWNERS
 from flex_api.night import haproxy_pools_and_files, plan_to_route_by
-from flex_api.night.haproxy_pools_and_files import Routed
+from flex_api.night.haproxy_pools_and_files import RoutedPools
 from flex_api.night.plan_to_route_by import Between
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.web.request_context import Desk
@@ -26,7 +26,7 @@ ROWS_A_POOL = 10
 class RoutingView:
     """All pools, and by node the version of the files that it is to have."""
 
-    routed: Routed
+    routed: RoutedPools
     versions: dict[str, str]
 
 

@@ -31,7 +31,7 @@ from flex_api.wishes.preview_solver import quick
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SitesInAndOut:
     """How many sites come to a node, or leave it: with the next plan, and later; and the rules that
     have a part. Where none comes, these are the rules without which some would.
     """
@@ -48,7 +48,7 @@ class Effect:
     """
 
     sentences: tuple[str, ...] = ()
-    turn: Turn | None = None
+    turn: SitesInAndOut | None = None
 
 
 def sentences(world: World, node: str) -> list[str]:
@@ -80,7 +80,7 @@ def effect(world: World, node: str) -> Effect:
     return Effect(said, turn)
 
 
-def _coming(turn: Turn, node: str) -> str:
+def _coming(turn: SitesInAndOut, node: str) -> str:
     if turn.now or turn.later:
         return f"{_sites(turn, f'comes to {node}', f'come to {node}')}{_because(turn)}"
     if turn.stops:
@@ -91,7 +91,7 @@ def _coming(turn: Turn, node: str) -> str:
     return f"no site comes to {node} with the next plan, and no rule keeps one away"
 
 
-def _going(turn: Turn, node: str, state: NodeState | None) -> str:
+def _going(turn: SitesInAndOut, node: str, state: NodeState | None) -> str:
     said = f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}"
     if not turn.later:
         return said
@@ -100,7 +100,7 @@ def _going(turn: Turn, node: str, state: NodeState | None) -> str:
     return f"{said}; `flex nodes drain {node} --deadline TIME` to hurry"
 
 
-def _sites(turn: Turn, one: str, many: str) -> str:
+def _sites(turn: SitesInAndOut, one: str, many: str) -> str:
     later = f", {turn.later:,} later" if turn.later else ""
     return (
         f"{amounts.count(turn.now, 'site')} {one if turn.now == 1 else many} with "
@@ -108,14 +108,14 @@ def _sites(turn: Turn, one: str, many: str) -> str:
     )
 
 
-def _because(turn: Turn) -> str:
+def _because(turn: SitesInAndOut) -> str:
     limits = [
         f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED
     ]
     return f" ({'; '.join(limits)})" if turn.later and limits else ""
 
 
-def _turn(world: World, node: str, *, comes: bool) -> Turn:
+def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
     facts, rules = nightly.facts(world, replayed=False), world.rules
     kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
     facts = replace(
@@ -134,7 +134,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
         _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)
     )
     if not comes or now or whole:
-        return Turn(now, whole - now, stops.of_plan)
+        return SitesInAndOut(now, whole - now, stops.of_plan)
 
     def comes_without(past: Sequence[str]) -> bool:
         freed = reins.without(past)
@@ -149,7 +149,7 @@ def _turn(world: World, node: str, *, comes: bool) -> Turn:
         )
         return _of(without, then.whole, node, comes=True) > 0
 
-    return Turn(0, 0, those_without_which(comes_without, stops))
+    return SitesInAndOut(0, 0, those_without_which(comes_without, stops))
 
 
 def those_without_which(

@@ -17,7 +17,7 @@ from flex.planning import verify_dns
 from flex_api import wiring
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.wiring import World
-from flex_dns.exports import EXPORTS, Wanted, wanted_zone
+from flex_dns.exports import EXPORTS, ZoneToExport, wanted_zone
 from flex_dns.update import fence
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.session import Session
@@ -33,13 +33,15 @@ def refuse_unknown(form: str) -> None:
         )
 
 
-def zones_for(world: World, plan: Plan, form: str, only: Sequence[str]) -> list[Wanted]:
+def zones_for(
+    world: World, plan: Plan, form: str, only: Sequence[str]
+) -> list[ZoneToExport]:
     """What this format says of each zone."""
     found = zones(world, plan, only)
     return with_controller(world, found) if form == "nsupdate" else found
 
 
-def together(form: str, found: Sequence[Wanted]) -> str:
+def together(form: str, found: Sequence[ZoneToExport]) -> str:
     """One text. A zone's file takes no names of another zone."""
     if form == "zone" and len(found) > 1:
         answer = f"the plan has {len(found)} of them, and a zone's file holds one"
@@ -51,7 +53,7 @@ def together(form: str, found: Sequence[Wanted]) -> str:
     return EXPORTS[form](found)
 
 
-def by_zone(form: str, found: Sequence[Wanted]) -> dict[str, str]:
+def by_zone(form: str, found: Sequence[ZoneToExport]) -> dict[str, str]:
     return {one.zone_plan.zone: EXPORTS[form]([one]) for one in found}
 
 
@@ -73,7 +75,7 @@ def _bad(asked: str, answer: str, advice: str) -> BadInput:
     return BadInput(asked, answer, kept="nothing was printed", advice=advice)
 
 
-def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[Wanted]:
+def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[ZoneToExport]:
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
     ttl = _ttl_of(plan, world.settings.dns.ttl)
@@ -106,7 +108,7 @@ def _ttl_of(plan: Plan, default: int) -> int:
     return next((ttl for ttl, _ in ttls.most_common(1)), default)
 
 
-def with_controller(world: World, given: Sequence[Wanted]) -> list[Wanted]:
+def with_controller(world: World, given: Sequence[ZoneToExport]) -> list[ZoneToExport]:
     """The same; those of their zones that no controller holds yet are marked. Raises Refused where
     another one does.
     """
@@ -130,7 +132,7 @@ def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
 
 
 def _controllers(
-    world: World, primary: Primary, given: Sequence[Wanted]
+    world: World, primary: Primary, given: Sequence[ZoneToExport]
 ) -> dict[str, str]:
     """Us, as the record of each of its zones says it; empty for one that nobody holds."""
     its = [one.zone_plan.zone for one in given if one.zone_plan.zone in primary.zones]

@@ -19,7 +19,7 @@ from flex.model.wish import Pin
 from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
-from flex.planning.what_if import Supposed
+from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
 from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import wiring
@@ -42,8 +42,8 @@ MOST = 1_000
 class Preview:
     """The next plan without what is supposed, and with it."""
 
-    without: Supposed
-    with_it: Supposed
+    without: WhatIf
+    with_it: WhatIf
 
 
 def of_pin(world: World, wanted: Pin) -> PreviewRow:
@@ -133,7 +133,7 @@ def _preview(
     return Preview(_next(world, every), replace(with_it, notes=(*with_it.notes, *said)))
 
 
-def _next(world: World, every: Facts) -> Supposed:
+def _next(world: World, every: Facts) -> WhatIf:
     rules = wiring.rules(world.settings, every.pins)
     return what_if.suppose(
         every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver)

@@ -16,7 +16,7 @@ from flex.placing.frontier import Point, keeps_wishes
 from flex.planning import decide_moves_of_tonight, propose_plan
 from flex.planning import what_if as suppose
 from flex.planning.facts_and_rules import Facts
-from flex.planning.what_if import Supposed, Supposition
+from flex.planning.what_if import Supposition, WhatIf
 from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
@@ -58,7 +58,7 @@ def what_if(
     return _output(found, facts.period, points)
 
 
-def _output(found: Supposed, period: Period, points: Sequence[Point]) -> WhatIfOutput:
+def _output(found: WhatIf, period: Period, points: Sequence[Point]) -> WhatIfOutput:
     assert found.scratch_moves is not None, "it was asked for"
     return WhatIfOutput(
         before=core_to_output_models.balance_output(found.before),
@@ -86,7 +86,7 @@ def with_pin(world: World, wanted: Pin) -> Preview:
     return previewing.with_pin(world, wanted)
 
 
-def without_node(world: World, node: str) -> Supposed:
+def without_node(world: World, node: str) -> WhatIf:
     """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
     found = suppose.suppose(
         nightly.facts(world),

@@ -42,7 +42,10 @@ def verdicts(
     patience: float,
 ) -> tuple[NameServerVerdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
-    wait, every = _Wait(time.monotonic(), patience, timeout), verify.Wanted.of(wanted)
+    wait, every = (
+        _Wait(time.monotonic(), patience, timeout),
+        verify.ExpectedAnswers.of(wanted),
+    )
     first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
     def wait_for(server: Address) -> NameServerVerdict:
@@ -112,7 +115,7 @@ class _Wait:
 def _wait_for_server(
     server: Address,
     zone: str,
-    wanted: verify.Wanted,
+    wanted: verify.ExpectedAnswers,
     key: Key | None,
     wait: _Wait,
     first: int | None,

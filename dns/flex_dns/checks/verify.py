@@ -53,7 +53,7 @@ Set = tuple[int, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class ExpectedAnswers:
     """What every server of a zone should say, made once for all of them: names, markers, and the
     sets of both.
     """
@@ -63,7 +63,7 @@ class Wanted:
     sets: Sets
 
     @classmethod
-    def of(cls, records: pd.DataFrame) -> Wanted:
+    def of(cls, records: pd.DataFrame) -> ExpectedAnswers:
         sets = dict(by_name(records))
         for (name, kind), (ttl, values) in sets.items():
             if kind == "AAAA":
@@ -82,7 +82,11 @@ class Wanted:
 
 
 def verdict(
-    address: Address, zone: str, wanted: Wanted, timeout: float, key: Key | None = None
+    address: Address,
+    zone: str,
+    wanted: ExpectedAnswers,
+    timeout: float,
+    key: Key | None = None,
 ) -> NameServerVerdict:
     """What one server says of the zone's serial, of both address types of each wanted name, and of
     the markers.
@@ -122,7 +126,7 @@ def _contents_by_transfer(
 
 
 def _verdict_by_questions(
-    address: Address, zone: str, wanted: Wanted, timeout: float
+    address: Address, zone: str, wanted: ExpectedAnswers, timeout: float
 ) -> NameServerVerdict:
     try:
         answers = ask(address, [(zone, "SOA"), *wanted.questions()], timeout)
@@ -150,7 +154,7 @@ def _verdict_by_questions(
 
 
 def differences(
-    wanted: Wanted, found: Callable[[str, RecordType], Set | None]
+    wanted: ExpectedAnswers, found: Callable[[str, RecordType], Set | None]
 ) -> tuple[Change, ...]:
     """From what to what each set that differs would have to change."""
     pairs = (

@@ -37,7 +37,7 @@ APART = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedOfPrimary:
     """What is to be checked: `verified` are all servers that are asked after a change, the zone's
     own where none are named and it `follows` them; `controller` is who we are; `own_name` whether a
     site is called as the zone is.
@@ -49,11 +49,14 @@ class Wanted:
     own_name: bool = False
 
 
-PLAIN = Wanted()
+PLAIN = ExpectedOfPrimary()
 
 
 def preflight(
-    server: Server, zone: str, clock: Clock = time.time, wanted: Wanted = PLAIN
+    server: Server,
+    zone: str,
+    clock: Clock = time.time,
+    wanted: ExpectedOfPrimary = PLAIN,
 ) -> tuple[PreflightResult, ...]:
     """Every check that makes sense after the ones before it: a closed port ends the list. Never a
     DnsError.
@@ -72,7 +75,7 @@ def preflight(
 
 
 def _name_servers(
-    server: Server, zone: str, wanted: Wanted
+    server: Server, zone: str, wanted: ExpectedOfPrimary
 ) -> Iterator[PreflightResult]:
     """The zone's own: each should be checked after a change, and should answer."""
     follows = wanted.follows and not wanted.verified
@@ -126,7 +129,7 @@ def choose_key(servers: Sequence[Server], zones: Sequence[str]) -> Server:
 
 
 def _checks(
-    server: Server, zone: str, clock: Clock, wanted: Wanted
+    server: Server, zone: str, clock: Clock, wanted: ExpectedOfPrimary
 ) -> Iterator[PreflightResult]:
     reached = _try("TCP", lambda: _tcp(server))
     yield reached

@@ -17,7 +17,7 @@ from flex.zones.marker import marker_text, site_name
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.update import fence
 from flex_dns.wire import messages as wire
-from flex_dns.wire.messages import Kept, Part
+from flex_dns.wire.messages import MessagePart, RequiredSet
 from flex_dns.zone.change_states import lies_in
 
 # Bytes of a message: some 270 replacements with what they require. Small messages are slow, because
@@ -70,7 +70,7 @@ class Message:
             self.zone, [*self.claim_parts(), wire.parts(self.zone, self.changes), seen]
         )
 
-    def claim_parts(self) -> Iterator[Part]:
+    def claim_parts(self) -> Iterator[MessagePart]:
         if self.claim.controller:
             yield wire.require_text(
                 self.zone,
@@ -137,7 +137,7 @@ def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
     return [name for name in names if name not in making and lies_in(zone, name)]
 
 
-def sets_to_keep(zone: str, changes: Sequence[Change]) -> list[Kept]:
+def sets_to_keep(zone: str, changes: Sequence[Change]) -> list[RequiredSet]:
     """What has to be at the names that get a marker, beside what their other changes require.
 
     Nobody took the name since the plan was made: its addresses are those that the plan saw, and it
@@ -152,18 +152,18 @@ def sets_to_keep(zone: str, changes: Sequence[Change]) -> list[Kept]:
 
 def _sets_to_keep(
     zone: str, mark: Change, changing: Mapping[tuple[str, RecordType], Change]
-) -> Iterator[Kept]:
+) -> Iterator[RequiredSet]:
     name = site_name(zone, mark.name)
     saw = {rrset.type: rrset.values for rrset in mark.beside or ()}
     others = {kind: changing.get((name, kind)) for kind in ADDRESSES}
     for kind in ADDRESSES:
         if others[kind] is None:
-            yield Kept(name, kind, saw.get(kind, ()))
+            yield RequiredSet(name, kind, saw.get(kind, ()))
     # A name that has an address is no alias, and what brings one to it requires that.
     if not saw and not any(one and one.after for one in others.values()):
-        yield Kept(name, "CNAME")
+        yield RequiredSet(name, "CNAME")
     if name != zone:
-        yield Kept(name, "NS")
+        yield RequiredSet(name, "NS")
 
 
 def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:

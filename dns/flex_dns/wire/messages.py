@@ -72,7 +72,7 @@ class Unfit(ValueError):
     """A value of ours that no record can hold."""
 
 
-class Part(NamedTuple):
+class MessagePart(NamedTuple):
     """What changes add to a message: prerequisites and updates, and how many of each."""
 
     required: bytes
@@ -81,7 +81,7 @@ class Part(NamedTuple):
     makings: int
 
 
-class Kept(NamedTuple):
+class RequiredSet(NamedTuple):
     """A record set that has to be there, with these values and no others; without values there has
     to be none.
     """
@@ -91,20 +91,20 @@ class Kept(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-def part(zone: str, change: Change) -> Part:
+def part(zone: str, change: Change) -> MessagePart:
     """`before` as what must be so, value by value and without a TTL; `after` as what is put in its
     place.
     """
     owner = owner_bytes(zone, change.name)
     required, requirements = _spell_prerequisite(owner, change)
     made, makings = _spell_change(owner, change)
-    return Part(required, requirements, made, makings)
+    return MessagePart(required, requirements, made, makings)
 
 
-def reference_parts(zone: str, changes: Sequence[Change]) -> Part:
+def reference_parts(zone: str, changes: Sequence[Change]) -> MessagePart:
     """All of them together."""
     every = [part(zone, change) for change in changes]
-    return Part(
+    return MessagePart(
         b"".join([one.required for one in every]),
         sum([one.requirements for one in every]),
         b"".join([one.made for one in every]),
@@ -115,20 +115,20 @@ def reference_parts(zone: str, changes: Sequence[Change]) -> Part:
 _parts = native_or_python.pick("parts", reference_parts)
 
 
-def parts(zone: str, changes: Sequence[Change]) -> Part:
-    return Part(*_parts(zone, changes))
+def parts(zone: str, changes: Sequence[Change]) -> MessagePart:
+    return MessagePart(*_parts(zone, changes))
 
 
-def require_text(zone: str, name: str, text: str) -> Part:
+def require_text(zone: str, name: str, text: str) -> MessagePart:
     """That this TXT record is there, and no other beside it; nothing is to change."""
-    return Part(
+    return MessagePart(
         owner_bytes(zone, name) + _EQUAL["TXT"] + rdata_bytes("TXT", text), 1, b"", 0
     )
 
 
 def require_markers(
     zone: str, names: Sequence[str], text: str, first: str = ""
-) -> Part:
+) -> MessagePart:
     """The same of the marker of each of these names of the zone.
 
     `first` is the label of the message's first prerequisite, where that stands among the markers:
@@ -137,7 +137,7 @@ def require_markers(
     at = POINTER | HEADER + len(name_bytes(zone)) + ZONE_CLASS + 1 + len(first)
     marks = struct.pack("!H", at) if first else MARKS
     tail = _EQUAL["TXT"] + rdata_bytes("TXT", text)
-    return Part(
+    return MessagePart(
         b"".join([_marker(zone, name, marks) + tail for name in names]),
         len(names),
         b"",
@@ -145,7 +145,7 @@ def require_markers(
     )
 
 
-def require_kept(zone: str, sets: Sequence[Kept]) -> Part:
+def require_kept(zone: str, sets: Sequence[RequiredSet]) -> MessagePart:
     """That these sets are there, or not there; nothing is to change."""
     records: list[bytes] = []
     for name, kind, values in sets:
@@ -156,10 +156,10 @@ def require_kept(zone: str, sets: Sequence[Kept]) -> Part:
             ]
         if not values:
             records.append(owner + _NONE[kind])
-    return Part(b"".join(records), len(records), b"", 0)
+    return MessagePart(b"".join(records), len(records), b"", 0)
 
 
-def kept_size(zone: str, one: Kept) -> int:
+def kept_size(zone: str, one: RequiredSet) -> int:
     """How many bytes that takes."""
     data = (4 if one.kind == "A" else 16) * len(one.values)
     return max(1, len(one.values)) * (len(owner_bytes(zone, one.name)) + RECORD) + data
@@ -192,7 +192,7 @@ def part_size(zone: str, change: Change) -> int:
     return records * (owner + RECORD) + data
 
 
-def body(zone: str, parts: Sequence[Part]) -> bytes:
+def body(zone: str, parts: Sequence[MessagePart]) -> bytes:
     requirements = sum(part.requirements for part in parts)
     makings = sum(part.makings for part in parts)
     return b"".join(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name
-from flex.zones.records import Answer, ZoneState
+from flex.zones.records import NameAnswer, ZoneState
 from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
 
 ADDRESSES = ("A", "AAAA")
@@ -22,7 +22,7 @@ def state(
     names: Sequence[str],
     owner: str,
     contents: Contents,
-    answers: Mapping[str, Answer] | None = None,
+    answers: Mapping[str, NameAnswer] | None = None,
 ) -> ZoneState:
     """A name is ours when its marker says so and nothing else stands beside it."""
     owned: set[str] = set()

@@ -1,6 +1,6 @@
 """Where a name leads that is not placed by FLEX: its addresses, or those at the end of its CNAMEs.
 
-Takes names of a zone and what was read of the zone. Returns an Answer for each name. What a
+Takes names of a zone and what was read of the zone. Returns a NameAnswer for each name. What a
 transfer says plainly is taken from there. For everything else the primary is asked, which follows
 wildcards, CNAMEs and DNAMEs as it does for visitors. Does not change anything, does not ask anybody
 else, and stops at a CNAME that leaves the zones of this primary.
@@ -15,7 +15,7 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 
-from flex.zones.records import Answer
+from flex.zones.records import NameAnswer
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, canonical
 
@@ -37,7 +37,7 @@ def wildcards(zone: str, names: Iterable[str]) -> list[str]:
 
 def answers(
     session: Session, zone: str, names: Sequence[str], found: Contents
-) -> dict[str, Answer]:
+) -> dict[str, NameAnswer]:
     """Raises a DnsError where the primary does not answer."""
     plain = {name: _plain(zone, name, found) for name in names} if found.whole else {}
     said = {name: answer for name, answer in plain.items() if answer is not None}
@@ -45,19 +45,19 @@ def answers(
     return said | _ask(session, zone, asked)
 
 
-def _plain(zone: str, name: str, found: Contents) -> Answer | None:
+def _plain(zone: str, name: str, found: Contents) -> NameAnswer | None:
     """What the transfer says by itself; None where the name server has to be asked."""
     addresses = _addresses(name, found)
     if addresses:
-        return Answer(addresses)
+        return NameAnswer(addresses)
     if target := found.aliases.get(name):
         behind = _addresses(target, found)
-        return Answer(behind, (target,)) if behind else None
+        return NameAnswer(behind, (target,)) if behind else None
     if name in found.closed or any(
         _is_there(owner, found) for owner in wildcards(zone, [name])
     ):
         return None
-    return Answer()
+    return NameAnswer()
 
 
 def _addresses(name: str, found: Contents) -> tuple[str, ...]:
@@ -72,16 +72,16 @@ def _is_there(owner: str, found: Contents) -> bool:
     return owner in found.aliases or bool(_addresses(owner, found))
 
 
-def _ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, Answer]:
+def _ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnswer]:
     questions = [(name, kind) for name in names for kind in ADDRESSES]
     messages = [dns.message.make_query(name, kind, flags=0) for name, kind in questions]
     replies = session.ask_all(messages, f"addresses of other names in {zone}")
-    found: dict[str, Answer] = {}
+    found: dict[str, NameAnswer] = {}
     for (name, kind), reply in zip(questions, replies, strict=True):
         answer = _answer(name, kind, reply)
-        known = found.get(name, Answer())
+        known = found.get(name, NameAnswer())
         chain = answer.chain or known.chain
-        found[name] = Answer(
+        found[name] = NameAnswer(
             (*known.addresses, *answer.addresses),
             chain,
             answer.unknown or known.unknown,
@@ -89,13 +89,15 @@ def _ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, Answer]
     return found
 
 
-def _answer(name: str, kind: str, reply: dns.message.Message) -> Answer:
+def _answer(name: str, kind: str, reply: dns.message.Message) -> NameAnswer:
     if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         # Nobody's plan waits for a name that FLEX does not change.
-        return Answer(unknown=f"is answered with {dns.rcode.to_text(reply.rcode())}")
+        return NameAnswer(
+            unknown=f"is answered with {dns.rcode.to_text(reply.rcode())}"
+        )
     chain = tuple(_chain(name, reply))
     if not chain and not reply.flags & dns.flags.AA:
-        return Answer(unknown="is delegated to other name servers")
+        return NameAnswer(unknown="is delegated to other name servers")
     last = chain[-1] if chain else name
     values = {
         canonical(kind, rdata.to_text())
@@ -104,7 +106,7 @@ def _answer(name: str, kind: str, reply: dns.message.Message) -> Answer:
         and dns.rdatatype.to_text(rrset.rdtype) == kind
         for rdata in rrset
     }
-    return Answer(tuple(sorted(values)), chain)
+    return NameAnswer(tuple(sorted(values)), chain)
 
 
 def _chain(name: str, reply: dns.message.Message) -> Iterator[str]:

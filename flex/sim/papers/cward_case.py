@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB, Cluster
+from flex.sim.costs_of_nodes import MIB, SimulatedCluster
 from flex.sim.papers.claim import Claim, percent, ratio, span, verdict, within
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.traces import Trace
@@ -104,12 +104,16 @@ def _counter(
     return "; ".join(found)
 
 
-def _plain(ram: int) -> Cluster:
+def _plain(ram: int) -> SimulatedCluster:
     return replace(clusters.lard(8, ram * MIB), cache="lru")
 
 
 def _gains(
-    lab: Lab, trace: Trace, plain: Cluster, policies: tuple[str, ...], prefetch: int
+    lab: Lab,
+    trace: Trace,
+    plain: SimulatedCluster,
+    policies: tuple[str, ...],
+    prefetch: int,
 ) -> list[float]:
     lvs = lab.aside(trace, plain, "wrr").throughput
     cluster = replace(plain, prefetch=prefetch)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.sim.bursts import in_bursts
-from flex.sim.costs_of_nodes import Cluster
+from flex.sim.costs_of_nodes import SimulatedCluster
 from flex.sim.papers.claim import Claim, because, untold
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result, simulate
@@ -21,7 +21,7 @@ from flex.sim.traces import Trace, days, first
 from flex.sim.twins_of_published_traces import MB, twin
 
 # The nodes of each site of the first trace, in a cluster that balances what the second one asked.
-Solve = Callable[[Trace, Trace, Cluster], Sequence[Sequence[int]]]
+Solve = Callable[[Trace, Trace, SimulatedCluster], Sequence[Sequence[int]]]
 # Counter-experiments give each target's accesses so much of the time, in place of all of it.
 BURST = 0.1
 # With fewer accesses the largest clusters have all of them under way at once. A guess.
@@ -34,7 +34,7 @@ RARER = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Simulated:
     """One simulation of an experiment, for tables and pictures: `x` is what was varied. Where nodes
     end each at a time of their own (`apart`), what a node serves is drawn too.
     """
@@ -64,7 +64,7 @@ class Lab:
         self._traces: dict[str, Trace] = {}
         # For traces that stand in for another: their working set over the other's.
         self._scale: dict[str, float] = {}
-        self.points: list[Point] = []
+        self.points: list[Simulated] = []
 
     def twin(self, name: str) -> Trace:
         return self.take(
@@ -135,7 +135,7 @@ class Lab:
     def run(
         self,
         trace: Trace,
-        cluster: Cluster,
+        cluster: SimulatedCluster,
         policy: str,
         *,
         before: Trace | None = None,
@@ -146,13 +146,13 @@ class Lab:
         itself.
         """
         result = self.aside(trace, cluster, policy, before=before)
-        self.points.append(Point(picture, policy, x, result, cluster.serial))
+        self.points.append(Simulated(picture, policy, x, result, cluster.serial))
         return result
 
     def aside(
         self,
         trace: Trace,
-        cluster: Cluster,
+        cluster: SimulatedCluster,
         policy: str,
         *,
         before: Trace | None = None,

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MICROSECOND, SECOND, Cluster, FrontEnd
+from flex.sim.costs_of_nodes import MICROSECOND, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.engine_input_and_output import DISTRIBUTORS, FRONT_END
 from flex.sim.papers.claim import Claim, because, verdict
 from flex.sim.papers.experiment_lab import Lab
@@ -125,7 +125,7 @@ def _rate(lab: Lab, trace: Trace, nodes: int, kind: str, kilobytes: int) -> floa
     ).throughput
 
 
-def _apache(nodes: int) -> Cluster:
+def _apache(nodes: int) -> SimulatedCluster:
     """A node that completes about 800 cached small files a second, as Apache does in the LARD
     paper.
     """

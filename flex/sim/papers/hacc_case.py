@@ -10,7 +10,7 @@ import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB, MILLISECOND, Cluster
+from flex.sim.costs_of_nodes import MIB, MILLISECOND, SimulatedCluster
 from flex.sim.papers.claim import Claim, ratio, verdict
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.policies import POLICIES
@@ -161,7 +161,7 @@ def _faster(
                  verdict(abs(gain - said) <= 0.1 * (1 + said)))  # fmt: skip
 
 
-def _cluster() -> Cluster:
+def _cluster() -> SimulatedCluster:
     return replace(clusters.lard(3), ram=_RAM, cache="lru")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB, Cluster
+from flex.sim.costs_of_nodes import MIB, SimulatedCluster
 from flex.sim.papers.claim import Claim, grows, percent, ratio, span, verdict
 from flex.sim.papers.experiment_lab import BURST, Lab
 from flex.sim.simulate import Result
@@ -417,7 +417,7 @@ def _over_nodes(lab: Lab, name: str) -> Runs:
     }
 
 
-def _cluster(nodes: int) -> Cluster:
+def _cluster(nodes: int) -> SimulatedCluster:
     return clusters.lard(nodes)
 
 

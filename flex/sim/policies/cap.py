@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.costs_of_nodes import Cluster
-from flex.sim.policy_as_rules import Place, Routing, among
+from flex.sim.costs_of_nodes import SimulatedCluster
+from flex.sim.policy_as_rules import Place, RoutedAccesses, among
 from flex.sim.traces import Trace
 
 
-def cap(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def cap(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     disk = trace.size > trace.size.mean()
     processor = trace.work_of_targets() > 0
     kind = disk.astype(np.int64) + 2 * processor.astype(np.int64)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.costs_of_nodes import Cluster
-from flex.sim.policy_as_rules import Place, Routing, rules_of, runs
+from flex.sim.costs_of_nodes import SimulatedCluster
+from flex.sim.policy_as_rules import Place, RoutedAccesses, rules_of, runs
 from flex.sim.traces import Trace
 
 # The core's share of all targets: a twentieth, as in the CWARD paper.
 _SHARE = 0.05
 
 
-def core_and_parts(trace: Trace, cluster: Cluster, *, prefetches: bool) -> Routing:
+def core_and_parts(
+    trace: Trace, cluster: SimulatedCluster, *, prefetches: bool
+) -> RoutedAccesses:
     rank = np.empty(len(trace.size), dtype=np.int64)
     rank[np.argsort(-trace.frequency(), kind="stable")] = np.arange(len(trace.size))
     core = rank < _SHARE * len(trace.size)
@@ -26,13 +28,13 @@ def core_and_parts(trace: Trace, cluster: Cluster, *, prefetches: bool) -> Routi
     # Every node serves the core, so the least busy may; the others have one node, whatever the
     # rule.
     rule = rules_of(["least"], np.zeros_like(rank))
-    return Routing(trace.target, rule, first, option, prefetches=prefetches)
+    return RoutedAccesses(trace.target, rule, first, option, prefetches=prefetches)
 
 
-def ward(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def ward(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     return core_and_parts(trace, cluster, prefetches=False)
 
 
-def cward_cr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def cward_cr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     """As WARD, and every node has the core in memory beforehand, as far as memory is set apart."""
     return core_and_parts(trace, cluster, prefetches=True)

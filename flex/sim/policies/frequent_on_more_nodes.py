@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from flex.placing.problem import Floats
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.costs_of_nodes import Cluster
-from flex.sim.policy_as_rules import Place, Routing, rules_of, runs
+from flex.sim.costs_of_nodes import SimulatedCluster
+from flex.sim.policy_as_rules import Place, RoutedAccesses, rules_of, runs
 from flex.sim.traces import Trace
 
 
-def by_worth(trace: Trace, cluster: Cluster, worth: Floats, *, large: bool) -> Routing:
+def by_worth(
+    trace: Trace, cluster: SimulatedCluster, worth: Floats, *, large: bool
+) -> RoutedAccesses:
     """Targets by their worth, and by LARD-Threshold those larger than the mean where `large` says
     so.
     """
@@ -39,7 +41,7 @@ def by_worth(trace: Trace, cluster: Cluster, worth: Floats, *, large: bool) -> R
     start = (np.cumsum(kept) - kept) % cluster.nodes
     first, option = runs(start, np.where(lard, cluster.nodes, count), cluster.nodes)
     rule = rules_of(["turn", "lard"], lard.astype(np.int64))
-    return Routing(trace.target, rule, first, option, prefetches=True)
+    return RoutedAccesses(trace.target, rule, first, option, prefetches=True)
 
 
 def frequency(trace: Trace) -> Floats:
@@ -62,17 +64,17 @@ def _copies(worth: Floats, asked: npt.NDArray[np.bool_], nodes: int) -> Ints:
     return copies
 
 
-def cward_fr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def cward_fr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     return by_worth(trace, cluster, frequency(trace), large=False)
 
 
-def cward_fsr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def cward_fsr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     return by_worth(trace, cluster, frequency_by_size(trace), large=False)
 
 
-def cward_pfr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def cward_pfr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     return by_worth(trace, cluster, frequency(trace), large=True)
 
 
-def cward_pfsr(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def cward_pfsr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     return by_worth(trace, cluster, frequency_by_size(trace), large=True)

@@ -14,24 +14,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.costs_of_nodes import Cluster
-from flex.sim.policy_as_rules import Place, Routing, among, everywhere, rules_of
+from flex.sim.costs_of_nodes import SimulatedCluster
+from flex.sim.policy_as_rules import Place, RoutedAccesses, among, everywhere, rules_of
 from flex.sim.traces import Trace
 
 
-def hacc(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def hacc(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     documents = len(trace.size)
     dynamic = trace.work_of_targets() > 0
     in_tree = np.where(dynamic, documents + trace.site, np.arange(documents))
     keys = documents + len(trace.sites)
     rule = rules_of(["hacc"], np.zeros(keys, dtype=np.int64))
     first, option = everywhere(keys, cluster.nodes)
-    return Routing(
+    return RoutedAccesses(
         in_tree[trace.target], rule, first, option, cpu_share=50 if dynamic.any() else 0
     )
 
 
-def hacc_split(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def hacc_split(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     """Static documents on the first node, dynamic ones on the others (section 4.5 of the paper)."""
     others = list(range(1, cluster.nodes)) or [0]
     dynamic = (trace.work_of_targets() > 0).astype(np.int64)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.costs_of_nodes import Cluster
+from flex.sim.costs_of_nodes import SimulatedCluster
 from flex.sim.policy_as_rules import (
     Place,
-    Routing,
+    RoutedAccesses,
     among,
     everywhere,
     hash_numbers,
@@ -24,13 +24,17 @@ from flex.sim.traces import Trace
 _AT_ONCE = 2_000_000
 
 
-def hash_of_target(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def hash_of_target(
+    trace: Trace, cluster: SimulatedCluster, place: Place
+) -> RoutedAccesses:
     """One node for each target, whatever its load (LB in the LARD paper)."""
     node = hash_numbers(np.arange(len(trace.size))) % cluster.nodes
     return among(trace.target, "turn", [[n] for n in node.tolist()])
 
 
-def bounded_hashing(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def bounded_hashing(
+    trace: Trace, cluster: SimulatedCluster, place: Place
+) -> RoutedAccesses:
     """Consistent hashing with bounded loads: the first node in the target's order that has room."""
     # The order by a hash of target and node: a node that comes or goes changes nobody else's order.
     targets = len(trace.size)
@@ -40,7 +44,7 @@ def bounded_hashing(trace: Trace, cluster: Cluster, place: Place) -> Routing:
         np.arange(targets), max(targets * cluster.nodes // _AT_ONCE, 1)
     ):
         order[some] = _order(some, cluster.nodes)
-    return Routing(
+    return RoutedAccesses(
         trace.target, rules_of(["bounded"], np.zeros_like(trace.size)), first, option
     )
 

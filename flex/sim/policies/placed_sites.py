@@ -7,15 +7,15 @@ not move a site while the trace is served.
 
 from __future__ import annotations
 
-from flex.sim.costs_of_nodes import Cluster
-from flex.sim.policy_as_rules import Place, Routing, among
+from flex.sim.costs_of_nodes import SimulatedCluster
+from flex.sim.policy_as_rules import Place, RoutedAccesses, among
 from flex.sim.traces import Trace
 
 
-def flex_sites(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def flex_sites(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     return among(trace.site[trace.target], "dice", place(trace, cluster))
 
 
-def flex_lard(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def flex_lard(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     nodes = place(trace, cluster)
     return among(trace.target, "lard", [nodes[site] for site in trace.site.tolist()])

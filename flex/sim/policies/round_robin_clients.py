@@ -7,12 +7,14 @@ from __future__ import annotations
 import numpy as np
 
 from flex.errors import BadInput
-from flex.sim.costs_of_nodes import Cluster
-from flex.sim.policy_as_rules import Place, Routing, among
+from flex.sim.costs_of_nodes import SimulatedCluster
+from flex.sim.policy_as_rules import Place, RoutedAccesses, among
 from flex.sim.traces import Trace
 
 
-def round_robin_clients(trace: Trace, cluster: Cluster, place: Place) -> Routing:
+def round_robin_clients(
+    trace: Trace, cluster: SimulatedCluster, place: Place
+) -> RoutedAccesses:
     if not len(trace.client):
         raise BadInput(
             f"round robin per client over the trace {trace.name}",

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.sim.engine_input_and_output import Job, units
+from flex.sim.engine_input_and_output import SimulatedJob, units
 from flex.sim.rules.rule import AccessAsked, Contents, View
 
 
 class Bounded:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         self._bound = job.bound
 
     def choose(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.rule import AccessAsked, Contents, View
 
 # Loads are whole thousandths of the time.
@@ -19,7 +19,7 @@ _WHOLE = 1000
 
 
 class Hacc:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         nodes = len(job.ram)
         self._job = job
         self._server: dict[int, int] = {}

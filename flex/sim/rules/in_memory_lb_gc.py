@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.rule import AccessAsked, Contents, View
 
 
 class Cached:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         self._size, self._ram = job.size.tolist(), job.ram.tolist()
         self._last = [-1] * len(job.size)
         self._sent = [0] * len(job.ram)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.rule import AccessAsked, Contents, View, least_loaded
 
 
 class Lard:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         self._job = job
         self._server: dict[int, int] = {}
 
@@ -36,7 +36,7 @@ class Lard:
         return next(filled, least_loaded(nodes, view.load))
 
 
-def overloaded(job: Job, view: View, nodes: Sequence[int], node: int) -> bool:
+def overloaded(job: SimulatedJob, view: View, nodes: Sequence[int], node: int) -> bool:
     """Far busier than it should be while another has little to do, or far too busy whatever the
     others do.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.lard import overloaded
 from flex.sim.rules.rule import AccessAsked, Contents, View, least_loaded
 
@@ -20,7 +20,7 @@ class _Servers:
 
 
 class LardR:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         self._job = job
         self._servers: dict[int, _Servers] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.rule import AccessAsked, Contents, View
 
 # Splitmix64 computes in whole numbers of 64 bits.
@@ -12,7 +12,7 @@ _BITS = 2**64 - 1
 
 
 class Dice:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SimulatedJob) -> None:
         pass
 
     def choose(

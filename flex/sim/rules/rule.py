@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from flex.sim.engine_input_and_output import Job
+from flex.sim.engine_input_and_output import SimulatedJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Contents(Protocol):
 
 
 class Rule(Protocol):
-    def __init__(self, job: Job) -> None: ...
+    def __init__(self, job: SimulatedJob) -> None: ...
 
     def choose(
         self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents

@@ -29,9 +29,9 @@ from flex_logs_ingest.scan.counts_as_columns import (
     LEVEL,
     Columns,
     ColumnTables,
-    Found,
     Ints,
     OtherCount,
+    ScannedColumns,
     hours_table,
 )
 from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
@@ -79,7 +79,7 @@ def _as_found(
     hours: pd.DataFrame,
     sample: pd.DataFrame,
     level: int,
-) -> Found:
+) -> ScannedColumns:
     """What the loop would have handed over."""
     sites, numbers = np.unique(
         hours["site"].to_numpy(dtype=object), return_inverse=True
@@ -108,7 +108,7 @@ def _as_found(
         _ints(hours["bytes"]),
     )
     lines, reasons = dict(segment.lines), dict(segment.reasons)
-    return Found(
+    return ScannedColumns(
         sites=names,
         hour_site=of_hours[0],
         hour=of_hours[2],

@@ -20,17 +20,18 @@ _MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFile:
     source: str
     path: str
     outcome: str
     note: str
 
 
-def load(directory: Path) -> tuple[Unread, ...]:
+def load(directory: Path) -> tuple[UnreadFile, ...]:
     try:
         return tuple(
-            Unread(**fields) for fields in json.loads((directory / _NAME).read_bytes())
+            UnreadFile(**fields)
+            for fields in json.loads((directory / _NAME).read_bytes())
         )
     except (OSError, ValueError, TypeError):
         return ()
@@ -56,7 +57,7 @@ def save(
     found = [
         *before,
         *(
-            Unread(report.source, report.path, report.outcome, report.note)
+            UnreadFile(report.source, report.path, report.outcome, report.note)
             for report in now
         ),
     ]

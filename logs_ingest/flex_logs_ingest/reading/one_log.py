@@ -47,7 +47,7 @@ from flex_logs_ingest.reading.report import (
     few_samples,
 )
 from flex_logs_ingest.reading.rewritten_logs import (
-    Found,
+    KnownLines,
     Opening,
     copies,
     copy_is_counted,
@@ -337,7 +337,7 @@ class FileReading(LogReading):
         ):
             return self._counted_behind(self._find_earlier_counts())
 
-    def _find_earlier_counts(self) -> Found | None:
+    def _find_earlier_counts(self) -> KnownLines | None:
         """What was counted of this log before it was edited."""
         run = self._reader.run
         if not self._opening.hash or run.copies_too:
@@ -352,7 +352,7 @@ class FileReading(LogReading):
             run.memory,
         )
 
-    def _counted_behind(self, edited: Found | None) -> FileReport:
+    def _counted_behind(self, edited: KnownLines | None) -> FileReport:
         """Count what is new in the log, behind what was counted before it was edited."""
         if edited and edited.mark and not edited.few:
             self._refuse(edited.of, edited.mark, edited.heading)

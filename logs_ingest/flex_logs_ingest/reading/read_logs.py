@@ -50,7 +50,7 @@ from flex_logs_ingest.reading.report import (
 )
 from flex_logs_ingest.reading.run_state import Progress, Reader, ReadingRun, Step
 from flex_logs_ingest.reading.small_logs import Look, SmallLogs, heads
-from flex_logs_ingest.reading.which_in_parallel import Apart
+from flex_logs_ingest.reading.which_in_parallel import ReadApart
 
 __all__ = [
     "FAILED",
@@ -110,7 +110,7 @@ def ingest(
     """
     _give_freed_memory_back()
     with count_files.hold_directory(directory):
-        apart = Apart(1 if invalid else workers)
+        apart = ReadApart(1 if invalid else workers)
         run = ReadingRun(
             segments,
             directory,

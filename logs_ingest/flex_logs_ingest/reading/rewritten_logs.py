@@ -55,7 +55,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownLines:
     """`lines` of the log are those of the readings up to `of`, which end where `mark` is; `heading`
     names the columns of what follows there. Without a mark the log ends before that: it is a cut
     copy. With `few` lines they may be alike by chance.
@@ -156,7 +156,7 @@ def find(
     begin: Mark,
     scanner: NewScanner,
     room: int,
-) -> Found | None:
+) -> KnownLines | None:
     """The log of this source that it is, of several the one with most lines; `begin` is the mark
     where it begins.
 
@@ -222,7 +222,7 @@ class _Comparison:
         self._room = room
         self._heading = b""
 
-    def with_(self, readings: Sequence[Segment]) -> Found | None:
+    def with_(self, readings: Sequence[Segment]) -> KnownLines | None:
         self._log.seek(0)
         pieces = _Lines(self._log.chunks(), self._mark.record)
         ours = _sum_of(())
@@ -240,7 +240,7 @@ class _Comparison:
             same = reading
         if same is None:
             return None
-        return Found(
+        return KnownLines(
             same,
             sum(ours.lines),
             self._mark,
@@ -248,7 +248,7 @@ class _Comparison:
             few=theirs.answers < _enough(theirs),
         )
 
-    def _cut(self, reading: Segment, new: _Sum, before: _Sum) -> Found | None:
+    def _cut(self, reading: Segment, new: _Sum, before: _Sum) -> KnownLines | None:
         """The log ends within this reading: what is there may be its beginning."""
         if not sum(new.lines) and not before.answers:
             return None
@@ -260,7 +260,7 @@ class _Comparison:
             return None
         sure = before.answers + sum(new.hours[hour] for hour in whole)
         few = sure < ENOUGH or (len(whole) < 2 and before.answers < ENOUGH)
-        return Found(reading, sum(before.lines) + sum(new.lines), few=few)
+        return KnownLines(reading, sum(before.lines) + sum(new.lines), few=few)
 
     def _count(self, pieces: Iterable[bytes]) -> _Sum:
         """What the pieces count for, which end with a line."""

@@ -26,7 +26,7 @@ from flex_logs_ingest.reading import finished_files as finished
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.record_in_batches import READINGS, SMALL, Batch
 from flex_logs_ingest.reading.renamed_logs import Elsewhere, may_be, may_be_piped
-from flex_logs_ingest.reading.which_in_parallel import Apart
+from flex_logs_ingest.reading.which_in_parallel import ReadApart
 from flex_logs_ingest.scan.segment_scan import Counts
 
 
@@ -63,7 +63,7 @@ class ReadingRun:
     read_at: int
     progress: Progress | None = None
     invalid: Invalid | None = None
-    apart: Apart = field(default_factory=lambda: Apart(1))
+    apart: ReadApart = field(default_factory=lambda: ReadApart(1))
     clock: Callable[[], float] = time.monotonic
     # Whether lines are counted although they look like those of another log, edited.
     copies_too: bool = False

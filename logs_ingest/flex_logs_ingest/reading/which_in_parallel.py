@@ -30,7 +30,7 @@ class Stopped(Exception):
     """Another reader failed, or the run is to end: nothing more is read."""
 
 
-class Apart:
+class ReadApart:
     def __init__(self, workers: int) -> None:
         self.workers = workers or min(MOST, len(os.sched_getaffinity(0)))
         self._inside: list[bytes] = []

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from flex import native_or_python
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.scan.counts_as_columns import Found
+from flex_logs_ingest.scan.counts_as_columns import ScannedColumns
 from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -24,7 +24,7 @@ OPENING = 64
 Task = tuple[bytes, int, SiteRule]
 # What the first answer counts for, what the whole log does, and about how many bytes of memory that
 # took.
-Told = tuple[Found | None, Found, int]
+Told = tuple[ScannedColumns | None, ScannedColumns, int]
 
 
 def reference_count_logs(
@@ -53,7 +53,7 @@ def _opening_and_counts(
     return opening, scan.finish(), memory
 
 
-def _opening(look: bytes, scan: ReferenceScan) -> Found | None:
+def _opening(look: bytes, scan: ReferenceScan) -> ScannedColumns | None:
     for line in first_lines(look, 0):
         scan.feed(line)
         found = scan.finish()
@@ -81,7 +81,7 @@ class Foreseen:
     same.
     """
 
-    def __init__(self, found: Found, memory: int, size: int) -> None:
+    def __init__(self, found: ScannedColumns, memory: int, size: int) -> None:
         self._found = found
         self._left = size
         self.memory = memory
@@ -92,6 +92,6 @@ class Foreseen:
     def take_bad(self) -> list[Bad]:
         return []
 
-    def finish(self, complete: bool = False) -> Found:
+    def finish(self, complete: bool = False) -> ScannedColumns:
         assert (self._left, complete) == (0, False), "it counted other bytes"
         return self._found

@@ -57,7 +57,7 @@ class Tables(Protocol):
         """As Parquet files, whole when this returns. Raises OSError."""
 
 
-class Found(TypedDict):
+class ScannedColumns(TypedDict):
     """What one segment of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours
     by site and hour.
 
@@ -94,7 +94,7 @@ class Loop(Protocol):
     def memory(self) -> int: ...
     def feed(self, chunk: bytes) -> None: ...
     def take_bad(self) -> list[Bad]: ...
-    def finish(self, complete: bool = False) -> Found: ...
+    def finish(self, complete: bool = False) -> ScannedColumns: ...
 
 
 class ColumnTables:

@@ -1,6 +1,6 @@
 """The scan loop in Python: from log bytes to counts per day, site and target, as columns.
 
-Takes a layout, a rule for sites and chunks of a log. Returns what `Found` describes. It defines
+Takes a layout, a rule for sites and chunks of a log. Returns ScannedColumns. It defines
 what the native loop computes, and stands in for it where that is not installed. Memory grows with
 the number of distinct targets, sites and hours, not with the log; `memory` says how far. Does not
 write anything.
@@ -31,8 +31,8 @@ from flex_logs_ingest.lines.usual_lines import usual
 from flex_logs_ingest.scan.counts_as_columns import (
     Columns,
     ColumnTables,
-    Found,
     Ints,
+    ScannedColumns,
     hours_table,
 )
 from flex_logs_ingest.scan.frequent_unknown_hosts import Strangers
@@ -176,7 +176,7 @@ class ReferenceScan:
         """The malformed lines since the last call, where they are kept."""
         return self._bad.take()
 
-    def finish(self, complete: bool = False) -> Found:
+    def finish(self, complete: bool = False) -> ScannedColumns:
         """What was counted since the last call; a line without an end waits for what will be fed.
 
         With `complete` that line counts too: nothing will be added to it.
@@ -425,7 +425,7 @@ class ReferenceScan:
             self._text += len(path)
         return row
 
-    def _take_found(self) -> Found:
+    def _take_found(self) -> ScannedColumns:
         sites = sorted(self._hours)
         columns = self._columns({site: i for i, site in enumerate(sites)})
         hours = [
@@ -438,7 +438,7 @@ class ReferenceScan:
         requests = _ints([row[2] for row in hours])
         sent = _ints([row[3] for row in hours])
         reasons, bad = self._bad.take_found()
-        return Found(
+        return ScannedColumns(
             sites=sites,
             hour_site=site,
             hour=hour,

@@ -28,10 +28,10 @@ from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.counts_as_columns import (
-    Found,
     Ints,
     Loop,
     OtherCount,
+    ScannedColumns,
     names_by_number,
     texts,
 )
@@ -60,7 +60,7 @@ class Counts:
     The tables are made when they are asked for; `write` takes them to disk without that.
     """
 
-    found: Found
+    found: ScannedColumns
     first_byte: int = 0
 
     @property

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex_logs_ingest.scan.counts_as_columns import Found, Loop
+from flex_logs_ingest.scan.counts_as_columns import Loop, ScannedColumns
 from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
 
 RECORD = np.dtype(
@@ -96,7 +96,7 @@ class RecordScan:
     def take_bad(self) -> list[Bad]:
         return [_with_place(line) for line in self._lines.take_bad()]
 
-    def finish(self, complete: bool = False) -> Found:
+    def finish(self, complete: bool = False) -> ScannedColumns:
         """The rest of a record says nothing, complete or not."""
         found = self._lines.finish(complete)
         found["bad"] = [_with_place(line) for line in found["bad"]]

@@ -23,7 +23,7 @@ const OTHER_STATUS: usize = 1;
 const NO_REQUEST: usize = 2;
 const MALFORMED: usize = 3;
 
-/// What one stretch of a log counted: see `Found` of flex_logs_ingest/scan/counts_as_columns.py.
+/// What one segment of a log counted: see `ScannedColumns` of flex_logs_ingest/scan/counts_as_columns.py.
 #[derive(Debug, PartialEq)]
 pub struct Found {
     pub counts: Counts,

@@ -40,7 +40,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds import counting, one_node
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs import highs_linear
 from flex_solver.programs.highs_program import Program
 
@@ -98,7 +98,7 @@ class _Duals:
 
 
 def _best(
-    cluster: Cluster, counts: one_node.Counts, first: int, rounds: int
+    cluster: ProblemArrays, counts: one_node.RowCounts, first: int, rounds: int
 ) -> tuple[float, Floats]:
     """The largest bound found, and the reduced cost of every row in it."""
     shown = _largest_of_each(cluster, first)
@@ -120,7 +120,9 @@ def _best(
     return best, reduced
 
 
-def _program(cluster: Cluster, counts: one_node.Counts, shown: Ints) -> Program:
+def _program(
+    cluster: ProblemArrays, counts: one_node.RowCounts, shown: Ints
+) -> Program:
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
@@ -178,13 +180,13 @@ def _starts(nodes: int, dimensions: int) -> list[int]:
     return starts
 
 
-def _limits(cluster: Cluster, band: Floats, floors: Floats) -> Floats:
+def _limits(cluster: ProblemArrays, band: Floats, floors: Floats) -> Floats:
     return np.concatenate(
         [band.ravel(), cluster.lacking_load, [cluster.lacking], floors]
     )
 
 
-def _duals(cluster: Cluster, duals: Floats) -> _Duals:
+def _duals(cluster: ProblemArrays, duals: Floats) -> _Duals:
     """Duals of rows with only a lower bound become zero where HiGHS left them negative."""
     nodes, dimensions = cluster.load.shape
     starts = _starts(nodes, dimensions)
@@ -201,7 +203,7 @@ def _duals(cluster: Cluster, duals: Floats) -> _Duals:
     )
 
 
-def _reduced_costs(cluster: Cluster, duals: _Duals) -> Floats:
+def _reduced_costs(cluster: ProblemArrays, duals: _Duals) -> Floats:
     """What giving up each row costs, less what it is worth to the rows of the program."""
     of_node = (duals.band + duals.total)[cluster.node]
     worth = (
@@ -216,7 +218,7 @@ def _reduced_costs(cluster: Cluster, duals: _Duals) -> Floats:
 
 
 def _bound_by_duals(
-    cluster: Cluster, counts: one_node.Counts, duals: _Duals, reduced: Floats
+    cluster: ProblemArrays, counts: one_node.RowCounts, duals: _Duals, reduced: Floats
 ) -> float:
     """What no partition stays under, by these duals: each row's bound at its price, and of each
     column the best end.
@@ -246,7 +248,7 @@ def _bound_by_duals(
     return float(cluster.forced + prices + ends)
 
 
-def _largest_of_each(cluster: Cluster, count: int) -> Bools:
+def _largest_of_each(cluster: ProblemArrays, count: int) -> Bools:
     """The rows HiGHS sees at first: the largest of each node by each resource, by all, and those of
     sites that give.
     """

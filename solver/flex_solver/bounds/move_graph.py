@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.wishes_as_row_rules import RowRules
 
 # What a sum of some thousand floats may be off by. A guess on the safe side.
@@ -24,7 +24,7 @@ TWINS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moves:
+class LoadChanges:
     """How the load of a place changes by moves between it and others.
 
     Two that have a key in common cannot be made at once: a row goes one way, and a place has one
@@ -37,8 +37,8 @@ class Moves:
     def __len__(self) -> int:
         return len(self.change)
 
-    def __getitem__(self, which: Ints | Bools) -> Moves:
-        return Moves(self.change[which], self.keys[which])
+    def __getitem__(self, which: Ints | Bools) -> LoadChanges:
+        return LoadChanges(self.change[which], self.keys[which])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Net:
     def __len__(self) -> int:
         return len(self.load)
 
-    def between(self, place: int, other: int) -> Moves:
+    def between(self, place: int, other: int) -> LoadChanges:
         """The moves between a place and another one; the changes are those of the other."""
         goes = self._some(
             np.flatnonzero((self.at == place) & self.able[:, other]), other
@@ -70,12 +70,12 @@ class Net:
         comes = self._some(
             np.flatnonzero((self.at == other) & self.able[:, place]), place
         )
-        return Moves(
+        return LoadChanges(
             np.concatenate([goes.change, -comes.change]),
             np.concatenate([goes.keys, comes.keys]),
         )
 
-    def _some(self, rows: Ints, to: int) -> Moves:
+    def _some(self, rows: Ints, to: int) -> LoadChanges:
         """Where many ask for the same, one that clashes with none: another of them will do then."""
         _, first, alike, count = np.unique(
             self.asks[rows],
@@ -89,7 +89,7 @@ class Net:
         )
         few = (count <= TWINS)[alike]
         one = first[count > TWINS]
-        return Moves(
+        return LoadChanges(
             np.concatenate([self.asks[rows[few]], self.asks[rows[one]]]),
             np.concatenate([keys[few], np.full((len(one), 2), -1)]),
         )
@@ -137,7 +137,7 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _edges(
-    cluster: Cluster, missing: Floats, spare: Floats
+    cluster: ProblemArrays, missing: Floats, spare: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Load, least and most of every place: of nodes, of what is to come from nowhere, and of what
     is to vanish.

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints
-from flex_solver.bounds.move_graph import Moves, Net
+from flex_solver.bounds.move_graph import LoadChanges, Net
 
 # Ways in which the places of one set may hand on load, at most; with more the set
 # is not ruled out. A guess.
@@ -35,9 +35,9 @@ EXACT = 8
 class Trees:
     def __init__(self, net: Net) -> None:
         self._net = net
-        self._moves: dict[tuple[int, int], Moves] = {}
-        self._trees: dict[tuple[int, int], Moves] = {}
-        self._below: dict[tuple[int, int], Moves | None] = {}
+        self._moves: dict[tuple[int, int], LoadChanges] = {}
+        self._trees: dict[tuple[int, int], LoadChanges] = {}
+        self._below: dict[tuple[int, int], LoadChanges | None] = {}
         self._kept = 0
 
     def rules_out(self, places: int) -> bool:
@@ -66,12 +66,12 @@ class Trees:
                 return True
         return False
 
-    def _ways(self, places: int, above: int) -> Moves | None:
+    def _ways(self, places: int, above: int) -> LoadChanges | None:
         """How a place's load changes when all of these are put right by trees that hang from it;
         None: too many.
         """
         if not places:
-            return Moves(
+            return LoadChanges(
                 np.zeros((1, self._net.load.shape[1])), np.empty((1, 0), dtype=np.int64)
             )
         if (places, above) not in self._below:
@@ -80,8 +80,8 @@ class Trees:
             self._below[places, above] = ways
         return self._below[places, above]
 
-    def _worked_out(self, places: int, above: int) -> Moves | None:
-        found, count = list[Moves](), 0
+    def _worked_out(self, places: int, above: int) -> LoadChanges | None:
+        found, count = list[LoadChanges](), 0
         for part in _subsets(places):
             if not part & places & -places or not len(tree := self._tree(part, above)):
                 continue
@@ -91,7 +91,7 @@ class Trees:
             found.append(_product(tree, others))
         return _join(found, places.bit_count(), self._net.load.shape[1])
 
-    def _tree(self, places: int, above: int) -> Moves:
+    def _tree(self, places: int, above: int) -> LoadChanges:
         """The same by one tree."""
         if (places, above) not in self._trees:
             found = [
@@ -103,7 +103,7 @@ class Trees:
             self._trees[places, above] = ways
         return self._trees[places, above]
 
-    def _moves_to_parent(self, place: int, below: int, above: int) -> Moves:
+    def _moves_to_parent(self, place: int, below: int, above: int) -> LoadChanges:
         """The moves between a place and the one above that put it right, with what is below."""
         if (place, above) not in self._moves:
             self._moves[place, above] = self._net.between(place, above)
@@ -114,7 +114,7 @@ class Trees:
             edge[place] - self._net.load[place]
             for edge in (self._net.low, self._net.high)
         )
-        back = Moves(-moves.change, moves.keys)
+        back = LoadChanges(-moves.change, moves.keys)
         able = np.zeros(len(moves), dtype=np.bool_)
         for first, _ in _pairs(back, ways, low, high):
             able[first] = True
@@ -132,7 +132,7 @@ def members_of(places: int) -> list[int]:
     return [place for place in range(places.bit_length()) if places >> place & 1]
 
 
-def _empty(ways: Moves | None) -> bool:
+def _empty(ways: LoadChanges | None) -> bool:
     return ways is not None and not len(ways)
 
 
@@ -162,7 +162,7 @@ def _halves(places: int) -> list[int]:
     ]
 
 
-def _join(parts: list[Moves], most: int, dimensions: int) -> Moves:
+def _join(parts: list[LoadChanges], most: int, dimensions: int) -> LoadChanges:
     """In the order of the first resource; `most` moves make up a way at most."""
     change = np.concatenate(
         [np.empty((0, dimensions)), *(part.change for part in parts)]
@@ -172,14 +172,14 @@ def _join(parts: list[Moves], most: int, dimensions: int) -> Moves:
     for part in parts:
         keys[first : first + len(part), : part.keys.shape[1]] = part.keys
         first += len(part)
-    return Moves(change, keys)[np.argsort(change[:, 0], kind="stable")]
+    return LoadChanges(change, keys)[np.argsort(change[:, 0], kind="stable")]
 
 
-def _product(one: Moves, other: Moves) -> Moves:
+def _product(one: LoadChanges, other: LoadChanges) -> LoadChanges:
     first, second = np.divmod(np.arange(len(one) * len(other)), max(1, len(other)))
     apart = ~_clash(one.keys[first], other.keys[second])
     first, second = first[apart], second[apart]
-    return Moves(
+    return LoadChanges(
         one.change[first] + other.change[second],
         np.concatenate([one.keys[first], other.keys[second]], axis=1),
     )
@@ -194,7 +194,7 @@ def _clash(one: Ints, other: Ints) -> Bools:
 
 
 def _pairs(
-    one: Moves, other: Moves, low: Floats, high: Floats
+    one: LoadChanges, other: LoadChanges, low: Floats, high: Floats
 ) -> Iterator[tuple[Ints, Ints]]:
     """The pairs that can be had at once and come to lie between the two, some at a time; the others
     are in order.

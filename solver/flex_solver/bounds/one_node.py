@@ -1,8 +1,8 @@
 """The least number of rows that bring one node into its band, whatever the other nodes do.
 
-Takes a Problem and its Cluster. Returns three numbers for each open node: rows that must leave,
-rows that must enter, and rows that must do either. Does not look at two nodes together: linear.py
-does, with these numbers.
+Takes a Problem and its ProblemArrays. Returns three numbers for each open node: rows that must
+leave, rows that must enter, and rows that must do either. Does not look at two nodes together:
+linear.py does, with these numbers.
 
 Rows leave a node over its band until the excess is gone. For any mixture of the resources, what
 leaves is at least the mixture of the excess, and the rows that are largest in that mixture make it
@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver.bounds.problem_arrays import Cluster
+from flex_solver.bounds.problem_arrays import ProblemArrays
 from flex_solver.wishes_as_row_rules import RowRules
 
 # Mixtures of two resources that are tried, from all of one to all of the other. A guess.
@@ -30,7 +30,7 @@ FEW_PAIRS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class RowCounts:
     """The rows that must leave each node, enter it, and do either; positions are those of the open
     nodes.
     """
@@ -41,7 +41,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class NodeGap:
     """`leaves` is what each row that may leave asks; `load` must come to lie between `low` and
     `high`.
     """
@@ -56,16 +56,16 @@ class Node:
         return bool(((self.load > self.high) | (self.load < self.low)).any())
 
 
-def counts(problem: Problem, cluster: Cluster) -> Counts:
+def counts(problem: Problem, cluster: ProblemArrays) -> RowCounts:
     """For each open node; a node within its band needs nothing."""
     load, low, high = cluster.load, cluster.low, cluster.high
     ordered = np.argsort(cluster.node, kind="stable")
     cuts = np.searchsorted(cluster.node[ordered], np.arange(len(load) + 1))
-    sites = Sites(cluster.of_site)
+    sites = EnteringSites(cluster.of_site)
     found = np.zeros((len(load), 3), dtype=np.int64)
     for n, number in enumerate(np.flatnonzero(problem.open).tolist()):
         leaves = cluster.asks[ordered[cuts[n] : cuts[n + 1]]]
-        node = Node(load[n], low[n], high[n], leaves)
+        node = NodeGap(load[n], low[n], high[n], leaves)
         if node.is_off:
             may_come = RowRules(problem).free_to_come(number)
             found[n] = (
@@ -73,7 +73,7 @@ def counts(problem: Problem, cluster: Cluster) -> Counts:
                 sites.enter(node, may_come),
                 sites.touch(node, may_come),
             )
-    return Counts(*found.T)
+    return RowCounts(*found.T)
 
 
 def mixtures(dimensions: int) -> Floats:
@@ -89,7 +89,7 @@ def mixtures(dimensions: int) -> Floats:
     return np.array(found)
 
 
-class Sites:
+class EnteringSites:
     """The sites that may enter nodes, by size in every mixture."""
 
     def __init__(self, load: Floats) -> None:
@@ -101,7 +101,7 @@ class Sites:
         ]
         self._sizes = [load[by_size, d] for d, by_size in enumerate(self._by_size)]
 
-    def leave(self, node: Node) -> int:
+    def leave(self, node: NodeGap) -> int:
         most = 0
         for weights in self._weights:
             excess = float((node.load - node.high) @ weights)
@@ -110,7 +110,7 @@ class Sites:
                 most = max(most, int(np.searchsorted(np.cumsum(sizes), excess)) + 1)
         return most
 
-    def enter(self, node: Node, may_come: Bools) -> int:
+    def enter(self, node: NodeGap, may_come: Bools) -> int:
         """Where the largest do not suffice, at least one more than those is needed."""
         most = 0
         for weights, largest in zip(self._weights, self._largest, strict=True):
@@ -120,13 +120,13 @@ class Sites:
                 most = max(most, int(np.searchsorted(np.cumsum(sizes), missing)) + 1)
         return most
 
-    def touch(self, node: Node, may_come: Bools) -> int:
+    def touch(self, node: NodeGap, may_come: Bools) -> int:
         """How many rows must leave or enter, as far as one and two are looked at."""
         if _fits(node, -node.leaves).any() or self._one_may_enter(node, may_come):
             return 1
         return 3 if self._needs_three(node, may_come) else 2
 
-    def _one_may_enter(self, node: Node, may_come: Bools) -> bool:
+    def _one_may_enter(self, node: NodeGap, may_come: Bools) -> bool:
         """Only sites that bring enough of a resource the node is short of are looked at."""
         short = np.flatnonzero(node.load < node.low)
         if not len(short):
@@ -137,7 +137,7 @@ class Sites:
         near = self._by_size[d][max(0, first - 1) : last + 1]
         return bool(_fits(node, self.load[near[may_come[near]]]).any())
 
-    def _needs_three(self, node: Node, may_come: Bools) -> bool:
+    def _needs_three(self, node: NodeGap, may_come: Bools) -> bool:
         """No two changes put the node right; not looked at where there are too many."""
         changes = np.concatenate([-node.leaves, self.load[may_come]])
         if len(changes) ** 2 > FEW_PAIRS:
@@ -148,7 +148,7 @@ class Sites:
         )
 
 
-def _fits(node: Node, changes: Floats) -> Bools:
+def _fits(node: NodeGap, changes: Floats) -> Bools:
     after = node.load + changes
     inside: Bools = np.all((after >= node.low) & (after <= node.high), axis=1)
     return inside

@@ -29,7 +29,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Problem
 from flex_solver.bounds.linear import INEXACT
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs.site_prices import Trade
 from flex_solver.programs.tradable_sites import Market, notable, offers
 from flex_solver.wishes_as_row_rules import RowRules
@@ -86,7 +86,7 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     return Priced(max(0, int(np.ceil(least - INEXACT * (1 + abs(least))))), prices)
 
 
-def _outside(cluster: Cluster) -> float:
+def _outside(cluster: ProblemArrays) -> float:
     return float(
         np.maximum(
             np.maximum(cluster.load - cluster.high, cluster.low - cluster.load), 0.0
@@ -95,7 +95,11 @@ def _outside(cluster: Cluster) -> float:
 
 
 def _market(
-    problem: Problem, cluster: Cluster, by_name: Bools, worth: Floats, lacking: Floats
+    problem: Problem,
+    cluster: ProblemArrays,
+    by_name: Bools,
+    worth: Floats,
+    lacking: Floats,
 ) -> Market:
     place = np.where(by_name, np.cumsum(by_name) - 1, -1)
     given = place[problem.old[may_leave(problem), 0]]

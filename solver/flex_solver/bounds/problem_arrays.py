@@ -1,6 +1,6 @@
 """A Problem as the bounds see it: loads, bands, and the rows that may leave, all as arrays.
 
-Takes a Problem. Returns which rows may leave, and a Cluster, in which a mean node's share is 1.
+Takes a Problem. Returns which rows may leave, and ProblemArrays, in which a mean node's share is 1.
 Does not compute a bound.
 """
 
@@ -19,7 +19,7 @@ SHARE = 100.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cluster:
+class ProblemArrays:
     """The numbers that linear.py's docstring names: nodes are numbered among the open ones,
     resources among those that carry load.
 
@@ -52,7 +52,7 @@ def may_leave(problem: Problem) -> Bools:
     return free
 
 
-def cluster_of(problem: Problem) -> Cluster:
+def cluster_of(problem: Problem) -> ProblemArrays:
     rows = np.flatnonzero(may_leave(problem))
     carries = np.flatnonzero(problem.load.sum(axis=0) > 0)
     of_site = problem.load[:, carries] / SHARE
@@ -65,7 +65,7 @@ def cluster_of(problem: Problem) -> Cluster:
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))
     site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
-    return Cluster(
+    return ProblemArrays(
         of_site=of_site,
         node=node,
         asks=of_site[site],

@@ -25,7 +25,7 @@ import numpy as np
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver.bounds import one_node
-from flex_solver.bounds.problem_arrays import Cluster, cluster_of, may_leave
+from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs import highs_integer
 from flex_solver.programs.highs_program import Program
 from flex_solver.wishes_as_row_rules import RowRules
@@ -180,7 +180,7 @@ def _once(problem: Problem, columns: _Columns) -> Iterator[_Sums]:
 
 
 def _bands(
-    problem: Problem, columns: _Columns, cluster: Cluster, share: float
+    problem: Problem, columns: _Columns, cluster: ProblemArrays, share: float
 ) -> _Sums:
     leaves, comes, dimensions = columns.leaves, columns.comes, cluster.load.shape[1]
     source, asks = _sources(problem, columns), share * cluster.of_site[columns.site]
@@ -197,7 +197,9 @@ def _bands(
     return _Sums(low.ravel(), high.ravel(), tuple(terms))
 
 
-def _floors(problem: Problem, columns: _Columns, cluster: Cluster) -> Iterator[_Sums]:
+def _floors(
+    problem: Problem, columns: _Columns, cluster: ProblemArrays
+) -> Iterator[_Sums]:
     """What one_node.py counts: it follows from the bands, and spares HiGHS finding that out."""
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)

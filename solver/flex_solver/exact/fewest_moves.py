@@ -36,7 +36,13 @@ from flex.placing.why_best_effort import LIMITS
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import run_pulp_with_highs
-from flex_solver.exact.integer_program import SHARE, Cost, Found, Give, Program
+from flex_solver.exact.integer_program import (
+    SHARE,
+    Cost,
+    Give,
+    KindCounts,
+    PartitionProgram,
+)
 from flex_solver.rows_to_solution import LATE, answer
 from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.choose_rows_to_search import with_all_movable
@@ -89,8 +95,8 @@ class _Search:
     known: Ints | None
     left: Clock
 
-    def program(self, give: Give, unwanted: Event | None = None) -> Program:
-        return Program(
+    def program(self, give: Give, unwanted: Event | None = None) -> PartitionProgram:
+        return PartitionProgram(
             self.problem,
             self.kinds,
             give=give,
@@ -277,7 +283,9 @@ def _by_program(search: _Search) -> _Answer:
     return _answer_with_note(search, program, settled)
 
 
-def _answer_with_note(search: _Search, program: Program, settled: Found) -> _Answer:
+def _answer_with_note(
+    search: _Search, program: PartitionProgram, settled: KindCounts
+) -> _Answer:
     rows = program.rows(settled)
     return _Answer(
         rows, score.moves(search.problem, rows), "" if settled.best else COLDER
@@ -290,7 +298,9 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
     return as_few and score.cold_bytes(problem, known) < score.cold_bytes(problem, rows)
 
 
-def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> Found:
+def _settle(
+    program: PartitionProgram, found: KindCounts, left: Clock, cases: int = CASES
+) -> KindCounts:
     """The partition with the fewest cold bytes among those with as few moves. If several are left,
     always the same one.
     """
@@ -299,7 +309,9 @@ def _settle(program: Program, found: Found, left: Clock, cases: int = CASES) -> 
     )
 
 
-def _settle_order(program: Program, found: Found, left: Clock) -> Found:
+def _settle_order(
+    program: PartitionProgram, found: KindCounts, left: Clock
+) -> KindCounts:
     if program.open_choices(found) > FEW_TARGETS:
         return found
     program.keep_sources(found)
@@ -332,7 +344,7 @@ def _best_effort(search: _Search) -> _Answer:
     )
 
 
-def _nearest(search: _Search, band: float) -> tuple[Program, Found]:
+def _nearest(search: _Search, band: float) -> tuple[PartitionProgram, KindCounts]:
     try:
         program = search.program(Give(band=True))
         return program, program.minimise(
@@ -438,14 +450,14 @@ def _pins_elsewhere_cost_moves(search: _Search) -> bool:
 
 
 def _next(
-    program: Program,
+    program: PartitionProgram,
     cost: Cost,
     seconds: float,
-    found: Found,
+    found: KindCounts,
     *,
     within: float | None = None,
     cases: int | None = None,
-) -> Found:
+) -> KindCounts:
     """The answer so far stands where time runs out on a better one."""
     try:
         return program.minimise(

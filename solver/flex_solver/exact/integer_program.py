@@ -35,7 +35,7 @@ STEPS_OF_COLD = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KindCounts:
     """How many of each kind each node holds; `best` when nothing cheaper exists."""
 
     counts: Mapping[tuple[int, int], int]
@@ -52,7 +52,7 @@ class Give:
     pins: bool = False
 
 
-class Program:
+class PartitionProgram:
     """Variables and rules of one Problem. `spent` are moves of sites that are not in the program.
 
     Answers are no better than those known once they are `unwanted`.
@@ -163,7 +163,7 @@ class Program:
             variable.name: float(counts[at]) for at, variable in self._count.items()
         }
 
-    def take(self, rows: Ints, *, coldest: bool = False) -> Found:
+    def take(self, rows: Ints, *, coldest: bool = False) -> KindCounts:
         """These rows, which keep every rule, have the fewest moves, or cold bytes too: later
         answers have no more.
         """
@@ -175,7 +175,7 @@ class Program:
             self._model += cost <= sum(
                 held[variable.name] * each for variable, each in cost.items()
             )
-        return Found(counts, best=True)
+        return KindCounts(counts, best=True)
 
     def minimise(
         self,
@@ -185,7 +185,7 @@ class Program:
         within: float | None = None,
         nodes: int | None = None,
         polish: bool = False,
-    ) -> Found:
+    ) -> KindCounts:
         """The cheapest counts, and the promise that later answers cost no more.
 
         Costs are whole numbers, and met exactly, unless `within` says how far from the least is
@@ -202,7 +202,7 @@ class Program:
             self._unwanted,
         )
         best = run(self._model, effort)
-        found = Found(
+        found = KindCounts(
             {at: round(variable.value()) for at, variable in self._count.items()},
             best,
         )
@@ -215,13 +215,13 @@ class Program:
             self._model += cost <= (round(met) if within is None else met + within)
         return found
 
-    def open_choices(self, found: Found) -> int:
+    def open_choices(self, found: KindCounts) -> int:
         """How many new rows there are, times the nodes each could go to."""
         return sum(
             found.counts[at] for at, (moves, _) in self._price.items() if moves
         ) * len(self._nodes)
 
-    def keep_sources(self, found: Found) -> None:
+    def keep_sources(self, found: KindCounts) -> None:
         """From here on, each node keeps just the rows that it keeps in `found`: only where moves go
         stays open.
         """
@@ -229,7 +229,7 @@ class Program:
             for n in kind.held:
                 self._count[k, n].bounds(found.counts[k, n], found.counts[k, n])
 
-    def rows(self, found: Found) -> Ints:
+    def rows(self, found: KindCounts) -> Ints:
         return rows_of(self._kinds, found.counts, self._nodes)
 
     def _rows_of_kind(self, k: int, n: int) -> Any:
@@ -239,7 +239,7 @@ class Program:
         most = count * (n not in kind.barred - kind.pinned)
         return self._model.add_variable(f"x_{k}_{n}", least, most, "Integer")
 
-    def _check(self, found: Found) -> None:
+    def _check(self, found: KindCounts) -> None:
         """An answer that was cut short may be a fraction of one."""
         for k, kind in enumerate(self._kinds):
             if (

@@ -30,7 +30,7 @@ import_module("flex_solver.programs.call_in_own_process").serve()
 """
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process ended, and another one too, without an answer."""
 
 
@@ -43,9 +43,9 @@ class OwnProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, function: Callable[..., Answer], *arguments: object) -> Answer:
-        """Raises what the function raises, and Ended."""
+        """Raises what the function raises, and ProcessEnded."""
         with self._lock:
-            with suppress(Ended):
+            with suppress(ProcessEnded):
                 return self._ask(function, arguments)
             return self._ask(function, arguments)
 
@@ -58,7 +58,7 @@ class OwnProcess:
             error, answer = pickle.load(answers)  # noqa: S301 - our own process wrote it
         except (OSError, EOFError, pickle.UnpicklingError) as broken:
             self._end()
-            raise Ended from broken
+            raise ProcessEnded from broken
         if error is not None:
             raise error
         found: Answer = answer

@@ -60,7 +60,7 @@ def whole_minimum(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class IntegerPoint:
     """A point of an integer program, or the word that there is none, or neither."""
 
     impossible: bool
@@ -69,7 +69,7 @@ class Point:
 
 def any_point(
     program: Program, seconds: float, nodes: int, unwanted: Event | None = None
-) -> Point:
+) -> IntegerPoint:
     """Looks at so many nodes of the tree, and guesses at nothing: most who ask expect that there is
     no point.
 
@@ -93,9 +93,11 @@ def any_point(
         )
     highs.run()
     if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-        return Point(impossible=True)
+        return IntegerPoint(impossible=True)
     found = (
         highs.getInfo().primal_solution_status
         == highspy.SolutionStatus.kSolutionStatusFeasible
     )
-    return Point(False, np.array(highs.getSolution().col_value) if found else None)
+    return IntegerPoint(
+        False, np.array(highs.getSolution().col_value) if found else None
+    )

@@ -19,7 +19,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
 from flex.placing.score import costs
-from flex_solver.programs.call_in_own_process import Ended, OwnProcess
+from flex_solver.programs.call_in_own_process import OwnProcess, ProcessEnded
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.repair_wishes import repair_all
 
@@ -48,7 +48,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
             rows = _OR_TOOLS.ask(
                 _solve, problem, sites, silent, budget.seconds / 2, relaxed
             )
-        except Ended:
+        except ProcessEnded:
             return answer(
                 problem, start, "cpsat", note="its process ended before it answered"
             )

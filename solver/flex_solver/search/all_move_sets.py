@@ -27,7 +27,7 @@ from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver.bounds import counting, move_forest
 from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.priced import Priced, price_bound
-from flex_solver.search.all_move_sets_loop import MOVE, Puzzle, Wanted, sift
+from flex_solver.search.all_move_sets_loop import MOVE, MoveSetLimits, Puzzle, sift
 from flex_solver.wishes_as_row_rules import RowRules
 
 # Changes of a node, at most: there are tables of all sets of three. A guess.
@@ -58,7 +58,9 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
         return None
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
     for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
-        wanted = Wanted((moves * MOVE,), cold, any=True, steps=PROOF, seconds=left())
+        wanted = MoveSetLimits(
+            (moves * MOVE,), cold, any=True, steps=PROOF, seconds=left()
+        )
         rows, every = _try_all(problem, asked, known, wanted)
         if rows is not None:
             return rows
@@ -84,7 +86,9 @@ def coldest(
     if cold < 0:
         return known, True
     price, reads = (moves * MOVE, (moves + READS) * COUNTS), (0, READS * COUNTS)
-    wanted = Wanted(price, cold, any=False, steps=COLDER, seconds=left(), reads=reads)
+    wanted = MoveSetLimits(
+        price, cold, any=False, steps=COLDER, seconds=left(), reads=reads
+    )
     rows, every = _try_all(problem, asked, known, wanted)
     return (known if rows is None else rows), every
 
@@ -105,7 +109,7 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _try_all(
-    problem: Problem, asked: Priced, known: Ints, wanted: Wanted
+    problem: Problem, asked: Priced, known: Ints, wanted: MoveSetLimits
 ) -> tuple[Ints | None, bool]:
     """The best rows found, if they keep all rules, and whether there are none that are better."""
     places = net(problem)
@@ -133,7 +137,9 @@ def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -
     return in_order(np.concatenate([held[stays], come, known[~asking[known[:, 0]]]]))
 
 
-def _shares(problem: Problem, asked: Priced, wanted: Wanted) -> list[tuple[Ints, Ints]]:
+def _shares(
+    problem: Problem, asked: Priced, wanted: MoveSetLimits
+) -> list[tuple[Ints, Ints]]:
     """By each price, what a row of each site costs the node that gives it, and the one that takes
     it.
 

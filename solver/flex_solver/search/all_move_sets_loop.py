@@ -68,7 +68,7 @@ class Puzzle:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class MoveSetLimits:
     """All moves together cost no more than each `price`, with no more than so many `cold` bytes: of
     such ways the one with the fewest, or `any`. No more than so many `steps` go into it, nor more
     `seconds`. `reads` is the part of each price for all the cold bytes that there may be: with
@@ -83,7 +83,7 @@ class Wanted:
     reads: tuple[int, ...] = (0,)
 
 
-def reference_sift(puzzle: Puzzle, wanted: Wanted) -> tuple[Ints | None, bool]:
+def reference_sift(puzzle: Puzzle, wanted: MoveSetLimits) -> tuple[Ints | None, bool]:
     """The moves of the best way found, if there is one, and whether none was left out."""
     search = _Search(puzzle, wanted)
     every = search.run()
@@ -190,7 +190,7 @@ def _least_ahead(cells: Ints, axis: int, ahead: int) -> Ints:
 
 
 class _Search:
-    def __init__(self, puzzle: Puzzle, wanted: Wanted) -> None:
+    def __init__(self, puzzle: Puzzle, wanted: MoveSetLimits) -> None:
         self._puzzle, self._wanted = puzzle, wanted
         self._bills = [
             _Bill(puzzle, number, most) for number, most in enumerate(wanted.price)

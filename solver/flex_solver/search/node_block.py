@@ -223,10 +223,10 @@ def _floors(block: _Block) -> Floats:
     kept = np.bincount(home[home >= 0], minlength=nodes)
     load = block.rest.copy()
     np.add.at(load, home[home >= 0], block.asks[home >= 0])
-    sites = one_node.Sites(block.asks)
+    sites = one_node.EnteringSites(block.asks)
     counts = np.zeros((3, nodes), dtype=np.int64)
     for n in range(nodes):
-        node = one_node.Node(
+        node = one_node.NodeGap(
             load[n], block.low[n] - CLEAR, block.high[n] + CLEAR, block.asks[home == n]
         )
         if node.is_off:

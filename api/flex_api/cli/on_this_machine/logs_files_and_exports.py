@@ -16,7 +16,7 @@ from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
 from flex_api.trust_in_logs_and_unknown_names import data_output, unknown_output
 from flex_api.wiring import World
 from flex_api.wishes import export_plan
-from flex_dns.exports import Wanted
+from flex_dns.exports import ZoneToExport
 from flex_logs_ingest.counts.damaged_count_files import set_aside
 
 
@@ -57,7 +57,9 @@ class ExportsHere:
             return export_plan.by_zone(form, _zones(here, form, plan, zones))
 
 
-def _zones(here: World, form: str, plan: str, zones: Sequence[str]) -> list[Wanted]:
+def _zones(
+    here: World, form: str, plan: str, zones: Sequence[str]
+) -> list[ZoneToExport]:
     return export_plan.zones_for(here, _plan_to_export(here, plan), form, zones)
 
 
