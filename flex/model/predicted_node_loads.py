@@ -9,7 +9,9 @@ from dataclasses import dataclass
 class NodeForecast:
     """What a miniature replay says about one node under a partition.
 
-    `seconds` is how long it works on all of that, `busiest` the share of it in its busiest hour.
+    Its door passes on `passed_on` requests besides, for sites of other nodes; the answers are
+    `passed_on_bytes`, and come and go over the inner network. `seconds` is how long it works on all
+    of that, `busiest` the share of it in its busiest hour.
     """
 
     node: str
@@ -19,6 +21,8 @@ class NodeForecast:
     disk_bytes: int
     seconds: float = 0.0
     busiest: float = 0.0
+    passed_on: int = 0
+    passed_on_bytes: int = 0
 
     @property
     def miss_ratio(self) -> float:

@@ -81,6 +81,17 @@ class Visitors:
     last: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Such a share of the requests for the site comes to the door of the node, which does not have
+    it.
+    """
+
+    site: str
+    node: str
+    share: float
+
+
 class Strays(Protocol):
     """The store of strays. Doors count; nobody decides: not in the audit log."""
 

@@ -15,6 +15,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.published_by_doors_or_dns import Publishing
+from flex.model.strays import Arrival
 from flex.model.wish import Pin
 from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard
@@ -31,7 +32,9 @@ class Facts:
     `fixed` sites stay where they are: their records are not ours to change. `remarks` say what was
     left out, and why. `guard` is what may move tonight, `said` what the plan in force said in DNS.
     `others` are other names of sites; once DNS has said where these lead, `parts` is the traffic
-    that comes by those that do not move, each of them in the tables like a site.
+    that comes by those that do not move, each of them in the tables like a site. `arrivals` are
+    visitors that come to doors of nodes without their site, `doors_alone` the sites that doors lead
+    visitors to and whose DNS FLEX does not change.
     """
 
     period: Period
@@ -48,6 +51,8 @@ class Facts:
     others: tuple[OtherName, ...] = ()
     parts: frozenset[str] = frozenset()
     said: Said = field(default_factory=Said)
+    arrivals: tuple[Arrival, ...] = ()
+    doors_alone: frozenset[str] = frozenset()
 
     @property
     def sites(self) -> list[str]:

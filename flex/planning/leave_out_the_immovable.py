@@ -16,6 +16,7 @@ from flex.model.plan import Plan
 from flex.planning import movable_sites as reach
 from flex.planning import remarks_on_sites, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.movable_sites import Reach
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
@@ -76,7 +77,8 @@ def _start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
 
 def within(found: Reach, facts: Facts) -> Facts:
     """Sites beyond our reach stay where they are, or are left out where nobody can say where that
-    is. What comes by other names that do not move with their site counts where these lead.
+    is. What comes by other names that do not move with their site counts where these lead, and what
+    doors pass on at their nodes.
     """
     movable = facts.placement[~facts.placement["site"].isin(list(found.beyond))]
     known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(
@@ -84,7 +86,12 @@ def within(found: Reach, facts: Facts) -> Facts:
     )
     partition = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
     within = replace(
-        facts, profiles=known, placement=partition, fixed=frozenset(found.fixed["site"])
+        facts,
+        profiles=known,
+        placement=partition,
+        fixed=frozenset(found.fixed["site"]),
+        # Without any zone DNS follows no site.
+        doors_alone=frozenset(found.doors_alone) if found.states else found.led,
     )
     kept = suspended_wishes.possible(
         facts.pins, set(within.sites) - within.fixed, facts.nodes
@@ -95,7 +102,8 @@ def within(found: Reach, facts: Facts) -> Facts:
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
-    return _split(found.others.strays, replace(within, pins=kept.pins, remarks=said))
+    split = _split(found.others.strays, replace(within, pins=kept.pins, remarks=said))
+    return count_forwarding(split)
 
 
 def split_as_in(plan: Plan, facts: Facts) -> Facts:
@@ -103,14 +111,12 @@ def split_as_in(plan: Plan, facts: Facts) -> Facts:
     then, without asking anew.
     """
     known = set(facts.sites)
-    return _split(
-        [
-            stray
-            for stray in strays_in(plan)
-            if stray.site in known and stray.name not in known
-        ],
-        facts,
-    )
+    strays = [
+        stray
+        for stray in strays_in(plan)
+        if stray.site in known and stray.name not in known
+    ]
+    return count_forwarding(_split(strays, facts))
 
 
 def strays_in(plan: Plan) -> Iterator[NameLeftBehind]:

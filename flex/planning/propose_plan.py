@@ -24,7 +24,11 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
-from flex.planning import names_edited_by_others, remarks_on_forecasts
+from flex.planning import (
+    forwarding_at_doors,
+    names_edited_by_others,
+    remarks_on_forecasts,
+)
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import (
     look_and_start,
@@ -381,10 +385,17 @@ def _forecasts(
             pd.concat([facts.placement, new], ignore_index=True)
         )
     of_partitions = (
-        predict.forecast(sample, rows, nodes, policy=name)
+        forecast_with_doors(facts, rows, policy=name)
         for name, rows in sorted(compared.items())
     )
     return (*of_partitions, predict.round_robin(sample, nodes, sites=asked.sites))
+
+
+def forecast_with_doors(facts: Facts, partition: pd.DataFrame, policy: str) -> Forecast:
+    """What each node has to do: its sites' answers, and the requests that its door passes on."""
+    made = predict.forecast(facts.sample, partition, facts.nodes, policy=policy)
+    away = forwarding_at_doors.forwarding(facts, partition)
+    return predict.with_forwarding(made, facts.nodes, away.requests, away.bytes)
 
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:

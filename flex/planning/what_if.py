@@ -23,6 +23,7 @@ from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.remarks_on_sites import of_wishes
 from flex.ports import Solver
 from flex.prediction import predict
@@ -80,7 +81,7 @@ def suppose(
     """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed,
     Infeasible.
     """
-    changed = _changed_facts(facts, wanted)
+    changed = count_forwarding(_changed_facts(facts, wanted))
     kept = suspended_wishes.possible(
         changed.pins, set(changed.sites) - changed.fixed, changed.nodes
     )
@@ -93,8 +94,8 @@ def suppose(
     return WhatIf(
         problem=asked,
         rows=rows,
-        before=score.balance_in_force(asked),
-        after=score.balance(asked, rows),
+        before=score.balance_in_force(asked, changed.parts),
+        after=score.balance(asked, rows, changed.parts),
         moves=propose_plan.moves(asked, rows, propose_plan.because(changed)),
         scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
@@ -111,7 +112,7 @@ def _forecasts(
     if not len(facts.sample.target):
         return ()
     return (
-        predict.forecast(facts.sample, partition, facts.nodes, policy="after"),
+        propose_plan.forecast_with_doors(facts, partition, policy="after"),
         predict.round_robin(facts.sample, facts.nodes, sites=sites),
     )
 

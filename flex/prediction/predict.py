@@ -37,19 +37,22 @@ class Server:
     """How fast a node of capacity 1 serves, as the FLEX paper (HPL-2000-28, section 4) assumes it.
 
     `operations` answers of `answer` bytes a second from memory, `disk_penalty` times fewer from
-    disk; the time for an answer grows with its size.
+    disk; the time for an answer grows with its size. To pass a request on to another node takes
+    `forwarding` seconds: CPU time of HAProxy 2.6, as bench/routing/doors.py measured it.
     """
 
     operations: float = 1000.0
     answer: float = 14.6 * 1024
     disk_penalty: float = 10.0
+    forwarding: float = 15e-6
 
     def seconds(self, node: NodeForecast) -> float:
         """How long a node of capacity 1 works on all that it is asked for."""
         from_memory = node.bytes - node.disk_bytes
-        return (from_memory + node.disk_bytes * self.disk_penalty) / (
+        answering = (from_memory + node.disk_bytes * self.disk_penalty) / (
             self.answer * self.operations
         )
+        return answering + node.passed_on * self.forwarding
 
 
 PAPER = Server()
@@ -108,6 +111,22 @@ def round_robin(
     node[served] = in_turn(len(served), active)
     spread = Spread(len(nodes), NOBODY, NOBODY, known, active)
     return _forecast_by_replay(sample, node, nodes, ROUND_ROBIN, cache, spread)
+
+
+def with_forwarding(
+    forecast: Forecast, nodes: Sequence[Node], requests: Ints, sent: Ints
+) -> Forecast:
+    """The same, where the doors of the nodes pass on so many requests and bytes besides, each by
+    the position of its node.
+    """
+    of_nodes = [
+        _of_work(replace(one, passed_on=passed, passed_on_bytes=bytes_), node)
+        for one, node, passed, bytes_ in zip(
+            forecast.nodes, nodes, requests.tolist(), sent.tolist(), strict=True
+        )
+    ]
+    made = replace(forecast, nodes=tuple(of_nodes))
+    return replace(made, throughput=throughput(made, nodes))
 
 
 def throughput(
@@ -229,7 +248,11 @@ def _forecast_by_replay(
 
 def _of_node(node: Node, counts: Sequence[int], busiest: float) -> NodeForecast:
     made = NodeForecast(node.name, *counts)
-    return replace(made, seconds=PAPER.seconds(made) / node.capacity, busiest=busiest)
+    return _of_work(replace(made, busiest=busiest), node)
+
+
+def _of_work(made: NodeForecast, node: Node) -> NodeForecast:
+    return replace(made, seconds=PAPER.seconds(made) / node.capacity)
 
 
 def _busiest(sample: Sample, node: Ints, nodes: int) -> npt.NDArray[np.float64]:

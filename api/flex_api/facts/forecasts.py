@@ -41,6 +41,8 @@ def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
         busiest_utilisation_ratio=max(
             (node.busiest_utilisation_ratio for node in nodes), default=0.0
         ),
+        passed_on=sum(node.passed_on for node in nodes),
+        passed_on_bytes=sum(node.passed_on_bytes for node in nodes),
         nodes=nodes,
     )
 
@@ -78,6 +80,8 @@ def _node(node: NodeForecast, period: float) -> ForecastNode:
         operations_per_second=predict.operations(node),
         utilisation_ratio=predict.utilisation(node, period),
         busiest_utilisation_ratio=predict.busiest_utilisation(node),
+        passed_on=node.passed_on,
+        passed_on_bytes=node.passed_on_bytes,
     )
 
 

@@ -15,6 +15,7 @@ from flex.model.plan import Plan
 from flex.placing import score
 from flex.planning import propose_plan
 from flex.planning.facts_and_rules import Facts
+from flex.planning.forwarding_at_doors import count_forwarding
 from flex.prediction import compare_with_measured, predict, site_traffic_forecast
 from flex_api.facts import past_traffic
 from flex_api.wiring import World
@@ -29,7 +30,7 @@ def measure(world: World, plain: Facts) -> Measured | None:
     base = world.store.plan(plain.base) if plain.base else None
     if base is None or base.period.end >= plain.period.end:
         return None
-    asked = propose_plan.build(replace(plain, pins=()), world.rules)
+    asked = propose_plan.build(count_forwarding(replace(plain, pins=())), world.rules)
     found = compare_with_measured.loads(
         base.id, base.after, score.balance_in_force(asked)
     )

@@ -14,6 +14,7 @@ from flex.planning import remarks_on_sites
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
 from flex.zones import records
+from flex_api.facts import visitors_at_other_nodes
 from flex_api.wiring import World
 
 COUNTED_WITH_SITES = (
@@ -36,6 +37,7 @@ def _remarks(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[str
         yield COUNTED_WITH_SITES
     for node in leaving:
         yield from _staying_at(plan, node)
+        yield from _visitors_staying_at(world, plan, node)
     yield from _not_ours(world, plan, leaving)
 
 
@@ -58,6 +60,30 @@ def _staying_at(plan: Plan, node: str) -> Iterator[str]:
         yield (
             f"{which} there when {leave} it: {first_few(there)}; change that where "
             "these records are kept"
+        )
+
+
+def _visitors_staying_at(world: World, plan: Plan, node: str) -> Iterator[str]:
+    """Those of sites that doors lead to and whose DNS FLEX does not change."""
+    _, partition = world.store.placement()
+    here = set(texts(partition[partition["node"] == node]["site"]))
+    theirs = _reasons(plan)
+    alone = sorted(
+        {
+            *visitors_at_other_nodes.left_to_doors(world.settings, here),
+            *(
+                site
+                for site in world.settings.routing.publishing().by_doors(here)
+                if records.name_of(site) in theirs
+            ),
+        }
+    )
+    if alone:
+        which = "1 site" if len(alone) == 1 else f"{len(alone):,} sites"
+        yield (
+            f"visitors of {which} keep coming to {node} when sites have left it, as FLEX "
+            f"does not change the DNS of: {first_few(alone)}; {node} passes them on while "
+            "its HAProxy runs"
         )
 
 

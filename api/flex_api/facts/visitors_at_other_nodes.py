@@ -67,6 +67,13 @@ def not_known(
     return [node for node in serving if node not in told]
 
 
+def left_to_doors(settings: Settings, sites: Collection[str]) -> frozenset[str]:
+    """The sites that doors lead to and whose records FLEX does not write: by the settings alone."""
+    publishing = settings.routing.publishing()
+    led = publishing.by_doors(sites)
+    return (led - publishing.by_dns(led)).union(outside_dns(settings, led))
+
+
 def outside_dns(settings: Settings, sites: Collection[str]) -> list[str]:
     """The sites that doors lead to and that are in no zone of the settings."""
     led = settings.routing.publishing().by_doors(sites)

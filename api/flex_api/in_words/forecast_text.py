@@ -10,6 +10,7 @@ from rich.table import Table
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.plan_parts import (
+    ForecastNode,
     ForecastRow,
     MeasuredRow,
     MeasuredSite,
@@ -21,6 +22,8 @@ AFTER = "after"
 NOTHING = "Not predicted: no access was replayed."
 # Nodes that are shown. A guess; `-o json` has them all.
 NODES = 16
+# Of requests that come to nodes without their site.
+PASSED_ON = ("passed on>", "bytes of these>")
 # Sites that are shown. A guess; `-o json` has them all.
 SITES = 5
 
@@ -49,6 +52,7 @@ def show_comparison(console: Console, rows: Sequence[ForecastRow]) -> None:
 
 
 def forecasts(rows: Sequence[ForecastRow]) -> Table:
+    doors = any(row.passed_on for row in rows)
     table = grid(
         "predicted",
         "misses>",
@@ -56,6 +60,7 @@ def forecasts(rows: Sequence[ForecastRow]) -> Table:
         "can serve>",
         "busiest node>",
         "in its busiest hour>",
+        *(PASSED_ON if doors else ()),
     )
     for row in rows:
         table.add_row(
@@ -65,6 +70,7 @@ def forecasts(rows: Sequence[ForecastRow]) -> Table:
             _rate(row.operations_per_second),
             amounts.share(row.utilisation_ratio),
             amounts.share(row.busiest_utilisation_ratio),
+            *(_passed_on(row) if doors else ()),
         )
     return table
 
@@ -77,6 +83,7 @@ def of_nodes(row: ForecastRow) -> Table:
         "can serve>",
         "at work>",
         "in its busiest hour>",
+        *(PASSED_ON if row.passed_on else ()),
     )
     for node in row.nodes:
         table.add_row(
@@ -86,8 +93,14 @@ def of_nodes(row: ForecastRow) -> Table:
             _rate(node.operations_per_second),
             amounts.share(node.utilisation_ratio),
             amounts.share(node.busiest_utilisation_ratio),
+            *(_passed_on(node) if row.passed_on else ()),
         )
     return table
+
+
+def _passed_on(row: ForecastRow | ForecastNode) -> tuple[str, str]:
+    """A partition for which nobody can say it, such as round robin, has no requests to pass on."""
+    return f"{row.passed_on:,}", amounts.size(row.passed_on_bytes)
 
 
 def hindsight(row: MeasuredRow) -> str:

@@ -44,6 +44,7 @@ from flex_api.night import (
     why_plan_waits,
 )
 from flex_api.night.leases import lease
+from flex_api.night.put_visitors_at_doors_into_facts import with_visitors
 from flex_api.night.record_stages import Steps
 from flex_api.report import write_reports
 from flex_api.wiring import World, sources
@@ -452,7 +453,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
     others = other_names.of_sites(
         world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
     )
-    return Facts(
+    every = Facts(
         period=period,
         profiles=profiles,
         spreads=spreads,
@@ -468,6 +469,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         others=other_names.shares(world, period, others) if replayed else others,
         said=_said_in_force(world, base),
     )
+    return with_visitors(world, every, ask=replayed)
 
 
 def _said_in_force(world: World, base: str) -> Said:

@@ -49,6 +49,14 @@ class ForecastNode(Part):
     busiest_utilisation_ratio: float = Field(
         description="of its busiest hour; over one is more than it can serve"
     )
+    passed_on: int = Field(
+        0,
+        description="requests for sites of other nodes that its door passes on besides",
+    )
+    passed_on_bytes: int = Field(
+        0,
+        description="of their answers, which come and go over the inner network",
+    )
 
 
 class ForecastRow(Part):
@@ -61,6 +69,10 @@ class ForecastRow(Part):
     operations_per_second: float
     utilisation_ratio: float = 0.0
     busiest_utilisation_ratio: float = 0.0
+    passed_on: int = Field(
+        0, description="requests that come to nodes without their site"
+    )
+    passed_on_bytes: int = Field(0, description="of the answers to these requests")
     nodes: list[ForecastNode] = Field([], description="of the placement, each")
 
 

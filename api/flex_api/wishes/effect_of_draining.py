@@ -20,6 +20,7 @@ from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
+from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.rules_of_movement import LIFTED, Guard, Reins
 from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes
@@ -123,6 +124,7 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
         pins=kept.pins,
         guard=what_earlier_nights_allow.guard(world, facts.period),
     )
+    facts = count_forwarding(facts)
     reins = Reins(rules.trigger, rules.margin, facts.guard)
 
     def build(guard: Guard) -> Problem:

@@ -16,6 +16,7 @@ from flex.placing.frontier import Point, keeps_wishes
 from flex.planning import decide_moves_of_tonight, propose_plan
 from flex.planning import what_if as suppose
 from flex.planning.facts_and_rules import Facts
+from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.what_if import Supposition, WhatIf
 from flex.wishes import suspended_wishes
 from flex_api.facts import (
@@ -106,9 +107,8 @@ def frontier_of(world: World) -> FrontierOutput:
     are not ours.
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
-    facts = replace(
-        _possible(known), guard=what_earlier_nights_allow.guard(world, known.period)
-    )
+    guard = what_earlier_nights_allow.guard(world, known.period)
+    facts = count_forwarding(replace(_possible(known), guard=guard))
     asked = decide_moves_of_tonight.resting(
         propose_plan.build(facts, world.rules), facts.guard
     )
