@@ -5,14 +5,16 @@ tried.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
 from flex.model.dead_node_retries import Attempt, after_failure
-from flex.model.operator_orders import NodeOrder
+from flex.model.operator_orders import Freeze, NodeOrder
+from flex_api.in_words import dead_nodes_text
 from flex_api.night import mail_of_the_night
 from flex_api.night.keep_watch_running import Watched
+from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -46,6 +48,24 @@ def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(
     assert datetime.fromisoformat(row["next_attempt"]) == found.again
     door.store.put_attempt(after_failure(found, "n1", NOW, "ns1: REFUSED"))
     assert client.get("/api/v1/nodes").json()["dead"][0]["error"] == "ns1: REFUSED"
+
+
+def test_while_changes_are_frozen_no_next_attempt_is_named(door: Door) -> None:
+    tried(door, 2)
+    door.store.put_freeze(Freeze(NOW + timedelta(minutes=1)))
+    (row,) = door.open("viewer").get("/api/v1/nodes").json()["dead"]
+    assert (row["next_attempt"], row["held_back"]) == (None, "changes are frozen")
+    said = dead_nodes_text.sentence(DeadRow(**row))
+    assert said.endswith(
+        "no answer in time; it is not tried again while changes are frozen"
+    )
+    text = door.open("viewer", {"Accept": "text/html"}).get("/nodes").text
+    assert "it is not tried again while changes are frozen" in text
+    assert "tries again from" not in text
+    door.store.order_node(NodeOrder("n1", "down", NOW + timedelta(minutes=2)))
+    (row,) = door.open("viewer").get("/api/v1/nodes").json()["dead"]
+    assert row["next_attempt"]
+    assert row["held_back"] == ""
 
 
 def test_metrics_count_its_sites_and_attempts(door: Door) -> None:

@@ -7,7 +7,7 @@ command line. Does not ask DNS: the journal says what a half-applied plan has do
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flex.model.dead_node_retries import Attempt
@@ -22,21 +22,29 @@ from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """`tried` is None where nobody tried yet since it was last out of DNS."""
+    """`tried` is None where nobody tried yet since it was last out of DNS. `held_back` says why
+    nobody tries again by itself; empty where somebody does.
+    """
 
     node: str
     sites: int
     tried: Attempt | None
+    held_back: str = ""
 
 
 Counts = Mapping[str, int] | Mapping[Hashable, int]
 
 
 def dead(
-    nodes: Sequence[Node], sites: Counts, attempts: Sequence[Attempt], plans: Plans
+    nodes: Sequence[Node],
+    sites: Counts,
+    attempts: Sequence[Attempt],
+    plans: Plans,
+    held_back: Callable[[str], str] = lambda _: "",
 ) -> tuple[Dead, ...]:
     """Those of the nodes that are down while the partition in force has sites on them, but for
-    sites that a half-applied plan took out of DNS already.
+    sites that a half-applied plan took out of DNS already. `held_back` says it of a node, where
+    anybody asks.
     """
     if all(node.state != "down" for node in nodes):
         return ()
@@ -48,7 +56,9 @@ def dead(
         if node.state == "down"
     }
     return tuple(
-        Dead(node, count, tried.get(node)) for node, count in on.items() if count > 0
+        Dead(node, count, tried.get(node), held_back(node))
+        for node, count in on.items()
+        if count > 0
     )
 
 
@@ -86,6 +96,7 @@ def row(one: Dead) -> DeadRow:
         sites=one.sites,
         attempts=tried.count if tried else 0,
         last_attempt=tried.last if tried else None,
-        next_attempt=tried.again if tried else None,
+        next_attempt=tried.again if tried and not one.held_back else None,
         error=tried.error if tried else "",
+        held_back=one.held_back,
     )

@@ -9,9 +9,13 @@ from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 def sentence(row: DeadRow) -> str:
     are = "is" if row.sites == 1 else "are"
     said = f"{row.node} is down, and {amounts.count(row.sites, 'site')} {are} on it still in DNS"
-    if row.last_attempt is None or row.next_attempt is None:
-        return said
+    held = f"it is not tried again while {row.held_back}" if row.held_back else ""
+    if row.last_attempt is None:
+        return f"{said}; {held}".removesuffix("; ")
     times = f"tried {amounts.count(row.attempts, 'time')}, last at {amounts.when(row.last_attempt)}"
+    if held:
+        return f"{said}; {times}: {row.error}; {held}"
     # Nobody here knows whether a server runs.
+    assert row.next_attempt, "nothing holds it back"
     again = f"`flex serve` tries again from {amounts.when(row.next_attempt)} on, or the next night"
     return f"{said}; {times}; {again}: {row.error}"

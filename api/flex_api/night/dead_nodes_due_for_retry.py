@@ -39,6 +39,12 @@ def _half_out(world: World) -> set[str]:
     return {move.source for one in begun for move in one.moves if move.source}
 
 
+def why_held_back(world: World, node: str) -> str:
+    """Why nobody tries by itself to take the node out of DNS; empty where somebody does."""
+    orders = [order for order in world.store.node_orders() if order.node == node]
+    return held_back(world, orders[0]) if orders else ""
+
+
 def held_back(world: World, order: NodeOrder, force: Collection[str] = ()) -> str:
     """Why the order is not carried out by itself; empty where it is. Who gave it while changes were
     frozen meant it.

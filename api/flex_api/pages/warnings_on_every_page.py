@@ -84,7 +84,9 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
         said = dead_nodes_text.sentence(dead_nodes_in_dns.row(still))
         yield Trouble(
             f"{said}.",
-            "Fix what the last attempt says; flex nodes down tries at once",
+            "flex nodes down tries all the same where changes are frozen"
+            if still.held_back
+            else "Fix what the last attempt says; flex nodes down tries at once",
             "/nodes",
         )
     heads = desk.views.headlines()

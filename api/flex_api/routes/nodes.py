@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Literal
 
@@ -20,7 +21,7 @@ from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.night import change_nodes as noding
-from flex_api.night import failover
+from flex_api.night import dead_nodes_due_for_retry, failover
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.routes.jobs import job_model
@@ -120,7 +121,11 @@ def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
     if all(node.state != "down" for node in known):
         return ()
     return dead.dead(
-        known, desk.views.nodes_view().sites, desk.store.attempts(), desk.store
+        known,
+        desk.views.nodes_view().sites,
+        desk.store.attempts(),
+        desk.store,
+        partial(dead_nodes_due_for_retry.why_held_back, desk.world()),
     )
 
 

@@ -48,9 +48,14 @@ class DeadRow(Part):
     attempts: int = Field(description="that failed since it was last out of DNS")
     last_attempt: datetime | None
     next_attempt: datetime | None = Field(
-        description="when `flex serve` tries again, where it runs; a night does at any time"
+        description="when `flex serve` tries again, where it runs; a night does at any time; null "
+        "where nothing is to be tried"
     )
     error: str = Field(description="what the last attempt came to")
+    held_back: str = Field(
+        default="",
+        description="why nobody tries again by itself; empty where somebody does",
+    )
 
 
 # What an order for a node comes to.

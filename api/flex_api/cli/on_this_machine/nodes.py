@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import typer
 
@@ -17,7 +18,7 @@ from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns
 from flex_api.in_words import amounts, preview_text, results_in_terminal
-from flex_api.night import change_nodes, failover
+from flex_api.night import change_nodes, dead_nodes_due_for_retry, failover
 from flex_api.night.leases import lease
 from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
 from flex_api.wiring import World
@@ -199,6 +200,7 @@ def _nodes(
             placement["node"].value_counts().to_dict(),
             here.store.attempts(),
             here.store,
+            partial(dead_nodes_due_for_retry.why_held_back, here),
         ),
     )
 
