@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from flex.model.operator_orders import NodeOrder
+from flex.model.period import Period
 from flex.model.wish import Pin
+from flex_api.facts import what_earlier_nights_allow
 from flex_api.night import nightly
 from flex_api.wishes import make_and_drop_wishes, previewing, why_site_is_there
 from tests.api.nights import DAY, NODES, SITES, Cluster, four_nodes
@@ -55,6 +57,47 @@ def test_a_campaign_between_two_nights_is_in_force_for_all_of_its_time(
     }
     cluster.night(EVEN)
     assert "sale" not in {pin.campaign for pin in cluster.world.pins_of_next_plan}
+
+
+@pytest.mark.parametrize(
+    "late", [timedelta(minutes=10), HOUR, HOUR + timedelta(minutes=20)]
+)
+def test_so_it_is_where_the_next_night_is_late(
+    cluster: Cluster, late: timedelta
+) -> None:
+    """By the delay of its timer, and by clocks that are set back."""
+    node = wish(cluster, 2 * DAY + late / 2, 3 * DAY)
+    cluster.night(EVEN)
+    assert cluster.nodes_of(SITE) == {node}, "the next night comes behind its beginning"
+
+
+@pytest.mark.parametrize("gap", [timedelta(hours=h) for h in (25, 30, 54, 100)])
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_began_or_ended_since_a_night_long_ago_goes_before_other_wishes(
+    cluster: Cluster, gap: timedelta, *, ends: bool
+) -> None:
+    """One hour behind the night before, whatever nights were left out since."""
+    moment = cluster.now + HOUR
+    mine, others = SITES[20], SITES[:6]
+    begins, over = (None, moment) if ends else (moment, cluster.now + gap + 9 * DAY)
+    cluster.world.store.put_pin(Pin(mine, since=begins, until=over, campaign="x"))
+    cluster.clock[0] += gap
+    guard = what_earlier_nights_allow.guard(
+        cluster.world, Period.days_before(cluster.now, 1)
+    )
+    assert mine in guard.urgent
+    assert not guard.urgent & set(others)
+
+
+def test_a_wish_that_has_begun_and_waits_goes_first_in_each_night_until_it_is_kept(
+    cluster: Cluster,
+) -> None:
+    pin = Pin(SITE, (elsewhere(cluster),), since=cluster.now + HOUR, campaign="x")
+    cluster.world.store.put_pin(pin)
+    for _ in range(4):
+        cluster.clock[0] += DAY
+        period = Period.days_before(cluster.now, 1)
+        assert SITE in what_earlier_nights_allow.guard(cluster.world, period).urgent
 
 
 def test_what_begins_after_the_next_night_is_left_to_that(cluster: Cluster) -> None:

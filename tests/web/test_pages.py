@@ -4,17 +4,21 @@ what forms do.
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from flex.model.log_reading import Segment, Stream
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex_api.in_words import results_in_terminal
 from flex_api.pages.frame import PAGES
+from flex_api.schemas.verbs_output import PlansOutput
 from tests.rest.conftest import PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser
 
@@ -173,6 +177,12 @@ def test_an_expired_plan_is_said_to_be_so_and_a_new_one_is_offered(
     assert f'action="/plans/{waiting.id}/discard"' in page
     said = admin.client.get(f"/api/v1/plans/{waiting.id}").json()
     assert [stop["rule"] for stop in said["in_the_way"]] == ["safety.plan_expiry"]
+    assert "proposed, expired" in admin.get("/plans/all")
+    listed = admin.client.get("/api/v1/plans").json()["items"]
+    assert [row["id"] for row in listed if row["expired"]] == [waiting.id]
+    shown = io.StringIO()
+    results_in_terminal.plans(Console(file=shown, width=200), PlansOutput(items=listed))
+    assert "proposed, expired" in shown.getvalue()
     assert "plan has expired" in door.open("viewer").get("/badge.svg").text
 
 

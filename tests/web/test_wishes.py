@@ -81,6 +81,22 @@ def test_a_campaign_alone_is_shown_with_its_name_and_end_and_can_be_taken_back(
     assert "Wish something for it" in admin.get(SITE)
 
 
+def test_a_wish_says_whether_it_holds_or_the_next_plan_carries_it_out(
+    door: Door, admin: Browser
+) -> None:
+    day = timedelta(days=1)
+    for begins, ends, chip in (
+        (day / 2, 3 * day, "with the next plan"),
+        (day / 3, day / 2, "with the next plan"),
+        (2 * day, 3 * day, "not yet"),
+        (-day, day, "holds now"),
+        (-2 * day, -day, "over"),
+    ):
+        wish = replace(LAUNCH, since=NOW + begins, until=NOW + ends)
+        door.store.put_pin(wish)
+        assert f"Campaign launch {chip} " in words(admin.get(SITE))
+
+
 def test_a_form_that_is_sent_as_it_came_changes_nothing_but_its_author(
     door: Door, admin: Browser
 ) -> None:

@@ -139,13 +139,21 @@ def stop_row(stop: Stop) -> StopRow:
     )
 
 
-def plans_output(plans: Iterable[Plan], in_force: str | None = None) -> PlansOutput:
-    return PlansOutput(items=[plan_row(headline(plan), in_force) for plan in plans])
+def plans_output(
+    plans: Iterable[Plan],
+    in_force: str | None = None,
+    too_old: datetime | None = None,
+) -> PlansOutput:
+    return PlansOutput(
+        items=[plan_row(headline(plan), in_force, too_old) for plan in plans]
+    )
 
 
-def plan_row(plan: Headline, in_force: str | None = None) -> PlanRow:
+def plan_row(
+    plan: Headline, in_force: str | None = None, too_old: datetime | None = None
+) -> PlanRow:
     """Where it is known which partition is `in_force`, with whether the plan is made from it
-    still.
+    still; where that is known, with whether it was made before all that are `too_old` now.
     """
     return PlanRow(
         id=plan.id,
@@ -160,6 +168,9 @@ def plan_row(plan: Headline, in_force: str | None = None) -> PlanRow:
         outdated=in_force is not None
         and plan.state in WAITING
         and plan.base != in_force,
+        expired=too_old is not None
+        and plan.state in WAITING
+        and plan.created < too_old,
     )
 
 

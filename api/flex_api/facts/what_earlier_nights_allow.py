@@ -41,7 +41,7 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
         came=_came(known),
         due=frozenset(_due(world)),
         limits=safety.limits() if safety.spread else None,
-        urgent=frozenset(_urgent(world)),
+        urgent=frozenset(_urgent(world, known)),
         adopted=not world.store.in_force(),
     )
     return (
@@ -234,16 +234,27 @@ def _due(world: World) -> list[str]:
     ]
 
 
-def _urgent(world: World) -> set[str]:
-    """Sites with a wish that ends or begins before the next night: for them tomorrow is too
-    late.
+def _urgent(world: World, known: Sequence[Plan]) -> set[str]:
+    """Sites with a wish that ends or begins before the next night, or did since the last one: for
+    them tomorrow is too late. One that has begun stays among them until it is over.
     """
     now = world.clock()
-    soon = now + NIGHT
-    ends = (
-        (pin.site, end)
-        for pin in world.store.pins()
-        for end in (pin.since, pin.until)
-        if end
-    )
-    return {site for site, end in ends if now - NIGHT < end <= soon}
+    last, soon = min(now - NIGHT, _last_night(world, known)), now + NIGHT
+    found = set()
+    for pin in world.store.pins():
+        is_over = pin.until is not None and pin.until <= now
+        begins = pin.since is not None and pin.since <= soon and not is_over
+        if begins or (pin.until is not None and last < pin.until <= soon):
+            found.add(pin.site)
+    return found
+
+
+def _last_night(world: World, known: Sequence[Plan]) -> datetime:
+    """When the newest plan was made that is in force, or was; one that took out a dead node kept no
+    wishes. Now where there is none.
+    """
+    for plan in known:
+        if plan.state == "applied" and plan.quality.solver != failover.SOLVER:
+            return plan.created
+    base = world.store.in_force()
+    return world.store.plan(base).created if base else world.clock()

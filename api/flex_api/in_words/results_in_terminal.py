@@ -244,10 +244,10 @@ def dns(console: Console, output: PlanOutput) -> None:
 def plans(console: Console, output: PlansOutput) -> None:
     table = grid("plan", "state", "moves>", "from scratch>", "worst node>")
     for row in output.items:
-        state = f"{row.state}, outdated" if row.outdated else row.state
+        old = ", outdated" if row.outdated else ", expired" if row.expired else ""
         table.add_row(
             row.id,
-            state,
+            f"{row.state}{old}",
             str(row.moves),
             str(row.scratch_moves),
             amounts.share(row.worst_ratio),

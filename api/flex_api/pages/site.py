@@ -19,6 +19,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
+from flex.wishes.wishes_in_force_now import NIGHT
 from flex_api import files_visitors_ask_for, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import visitors_text, wish_text
@@ -122,6 +123,8 @@ def site(
             (one, wishes_and_campaigns.etag_of(desk, row.site, one.campaign))
             for one in wishes
         ],
+        # What begins before that is carried out by the next plan.
+        next_plan=desk.now + NIGHT,
         chosen=chosen,
         of=of if chosen is None and of else chosen.campaign if chosen else "",
         etag=wishes_and_campaigns.etag_of(desk, row.site, chosen.campaign)

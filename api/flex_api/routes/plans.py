@@ -108,7 +108,10 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     in_force = desk.views.base()[0]
-    items = [core_to_output_models.plan_row(one, in_force) for one in found.items]
+    too_old = desk.now - desk.settings.safety.plan_expiry
+    items = [
+        core_to_output_models.plan_row(one, in_force, too_old) for one in found.items
+    ]
     return page_response(
         desk.request, PlansPage(items=items, next=found.next), found.next
     )

@@ -221,6 +221,10 @@ class PlanRow(Part):
         False,
         description="another partition came into force since: it can only be discarded",
     )
+    expired: bool = Field(
+        False,
+        description="it is older than safety.plan_expiry, so nobody can approve or apply it",
+    )
 
 
 class PlansOutput(Output):

@@ -57,7 +57,9 @@ class PlansHere:
     def every(self, limit: int) -> PlansOutput:
         with open_world(self.context) as here:
             return core_to_output_models.plans_output(
-                here.store.plans(limit), here.store.in_force()
+                here.store.plans(limit),
+                here.store.in_force(),
+                here.clock() - here.settings.safety.plan_expiry,
             )
 
     def one(self, plan: str) -> PlanOutput:
