@@ -7,6 +7,8 @@ database.
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,8 @@ from flex_logs_ingest.files.find_and_unpack_logs import paths
 
 # How many lines of a list a sentence shows.
 _SHOWN = 3
+# What to do where the right is another user's.
+_AS_SERVICE = "run this as the user of the service, or give that user the right"
 
 
 def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
@@ -36,19 +40,32 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
         if where not in hidden and (why := _no_key(path)):
             yield f"{where} = {str(path)!r}: {why}"
     for where, folder in _folders(settings):
-        if folder.exists() and not folder.is_dir():
-            yield f"{where} = {str(folder)!r}: it is a file, and has to be a folder"
+        if why := _not_writable(folder):
+            yield f"{where} = {str(folder)!r}: {why}"
     if settings.metrics.textfile and not settings.metrics.textfile.parent.is_dir():
         path = settings.metrics.textfile
         yield (
             f"metrics.textfile = {str(path)!r}: there is no folder {path.parent}; "
             "the node exporter's textfile collector reads its own"
         )
+    yield from _of_database(settings)
+    yield from _of_site_list(settings)
+
+
+def _of_database(settings: Settings) -> Iterator[str]:
+    """SQLite makes files beside its own."""
     try:
-        database.parse_url(settings.database.url)
+        url, _ = database.parse_url(settings.database.url)
     except FlexError as error:
         yield f"database.url: {error.answer}; {error.advice}"
-    yield from _of_site_list(settings)
+        return
+    file = Path(url.database or "")
+    if url.get_backend_name() != "sqlite" or not file.is_absolute():
+        return
+    if why := _not_writable(file.parent):
+        yield f"database.url: {file.parent}: {why}"
+    elif file.exists() and not _may_write(file, os.W_OK):
+        yield f"database.url: {file}: {_who()} may not write to it; {_AS_SERVICE}"
 
 
 def _of_site_list(settings: Settings) -> Iterator[str]:
@@ -135,6 +152,39 @@ def _keys(section: str, primary: Primary) -> Iterator[tuple[str, Path]]:
 def _folders(settings: Settings) -> Iterator[tuple[str, Path]]:
     yield "ingest.directory", settings.ingest.directory
     yield "report.dir", settings.report.dir
+    if settings.routing.deliver:
+        yield "routing.deliver", Path(settings.routing.deliver.partition("{")[0])
+    if settings.metrics.textfile and settings.metrics.textfile.parent.is_dir():
+        yield "metrics.textfile", settings.metrics.textfile.parent
+
+
+def _not_writable(folder: Path) -> str:
+    """Why nothing can be written there; "" where it can. A folder that is not there yet is made in
+    the nearest one that is.
+    """
+    # Not Path.exists, which raises where a folder above may not be looked into.
+    every = (folder, *folder.parents)
+    there = next(path for path in every if os.path.exists(path))  # noqa: PTH110
+    if not there.is_dir():
+        what = "it is" if there == folder else f"{there} is"
+        return f"{what} a file, and has to be a folder"
+    if _may_write(there, os.W_OK | os.X_OK):
+        return ""
+    where = "there" if there == folder else f"to {there}"
+    return f"{_who()} may not write {where}; {_AS_SERVICE}"
+
+
+def _may_write(path: Path, how: int) -> bool:
+    """As the user whose rights this process has."""
+    return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _who() -> str:
+    number = os.geteuid()
+    try:
+        return f"the user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"the user {number}"
 
 
 def _unread(path: Path) -> str:

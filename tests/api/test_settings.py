@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -280,6 +283,12 @@ def _file_for_folder(folder: Path, setting: str) -> str:
 
 UNUSABLE: dict[str, tuple[Callable[[Path], str], str]] = {
     "no key": (lambda at: _key(at, 0o600, "a.example\n"), "holds no key at all"),
+    "a secret that is not base64": (
+        lambda at: _key(
+            at, 0o600, 'key "flex" { algorithm hmac-sha256; secret "!?"; };'
+        ),
+        "its secret is not base64",
+    ),
     "a key for all": (lambda at: _key(at, 0o644), "its mode 644 lets other users"),
     "no key file": (
         lambda _: "[dns]\nzones = ['example.org']\nkey_file = 'none'\n",
@@ -326,6 +335,77 @@ def test_nothing_that_cannot_be_used_is_called_good(tmp_path: Path, what: str) -
     assert said in found
     assert "Errno" not in found
     assert "codec" not in found
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that every user may look into."""
+    with tempfile.TemporaryDirectory() as found:
+        Path(found).chmod(0o755)
+        yield Path(found)
+
+
+def as_another_user(look: Callable[[], Sequence[str]]) -> list[str]:
+    """What somebody finds who is not root: root may write anywhere."""
+    to_read, to_write = os.pipe()
+    if not (child := os.fork()):
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        os.write(to_write, json.dumps(list(look())).encode())
+        os._exit(0)
+    os.close(to_write)
+    with os.fdopen(to_read) as pipe:
+        found: list[str] = json.load(pipe)
+    os.waitpid(child, 0)
+    return found
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "ingest.directory",
+        "report.dir",
+        "metrics.textfile",
+        "database.url",
+        "routing.deliver",
+    ],
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_that_may_not_be_written_to_is_not_called_good(
+    open_to_all: Path, where: str, *, is_there: bool
+) -> None:
+    closed, free = open_to_all / "closed", open_to_all / "open"
+    free.mkdir(mode=0o777)
+    free.chmod(0o777)
+    closed.mkdir(mode=0o555)
+    inner = (
+        closed if is_there or where == "metrics.textfile" else closed / "not" / "yet"
+    )
+
+    def at(name: str) -> Path:
+        return inner if name == where else free
+
+    text = SOURCE.replace(
+        "[[ingest.source]]",
+        f"[database]\nurl = 'sqlite:///{at('database.url')}/flex.db'\n"
+        f"[report]\ndir = '{at('report.dir')}'\n"
+        f"[metrics]\ntextfile = '{at('metrics.textfile')}/flex.prom'\n"
+        f"[routing]\ndeliver = '{at('routing.deliver')}/{{node}}'\n"
+        f"[ingest]\ndirectory = '{at('ingest.directory')}'\n[[ingest.source]]",
+    )
+    loaded = load(open_to_all, text)
+    (said,) = as_another_user(
+        lambda: list(check_files_in_settings.problems(loaded, ()))
+    )
+    assert said.startswith(where)
+    assert "may not write" in said
+    assert str(closed) in said
+    closed.chmod(0o777)
+    assert not as_another_user(
+        lambda: list(check_files_in_settings.problems(loaded, ()))
+    )
 
 
 def test_settings_that_can_be_used_have_no_problem(tmp_path: Path) -> None:
