@@ -460,7 +460,9 @@ class Client(ServerCalls):
     def follow(
         self, job: JobShown, say: Callable[[str], None] = lambda _: None
     ) -> JobShown:
-        """The job once it has ended. Raises what it failed with."""
+        """The job once it has ended. Raises what it failed with; one that is done may have a
+        problem, too: what it could not do.
+        """
         stage = ""
         while job.state == "running":
             self.wait(LOOK)
@@ -468,7 +470,7 @@ class Client(ServerCalls):
             if job.stage != stage:
                 stage = job.stage
                 say(stage)
-        if job.problem:
+        if job.problem and job.state != "done":
             raise error_of(job.problem)
         return job
 

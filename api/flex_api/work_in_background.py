@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from flex.errors import Busy, Cancelled, Interrupted, Unknown
+from flex.errors import Busy, Cancelled, FlexError, Interrupted, Unknown
 from flex.model.jobs import Job
 from flex.ports import Store
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, has_ended, holder
@@ -75,6 +75,14 @@ class Follow:
             self.store.put_job(replace(job, **values))  # type: ignore[arg-type]
 
 
+@dataclass(slots=True)
+class DoneInPart(Exception):
+    """The work is done and has a result, but for what `error` says could not be done."""
+
+    result: str
+    error: FlexError
+
+
 # What is done: it is given the world of the job and its follower, and gives back the address of
 # what came of it.
 Work = Callable[[World, Follow], str]
@@ -128,15 +136,21 @@ class Workers:
             with beating(f"seen-{follow.job_id}", follow.beat, BEATS):
                 result = work(world, follow)
             self._end(follow, state="done", result=result, stage="done")
+        except DoneInPart as part:
+            problem = self._problem(part.error, follow)
+            self._end(
+                follow, state="done", result=part.result, problem=problem, stage="done"
+            )
         except Cancelled:
             self._end(follow, state="cancelled", stage="cancelled")
         except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
-            problem = self.describe(
-                error, find(follow.store, follow.job_id), follow.request
-            )
+            problem = self._problem(error, follow)
             self._end(follow, state="failed", problem=problem, stage="failed")
         finally:
             self.threads.pop(follow.job_id, None)
+
+    def _problem(self, error: BaseException, follow: Follow) -> str:
+        return self.describe(error, find(follow.store, follow.job_id), follow.request)
 
     def _end(self, follow: Follow, **values: object) -> None:
         store = follow.store

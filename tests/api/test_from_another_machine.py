@@ -4,6 +4,8 @@ partition is gone back from, and a change is tried before it is made.
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -171,3 +173,25 @@ def test_the_zones_of_a_controller_that_is_gone_become_the_server_s(
     entry = installation.flex("-o", "json", "audit", "--limit", "1").json["items"][0]
     assert (entry["actor"], entry["reason"]) == ("token:admin", "its machine is gone")
     assert there(*asked).code != 0
+
+
+def test_logs_that_the_server_cannot_read_end_the_verb_as_they_do_here(
+    installation: Installation,
+) -> None:
+    sources = tomllib.loads((installation.folder / "sources").read_text())
+    glob = sources["ingest"]["source"][0]["glob"]
+    bad = Path(glob.replace("*", "torn"))
+    bad.symlink_to(installation.folder / "nowhere")
+    with served(installation) as ask:
+        there = ask("-o", "json", "ingest")
+        again = ask("-o", "json", "ingest")
+    assert (there.code, there.json["state"]) == (3, "done"), "the others are counted"
+    error = json.loads(there.err)
+    assert "1 file could not be read" in error["answer"]
+    assert bad.name in error["answer"]
+    here = installation.flex("-o", "json", "ingest")
+    assert (again.code, here.code) == (3, 3)
+    assert json.loads(again.err) == json.loads(here.err)
+    bad.unlink()
+    with served(installation) as ask:
+        assert ask("ingest").code == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -24,21 +24,19 @@ from flex_api.cli.on_this_machine_only import (
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import following
 from flex_api.facts.choose_log_sources import AskedSources, choose, of_files
+from flex_api.facts.log_files_not_read import error_of_unread
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
 from flex_api.night.leases import lease
 from flex_api.report import readings
 from flex_api.settings.file import Settings
 from flex_api.wiring import site_names, sources
-from flex_logs_ingest.files.find_and_unpack_logs import NO_FILE, Source, path_text
+from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text
 from flex_logs_ingest.parcels import take_in_parcels
 from flex_logs_ingest.parcels.take_in_parcels import Arrival
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
 from flex_logs_ingest.scan.site_rules import SiteRule
-
-# What is said of files that a run could not use and somebody has to mend.
-UNREAD = ("unreadable", "unknown format", "unknown site")
 
 # Why a server does not take some of what is said of logs.
 SOURCES_OF_SERVER = "a server reads the logs that its own settings name"
@@ -129,15 +127,17 @@ def ingest(
     count once. So does a file whose addresses were masked after it was read: `flex data` shows it,
     and --count-copies counts it all the same.
 
-    With --server it reads what is new in the sources of the server.
+    With --server it reads what is new in the sources of the server, and waits for that.
     """
     found = context(ctx)
     asked = AskedSources(tuple(files or ()), source, node, site, format_)
     if found.remote:
         from flex_api.cli.on_a_server import read_new_logs as there
 
-        output = there.read_logs(found, found.remote, source, reason)
+        output, unread = there.read_logs(found, found.remote, source, reason)
         found.show(output, lambda console: console.print(there.line(output)))
+        if unread:
+            raise unread
         return
     if count_copies and not files:
         raise _no_copies()
@@ -159,34 +159,8 @@ def ingest(
     found.show(
         read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
     )
-    if unread := [
-        each for each in reports if _is_unread(each, set(map(path_text, files or ())))
-    ]:
-        raise _unread(unread)
-
-
-def _is_unread(file: FileReport, named: Collection[str]) -> bool:
-    """A folder that a glob matches is no fault; one that somebody names is."""
-    if file.note in NO_FILE and file.path not in named:
-        return False
-    return file.outcome in UNREAD or file.damaged
-
-
-def _unread(files: Sequence[FileReport]) -> BadInput:
-    told = [f"{file.path}: {file.note or file.outcome}" for file in files]
-    return BadInput(
-        "reading the access logs",
-        f"{amounts.count(len(files), 'file')} could not be read"
-        f"{_to_the_end(files)}: {first_few(told, between='; ')}",
-        kept="all others are read, and what is in them is counted",
-        advice="fix the rights on it or the file itself, "
-        "or its format or site in [[ingest.source]], or keep it out of the glob; "
-        "`flex data` shows each until then",
-    )
-
-
-def _to_the_end(files: Sequence[FileReport]) -> str:
-    return "" if any(file.outcome in UNREAD for file in files) else " to the end"
+    if unread := error_of_unread(reports, set(map(path_text, files or ()))):
+        raise unread
 
 
 def _of_settings(asked: AskedSources, settings: Settings) -> tuple[Source, ...]:

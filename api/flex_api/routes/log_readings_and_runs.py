@@ -10,6 +10,7 @@ from flex.model.log_reading import Segment
 from flex.model.nightly_run import NightlyRun
 from flex_api.facts import core_to_output_models
 from flex_api.facts.choose_log_sources import AskedSources, choose
+from flex_api.facts.log_files_not_read import error_of_unread
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
@@ -25,7 +26,7 @@ from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Operator, Viewer
 from flex_api.wiring import World, sources
-from flex_api.work_in_background import Follow
+from flex_api.work_in_background import DoneInPart, Follow
 
 router = APIRouter(prefix="/api/v1", tags=["data"])
 
@@ -87,7 +88,9 @@ def _row(read: Segment) -> IngestRow:
 
 @router.post("/ingests", status_code=202, response_model=JobShown)
 def ingest(desk: Operator, given: IngestGiven) -> Response:
-    """Read what is new in the logs; each line counts once."""
+    """Read what is new in the logs; each line counts once. Where a file cannot be read, the job is
+    done all the same, and its `problem` names the file.
+    """
     desk = desk.because(given.reason)
 
     every = sources(desk.settings)
@@ -104,6 +107,8 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
         world.say(
             f"{amounts.count(len(files), 'file')}, {amounts.count(lines, 'new line')}"
         )
+        if unread := error_of_unread(files):
+            raise DoneInPart("/api/v1/ingests", unread)
         return "/api/v1/ingests"
 
     job = desk.house.workers.start(

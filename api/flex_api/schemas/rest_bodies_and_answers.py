@@ -287,7 +287,8 @@ class JobShown(Part):
     ended: datetime | None
     result: str = Field(description="the address of what came of it")
     problem: dict[str, object] | None = Field(
-        description="why it failed, as the API would have answered"
+        description="why it failed, as the API would have answered; of a job that is done, "
+        "what it could not do, such as logs that it could not read"
     )
     cancelled_by: str
 
