@@ -21,8 +21,8 @@ MERGED = ("nodes", "not_on", "min_replicas", "max_replicas", "together", "apart"
 EVER = datetime.min.replace(tzinfo=UTC)
 
 
-# How long a plan lasts at most: there is one each night. That is a day; an hour more where clocks are
-# set back; and an hour for a timer's random delay and for longer logs. The hours are a guess.
+# How long a plan lasts at most: there is one each night. That is a day; an hour more where clocks
+# are set back; and an hour for a timer's random delay and for longer logs. The hours are a guess.
 NIGHT = timedelta(hours=26)
 
 
