@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from flex.routing import ask_server, haproxy, install_files
+from flex.routing import ask_server, haproxy, host_to_node_maps, install_files
 from flex.routing.ask_server import LONGEST, Asker
+from flex.routing.host_to_node_maps import MOVED, OWNERS
 
 # Beside the files in force: by which tag the server knows which version of them.
 FETCHED = ".fetched"
@@ -23,6 +24,11 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SCHEMES = ("http", "https")
 # Seconds for the whole of an answer. A guess.
 PATIENCE = 30.0
+# In a question: the digest of the large map that is here, which need not be sent then. A server
+# that does not know it sends all files.
+HAS_LARGE = "FLEX-Large-Map"
+# Among the files of an answer, in place of the large map: its digest.
+LEFT_OUT = "owners.map.digest"
 _NODE = re.compile(r"^    node (\S+)$", re.MULTILINE)
 _DIRECTORY = re.compile(rf"map_str\((\S+)/{re.escape(haproxy.HOSTS)}\)")
 _SOCKET = re.compile(r"^    stats socket (\S+) ", re.MULTILINE)
@@ -30,10 +36,13 @@ _SOCKET = re.compile(r"^    stats socket (\S+) ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """Files, and the server's tag of them; "" where no server was asked."""
+    """Files, and the server's tag of them; "" where no server was asked. It did not send the large
+    map where that is `spared`.
+    """
 
     files: Mapping[str, str]
     tag: str = ""
+    spared: bool = False
 
     @property
     def node(self) -> str:
@@ -60,8 +69,10 @@ def pull(
     token: str = "",
     patience: float = PATIENCE,
     asker: Asker | None = None,
+    large: str = "",
 ) -> Pulled:
-    """`folder` has the files in force, if there are any. Raises Away where a server does not answer
+    """`folder` has the files in force, if there are any. The large map with the digest `large` is
+    not sent where it can be made of what is there. Raises Away where a server does not answer
     within `patience` seconds, Denied where the server does not accept the token, and BadInput where
     the answer is not a node's files.
     """
@@ -70,7 +81,7 @@ def pull(
             raise ask_server.unusable(
                 where, f"{scheme[0]} is no way to ask a FLEX server"
             )
-        return _fetch(where, folder, token, patience, asker or Asker())
+        return _fetch(where, folder, token, patience, asker or Asker(), large)
     path = Path(where)
     try:
         found = _of_folder(path) if path.is_dir() else _of_json(_read(path))
@@ -130,21 +141,43 @@ def _of_json(content: bytes) -> dict[str, str]:
     return found
 
 
-def _fetch(url: str, folder: Path, token: str, patience: float, asker: Asker) -> Pulled:
+def _fetch(
+    url: str, folder: Path, token: str, patience: float, asker: Asker, large: str
+) -> Pulled:
     there = in_force(folder)
+    owners = _large_map(there, large)
     tag, _, version = (
         (install_files.content(folder / FETCHED) or "").strip().partition(" ")
     )
     has = (
         bool(version) and there is not None and haproxy.version(there.files) == version
     )
-    told = asker.begin(ask_server.request(url, token, tag if has else ""), patience)
+    request = ask_server.request(url, token, tag if has else "")
+    if owners:
+        request.add_header(HAS_LARGE, host_to_node_maps.digest(owners))
+    told = asker.begin(request, patience)
     answer = ask_server.wait_for_answer(url, told, patience)
     if answer.status == HTTPStatus.NOT_MODIFIED and has and there:
         return Pulled(there.files, tag)
     if answer.status != HTTPStatus.OK:
         raise ask_server.refusal(url, answer)
-    return Pulled(_whole(_of_json(answer.content), url), answer.tag)
+    found = _of_json(answer.content)
+    spared = bool(owners) and found.get(LEFT_OUT) == host_to_node_maps.digest(owners)
+    if spared:
+        found = {**found, OWNERS: owners}
+        del found[LEFT_OUT]
+    return Pulled(_whole(found, url), answer.tag, spared)
+
+
+def _large_map(there: Pulled | None, wanted: str) -> str:
+    """The large map that is here, or what it becomes with the small one where that is wanted."""
+    files = there.files if there else {}
+    large, moved = files.get(OWNERS, ""), files.get(MOVED, "")
+    if wanted and wanted != host_to_node_maps.digest(large):
+        new = host_to_node_maps.large_map_of(large, moved)
+        if host_to_node_maps.digest(new) == wanted:
+            return new
+    return large
 
 
 def _whole(found: Mapping[str, str], where: str) -> Mapping[str, str]:

@@ -246,7 +246,8 @@ class Follower:
             if tag == self._tag() and sockets:
                 how = flip_doors.flip(moved, self.node.folder, sockets, self.node.guard)
             if how is None:
-                self._fetch(tag)
+                head = host_to_node_maps.heading(moved)
+                self._fetch(tag, head.large if head else "")
             elif how != "nothing":
                 took = (time.perf_counter() - begun) * 1000
                 self.node.say(
@@ -274,10 +275,14 @@ class Follower:
         if wait:
             self._rest(LONGEST_PAUSE)
 
-    def _fetch(self, tag: str) -> None:
-        """All files, as `flex route apply` takes them. The server calls them by the tag."""
+    def _fetch(self, tag: str, large: str = "") -> None:
+        """All files, as `flex route apply` takes them. The server calls them by the tag, and their
+        large map by the digest `large`.
+        """
         node = self.node
-        taken = fetch_files.pull(node.url, node.folder, node.token, asker=self.asker)
+        taken = fetch_files.pull(
+            node.url, node.folder, node.token, asker=self.asker, large=large
+        )
         node.refuse(taken)
         how = self._enforce(taken)
         fetch_files.note_in_force(taken, node.folder)
@@ -285,7 +290,10 @@ class Follower:
         own = self._tag()
         self.fetched = own, tag or own
         if how != "nothing":
-            node.say(f"All files are in force, by {how}; order {self._here()[0]}.")
+            less = ", without the large map, which is here" if taken.spared else ""
+            node.say(
+                f"All files are in force, by {how}{less}; order {self._here()[0]}."
+            )
 
     def _enforce(self, taken: Pulled) -> str:
         node = self.node

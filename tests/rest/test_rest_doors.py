@@ -17,7 +17,8 @@ from flex.model.door_order import DoorOrder, DoorReport
 from flex.model.roles_and_tokens import Role
 from flex.ports import Store
 from flex.routing import haproxy, host_to_node_maps
-from flex.routing.host_to_node_maps import Heading, maps_of, with_heading
+from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
+from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, with_heading
 from flex.store import MemoryStore, SqlStore, open_store
 from flex_api.night.door_states import door_states
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch, Has, report_of
@@ -84,6 +85,23 @@ def test_the_files_of_a_node_are_called_what_the_node_calls_them(
     files = node.get("/api/v1/routing/nodes/n1").json()["files"]
     said = node.get(DOORS, params={"have": 1, "wait": 0}).json()
     assert said["files"] == haproxy.others_digest(files)
+
+
+def test_a_large_map_that_a_node_has_is_not_sent_to_it_again(all_doors: Door) -> None:
+    node, path = of_node(all_doors, "n1"), "/api/v1/routing/nodes/n1"
+    whole = node.get(path).json()["files"]
+    has = {HAS_LARGE: host_to_node_maps.digest(whole[OWNERS])}
+    answer = node.get(path, headers=has)
+    less = answer.json()["files"]
+    assert less.pop(LEFT_OUT) == has[HAS_LARGE]
+    assert less | {OWNERS: whole[OWNERS]} == whole
+    assert OWNERS not in less
+    assert answer.headers["Vary"] == HAS_LARGE
+    assert node.get(path, headers={HAS_LARGE: "0" * 12}).json()["files"] == whole
+    # What is in a cache for one of them is not what the other one has.
+    tagged = {"If-None-Match": answer.headers["ETag"]}
+    assert node.get(path, headers=has | tagged).status_code == 304
+    assert node.get(path, headers=tagged).status_code == 200
 
 
 @pytest.mark.parametrize("role", [None, "viewer", "operator", "approver", "admin"])

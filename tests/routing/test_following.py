@@ -21,7 +21,7 @@ import pytest
 from flex.routing import host_to_node_maps
 from flex.routing.ask_server import Asker
 from flex.routing.haproxy_program import HaproxyProgram
-from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, with_heading
+from flex.routing.host_to_node_maps import MOVED, OWNERS, Heading, maps_of, with_heading
 from flex.routing.report_strays import Reporter
 from flex_api import wiring
 from flex_api.night.doors_behind_order import who_has_not_heard
@@ -64,6 +64,29 @@ def test_a_flip_is_at_all_nodes_and_known_to_be_there(following: Following) -> N
     following.until_all_say(again.number)
     # Nothing was reloaded for it, and no large map was fetched.
     assert "reload" not in following.log()
+
+
+def test_a_new_large_map_is_made_by_nodes_of_what_they_have_and_not_sent(
+    following: Following,
+) -> None:
+    names = [f"s{number}.example" for number in range(6_000)]
+    few = {name: "n0" if place < 1_600 else "n1" for place, name in enumerate(names)}
+    everywhere = dict.fromkeys(names, "n1")
+    # The large map has two names so far. They hear of the others by the small one, then make one.
+    for owner_of in (few | HOME, few | HOME, everywhere | HOME):
+        following.until_all_go_by(following.flip(owner_of).number)
+    large = following.store().large_map_digest()
+    order = following.flip(everywhere | HOME)
+    assert order.large != large, "more than a quarter of all names have moved"
+    following.until_all_go_by(order.number)
+    for node in following.nodes:
+        text = (following.here(node) / OWNERS).read_text()
+        assert host_to_node_maps.digest(text) == order.large
+        assert host_to_node_maps.read(text)["s7.example"] == "at_n1"
+        assert following.answers(node, "s7.example") == "n1"
+    spared = following.log().count("without the large map, which is here")
+    # Both large maps: of all names that are new, and of those that have moved.
+    assert spared == 2 * len(following.nodes), following.log()
 
 
 def test_a_node_that_follows_reports_what_came_to_its_door(

@@ -97,3 +97,32 @@ def test_what_the_small_map_says_of_itself_is_no_name_and_changes_no_owner(
     assert host_to_node_maps.is_whole(headed.moved)
     again = host_to_node_maps.with_heading(headed, replace(wanted, order=number + 1))
     assert host_to_node_maps.without_heading(again).moved == made.moved
+
+
+def test_the_large_map_is_old_when_each_change_would_exchange_too_many_names() -> None:
+    names = [f"s{number}.example" for number in range(210_000)]
+    large = host_to_node_maps.map_of(dict.fromkeys(names, "n1"))
+    for moved, is_old in ((50_000, False), (50_001, True)):
+        now = {
+            name: "n2" if place < moved else "n1" for place, name in enumerate(names)
+        }
+        assert maps_of(now, large).is_old == is_old
+
+
+@given(OWNERS, OWNERS)
+def test_who_has_both_maps_makes_the_next_large_one_of_them(
+    before: dict[str, str], now: dict[str, str]
+) -> None:
+    made = maps_of(now, host_to_node_maps.map_of(before))
+    headed = host_to_node_maps.with_heading(made, Heading("c0ffee", "0" * 12, 7))
+    for moved in (made.moved, headed.moved):
+        assert host_to_node_maps.large_map_of(
+            made.large, moved
+        ) == host_to_node_maps.map_of(now)
+
+
+def test_of_maps_that_are_not_whole_nothing_is_made() -> None:
+    whole = host_to_node_maps.map_of({"a.example": "n1"})
+    assert host_to_node_maps.large_map_of(whole[:-1], whole) == ""
+    assert host_to_node_maps.large_map_of(whole, whole[:-1]) == ""
+    assert host_to_node_maps.large_map_of("", "") == ""

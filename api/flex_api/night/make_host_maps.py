@@ -105,7 +105,11 @@ def _next(
     owner_of = owners_of_names(settings, placement, wanted.serving)
     maps = host_to_node_maps.maps_of(owner_of, large)
     if maps.is_old and not wanted.coming:
-        maps = host_to_node_maps.maps_of(owner_of)
+        # Nodes that go by the last order have both maps that this one is made of, and need not
+        # fetch it. Where they have not, they hear of the change first.
+        new = host_to_node_maps.large_map_of(large, store.moved_map()) if last else ""
+        again = host_to_node_maps.maps_of(owner_of, new)
+        maps = maps if again.is_old else again
     cluster, reports = store.installation(), store.door_reports()
 
     def with_number(number: int) -> Owners:

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
+from flex.routing import host_to_node_maps
+from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
+from flex.routing.host_to_node_maps import OWNERS
 from flex.routing.pool import Pool
 from flex_api.night import ask_every_haproxy, door_states, haproxy_pools_and_files
 from flex_api.schemas.dns_difference_routing_pages import RoutingPage
@@ -110,9 +113,17 @@ def node(
         str,
         Query(max_length=200, pattern=CLEAN, description="as it will be by this plan"),
     ] = "",
+    flex_large_map: Annotated[
+        str,
+        Header(
+            max_length=64,
+            description="the digest of the large map of owners that the node has",
+        ),
+    ] = "",
 ) -> Response:
     """What the node's HAProxy is to do. A node asks with the ETag it has, and hears nothing while
-    nothing changes.
+    nothing changes. Where it has the large map of owners already, `owners.map.digest` is there in
+    place of that.
 
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """
@@ -121,7 +132,11 @@ def node(
         if plan
         else files(desk, node)
     )
-    return reply(desk.request, NodeFiles(node=node, files=found))
+    large = host_to_node_maps.digest(found.get(OWNERS, ""))
+    if large and flex_large_map == large:
+        found = {name: text for name, text in found.items() if name != OWNERS}
+        found[LEFT_OUT] = large
+    return reply(desk.request, NodeFiles(node=node, files=found), Vary=HAS_LARGE)
 
 
 @router.get(
