@@ -16,7 +16,6 @@ from flex.model.jobs import JobState
 from flex.model.roles_and_tokens import Role
 from flex_api.schemas.nodes_holders_jobs_freezes import TURN, DeadRow, NodeRow
 from flex_api.schemas.output import Part
-from flex_api.schemas.plan_parts import BehindRow
 from flex_api.schemas.request_and_page_base import (
     CLEAN,
     Given,
@@ -29,8 +28,11 @@ from flex_api.schemas.request_and_page_base import (
 from flex_api.schemas.sites import PinShown
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
+    Behind,
+    Drift,
     MoveRow,
-    OtherNameRow,
+    NotChecked,
+    OtherNames,
     PlanOutput,
     PlanRow,
     QualityRow,
@@ -334,19 +336,11 @@ class RunsPage(PageOf):
 
 class DriftShown(Part):
     partition: str
-    drift: int | None = Field(
-        description="how many differences all servers have; null where no server answered"
-    )
-    not_checked: dict[str, int] = Field(
-        description="sites on nodes that are not known any more, by node"
-    )
+    drift: Drift
+    not_checked: NotChecked
     items: list[VerdictRow]
-    behind: list[BehindRow] = Field(
-        [], description="servers with an older serial than another, and what to do"
-    )
-    other_names: list[OtherNameRow] = Field(
-        [], description="other names of sites that do not move with them"
-    )
+    behind: Behind = Field([])
+    other_names: OtherNames = Field([])
 
 
 class RoutingShown(Part):

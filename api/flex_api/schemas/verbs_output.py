@@ -8,7 +8,7 @@ names.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -323,21 +323,35 @@ class OtherNameRow(Part):
     note: str
 
 
+# What `flex verify` prints and what the API answers have these in common, each in an order of its
+# own.
+Drift = Annotated[
+    int | None,
+    Field(
+        description="how many differences all servers have; null where no server answered"
+    ),
+]
+NotChecked = Annotated[
+    dict[str, int],
+    Field(description="sites on nodes that are not known any more, by node"),
+]
+Behind = Annotated[
+    list[BehindRow],
+    Field(description="servers with an older serial than another, and what to do"),
+]
+OtherNames = Annotated[
+    list[OtherNameRow],
+    Field(description="other names of sites that do not move with them"),
+]
+
+
 class VerifyOutput(Output):
     partition: str
     servers: list[VerdictRow]
-    drift: int | None = Field(
-        description="how many differences all servers have; null where no server answered"
-    )
-    not_checked: dict[str, int] = Field(
-        {}, description="sites on nodes that are not known any more, by node"
-    )
-    behind: list[BehindRow] = Field(
-        [], description="servers with an older serial than another, and what to do"
-    )
-    other_names: list[OtherNameRow] = Field(
-        [], description="other names of sites that do not move with them"
-    )
+    drift: Drift
+    not_checked: NotChecked = Field({})
+    behind: Behind = Field([])
+    other_names: OtherNames = Field([])
 
 
 class StageRow(Part):
