@@ -55,9 +55,7 @@ class ParcelsRow(Part):
 
 
 class IngestOutput(Output):
-    """`invalid` is there when a file of malformed lines was asked for, `parcels` when parcels
-    were.
-    """
+    """`invalid` is there when a file of malformed lines was asked for, `parcels` for parcels."""
 
     files: list[LogRow]
     sources: list[RateRow]
