@@ -89,6 +89,24 @@ def test_an_explanation_says_who_still_comes_to_other_nodes(
     assert "is not known" not in said
     (row,) = installation.flex("-o", "json", "explain", site).json["visitors"]
     assert (row["node"], row["requests"]) == (there, 312)
+    (listed,) = installation.flex("-o", "json", "route", "show").json["strays"]
+    assert listed == row
+    shown = installation.flex("route", "show").out
+    assert f"{site} {there} 312 " in " ".join(shown.split())
+    assert "Not known of" not in shown
+
+
+def test_routing_says_of_which_doors_it_is_not_known_who_comes_to_them(
+    installation: Installation, with_doors: Path
+) -> None:
+    assert with_doors.exists()
+    told = nodes(installation)[0]
+    with open_store(load(installation.settings).database.url) as store:
+        store.note_strays(told, StrayReading(3_600, 0, 0, ()), datetime.now(UTC))
+    said = installation.flex("-o", "json", "route", "show").json
+    assert (said["strays"], said["strays_count"]) == ([], 0)
+    assert said["strays_not_known"] == nodes(installation)[1:]
+    assert "Not known of" in installation.flex("route", "show").out
 
 
 def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_empties_it(

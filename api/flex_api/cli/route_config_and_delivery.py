@@ -17,6 +17,7 @@ from flex.routing.haproxy_program import find_program, program
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
+from flex.site_names_in_words import first_few
 from flex_api.cli import local_or_server, route_follow
 from flex_api.cli.client_from_options import token_in
 from flex_api.cli.common import context
@@ -45,6 +46,8 @@ route_app = typer.Typer(
 )
 
 
+# Of sites whose visitors come to other nodes so many are shown. A guess; `-o json` has a hundred.
+VISITORS = 10
 # Why a server does not do what is about a node's HAProxy, and what helps.
 OUR_HAPROXY = "it is about the HAProxy of this machine"
 ADVICE = (
@@ -300,8 +303,31 @@ def _print(console: Console, output: RouteOutput) -> None:
         console.print(f"{line}.")
     if output.on:
         _print_versions(console, output)
+    _print_visitors(console, output)
     if output.live:
         _print_live(console, output)
+
+
+def _print_visitors(console: Console, output: RouteOutput) -> None:
+    """Those who come to nodes without their site."""
+    if output.strays:
+        table = grid("site", "they come to", "requests>", "since", "last")
+        for row in output.strays[:VISITORS]:
+            table.add_row(
+                row.site,
+                row.node,
+                f"{row.requests:,}",
+                amounts.when(row.since),
+                amounts.when(row.last),
+            )
+        console.print(table)
+    if (more := output.strays_count - VISITORS) > 0:
+        console.print(f"and {more:,} more come to nodes without their site")
+    if output.order and (missing := output.strays_not_known):
+        named = first_few(missing)
+        console.print(
+            f"Not known of {named}: who comes there for sites of other nodes."
+        )
 
 
 def _print_versions(console: Console, output: RouteOutput) -> None:

@@ -16,9 +16,11 @@ import pandas as pd
 from flex.model.period import Period
 from flex.model.strays import Arrival, Visitors
 from flex.planning.facts_and_rules import Facts
+from flex.ports import Store
 from flex.zones import records
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import note_strays_of_doors
+from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names
 
 # Seconds: as often as a node that follows reports. Fewer say little of how many come in an hour.
@@ -32,20 +34,27 @@ def with_visitors(world: World, facts: Facts, *, ask: bool) -> Facts:
         return facts
     if ask:
         note_strays_of_doors.note_strays(settings, world.store, now)
-    naming = site_names(settings).naming()
-    strays = world.store.strays()
-    sites = {naming(one.name.encode()) for one in strays}
-    placed = facts.placement[facts.placement["site"].isin(list(sites))]
-    nodes = {str(site): set(rows) for site, rows in placed.groupby("site")["node"]}
-    found = visitors_at_other_nodes.visitors(
-        strays,
-        lambda name: naming(name.encode()),
-        lambda site: nodes.get(site, ()),
-    )
+    found = visitors_elsewhere(settings, world.store, facts.placement)
     return replace(
         facts,
         arrivals=tuple(arrivals(found, facts.profiles, facts.period, now)),
         doors_alone=_not_followed_by_dns(world, facts),
+    )
+
+
+def visitors_elsewhere(
+    settings: Settings, store: Store, partition: pd.DataFrame
+) -> list[Visitors]:
+    """Who comes to nodes that do not have the site by this partition, as doors were read last."""
+    naming = site_names(settings).naming()
+    strays = store.strays()
+    sites = {naming(one.name.encode()) for one in strays}
+    placed = partition[partition["site"].isin(list(sites))]
+    nodes = {str(site): set(rows) for site, rows in placed.groupby("site")["node"]}
+    return visitors_at_other_nodes.visitors(
+        strays,
+        lambda name: naming(name.encode()),
+        lambda site: nodes.get(site, ()),
     )
 
 

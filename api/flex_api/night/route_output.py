@@ -8,15 +8,23 @@ that is asked for, it asks the nodes' HAProxies what they do now.
 from __future__ import annotations
 
 from flex.errors import Away
+from flex.model.strays import Visitors
+from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import (
     ask_every_haproxy,
     door_states,
     haproxy_pools_and_files,
+    note_strays_of_doors,
     plan_to_route_by,
 )
+from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
 from flex_api.night.unknown_routing_names import misnamed_sites
 from flex_api.schemas.routing import RouteOutput, left_out, pool_row
+from flex_api.schemas.strays import stray_row
 from flex_api.wiring import World
+
+# How many sites with visitors at other nodes are named: those with most requests.
+MOST = 100
 
 
 def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOutput:
@@ -47,6 +55,7 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
             kept="it goes on as it does",
             advice="see that it runs, and that [routing] says where its socket is",
         )
+    strays = _visitors(world)
     return RouteOutput(
         on=settings.routing.on,
         items=[pool_row(pool) for pool in pools],
@@ -60,4 +69,27 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
             door_states.door_states(settings, store),
         ),
         live=ask_every_haproxy.as_live(found),
+        strays=[stray_row(one) for one in strays[:MOST]],
+        strays_count=len(strays),
+        strays_not_known=_not_known(world),
+    )
+
+
+def _visitors(world: World) -> list[Visitors]:
+    """Doors that can be asked from here are, once a minute at most."""
+    settings, store = world.settings, world.store
+    if not settings.routing.leads_to_all:
+        return []
+    note_strays_of_doors.note_strays(settings, store, world.time_of_day())
+    _, partition = store.placement()
+    return visitors_elsewhere(settings, store, partition)
+
+
+def _not_known(world: World) -> list[str]:
+    settings, store = world.settings, world.store
+    if not settings.routing.leads_to_all:
+        return []
+    serving = list(haproxy_pools_and_files.addresses(world.nodes))
+    return visitors_at_other_nodes.not_known(
+        settings, store.doors_read(), serving, world.time_of_day()
     )

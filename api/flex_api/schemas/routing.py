@@ -11,6 +11,7 @@ from pydantic import Field
 from flex.routing.pool import Pool
 from flex_api.schemas.output import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given
+from flex_api.schemas.strays import StrayRow
 
 # Larger than any number of orders, and still a whole number for every program that reads JSON.
 MOST_ORDERS = 10**15
@@ -135,6 +136,17 @@ class RouteOutput(Output):
     nodes: list[NodeVersion]
     live: list[LiveRow] = Field(
         [], description="when asked for: what the nodes' HAProxies say"
+    )
+    strays: list[StrayRow] = Field(
+        [],
+        description="visitors who come to nodes without the site, by site and node; the 100 with "
+        "most requests",
+    )
+    strays_count: int = Field(0, description="how many of these there are")
+    strays_not_known: list[str] = Field(
+        [],
+        description="nodes whose doors were not read for a day, counted more names than are "
+        "kept, or do not count all that they pass on",
     )
 
 
