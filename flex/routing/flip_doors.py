@@ -14,6 +14,7 @@ from flex.routing import apply_to_haproxy, haproxy, haproxy_socket, install_file
 from flex.routing.apply_to_haproxy import Sockets, Told
 from flex.routing.haproxy_change_commands import HaproxyChange
 from flex.routing.host_to_node_maps import (
+    CLUSTER,
     DIGEST,
     MOVED,
     ORDER,
@@ -79,6 +80,12 @@ def order_in_force(stats: haproxy_socket.Socket, folder: Path) -> tuple[int, str
     if not (number.isascii() and number.isdigit() and len(number) < 20):
         return 0, ""
     return int(number), own
+
+
+def cluster_in_force(stats: haproxy_socket.Socket, folder: Path) -> str:
+    """The cluster of the small map by which HAProxy goes; "" where it says none. Raises Away."""
+    said = stats.ask("get", "map", f"{folder}/{MOVED}", CLUSTER)
+    return haproxy_socket.parse_map_value(said)
 
 
 def small_files(folder: Path) -> dict[str, str]:

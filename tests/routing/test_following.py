@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,6 +64,47 @@ def test_a_flip_is_at_all_nodes_and_known_to_be_there(following: Following) -> N
     following.until_all_say(again.number)
     # Nothing was reloaded for it, and no large map was fetched.
     assert "reload" not in following.log()
+
+
+def test_who_has_not_heard_is_asked_over_sockets_of_haproxies(
+    found: HaproxyProgram, members: Members, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        url = new_database(tmp_path / "flex.db")
+        made = Following(tmp_path, found, members, stack, url, ("n0",))
+        made.begin(HOME)
+        made.until_all_go_by(1)
+        file = tmp_path / "n0" / "flex.toml"
+        sockets = f"sockets = '{tmp_path}/{{node}}/haproxy/s'\nmaster ="
+        file.write_text(file.read_text().replace("master =", sockets, 1))
+        world = stack.enter_context(
+            closing(wiring.world(made.settings_of("n0"), lambda: datetime.now(UTC)))
+        )
+        assert who_has_not_heard(world, 1, PATIENCE) == {}
+        # What was carried to it counts only once its HAProxy goes by it.
+        end(made.followers["n0"], signal.SIGKILL)
+        order = made.flip(AWAY)
+        assert who_has_not_heard(world, order.number, 0.0, {"n0"}) == {
+            "n0": "it goes by order 1, not by order 2"
+        }
+        made.start_follower("n0")
+        assert who_has_not_heard(world, order.number, PATIENCE) == {}
+        # The database is put back, and by the same numbers other things are ordered.
+        stats = made.sockets("n0").stats
+        moved = f"{made.here('n0')}/{MOVED}"
+        end(made.followers["n0"], signal.SIGKILL)
+        for key, value, why in (
+            (":order", "7", "it goes by an order 7 that this database does not know"),
+            (":order", "2", ""),
+            (":digest", "0" * 12, "it goes by an order 2 that this database does not"),
+            (":cluster", "stranger", "it goes by order 2 of another cluster"),
+        ):
+            stats.ask("set", "map", moved, key, value)
+            said = who_has_not_heard(world, order.number, 0.0).get("n0", "")
+            assert said.startswith(why), said
+            assert bool(said) == bool(why)
+        made.haproxies["n0"].close()
+        assert "n0" in who_has_not_heard(world, order.number, 0.0)
 
 
 def test_a_new_large_map_is_made_by_nodes_of_what_they_have_and_not_sent(

@@ -53,6 +53,14 @@ def states_against(
     return tuple(_state(node, number, last, said.get(node)) for node in serving)
 
 
+def unknown_order(number: int) -> str:
+    """Why a node that goes by this order has not heard of ours."""
+    return (
+        f"it goes by an order {number} that this database does not know; "
+        "`flex route deliver` orders anew"
+    )
+
+
 def _state(
     node: str,
     number: int,
@@ -67,11 +75,7 @@ def _state(
         last and goes == newest and not report.goes_by(last)
     )
     if is_foreign:
-        why = (
-            f"it goes by an order {goes} that this database does not know; "
-            "`flex route deliver` orders anew"
-        )
-        return DoorState(node, goes, since, why)
+        return DoorState(node, goes, since, unknown_order(goes))
     if goes >= number:
         return DoorState(node, goes, since)
     by = f"goes by order {goes}" if goes else "goes by no order"

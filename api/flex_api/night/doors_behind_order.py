@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from flex.errors import Away
-from flex.routing.haproxy_socket import Socket, parse_map_value
-from flex.routing.host_to_node_maps import MOVED, ORDER
+from flex.routing import flip_doors
+from flex.routing.haproxy_socket import Socket
 from flex_api.night import door_states, haproxy_pools_and_files
 from flex_api.wiring import World
 
@@ -58,18 +59,23 @@ def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str,
 
 
 def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
-    routing = world.settings.routing
+    routing, folder = world.settings.routing, Path(world.settings.routing.directory)
+    cluster, last = world.store.installation(), world.store.door_order()
 
     def ask(node: str) -> str:
-        socket = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
+        stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
         try:
-            said = socket.ask("get", "map", f"{routing.directory}/{MOVED}", ORDER)
+            goes, moved = flip_doors.order_in_force(stats, folder)
+            theirs = flip_doors.cluster_in_force(stats, folder) if goes else cluster
         except Away as error:
             return error.answer
-        found = parse_map_value(said)
-        if found.isdigit() and int(found) >= number:
-            return ""
-        return f"it goes by order {found or 'none'}, not {number}"
+        if theirs != cluster:
+            return f"it goes by order {goes} of another cluster"
+        newest = (last.number, last.moved) if last else (0, "")
+        if goes > newest[0] or (goes == newest[0] and moved != newest[1]):
+            return door_states.unknown_order(goes)
+        by = f"order {goes}" if goes else "no order"
+        return "" if goes >= number else f"it goes by {by}, not by order {number}"
 
     nodes = sorted(serving)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
