@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,6 +121,23 @@ def test_a_log_that_is_being_packed_is_no_fault_and_said_to_be_so(
     said = installation.flex(*given)
     assert said.code == 0, said.err
     assert "so it is being packed" in said.json["files"][0]["outcome"]
+
+
+def test_a_log_that_nobody_goes_on_packing_could_not_be_read(
+    installation: Installation, tmp_path: Path
+) -> None:
+    log = tmp_path / "access.log.1.gz"
+    log.write_bytes(gzip.compress(VARIED, mtime=0)[:-200])
+    log.with_suffix("").write_bytes(VARIED)
+    an_hour_ago = time.time() - 3600
+    os.utime(log, (an_hour_ago, an_hour_ago))
+    files = (str(log), str(log.with_suffix("")))
+    given = ("-o", "json", "ingest", *files, "--node", "n1", "--site", "a.example")
+    said = installation.flex(*given)
+    assert (said.code, counted(said)) == (3, 2_000), said.err
+    assert "packing has ended early" in json.loads(said.err)["answer"]
+    log.unlink()
+    assert installation.flex(*given[:3], *given[4:]).code == 0
 
 
 def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(

@@ -64,6 +64,13 @@ BEING_PACKED = (
     "the log without that ending is still beside it, so it is being packed: the next "
     "reading goes on"
 )
+# What is being packed is written to again within so many seconds: xz, the slowest, writes each few
+# seconds. A guess.
+PACKING_PAUSE = 600
+LEFT_BEHIND = (
+    "the log without that ending is still beside it, but nobody has written here for "
+    f"{PACKING_PAUSE // 60} minutes: packing has ended early, so delete this one and pack again"
+)
 
 _DEEP = re.compile(r"(?:/\*\*)+(?:/|$)")
 
@@ -252,8 +259,8 @@ def unpacked_no_further(packing: str, error: Exception) -> str:
     return f"the {packing} data end early or are damaged: {error}"
 
 
-def is_being_packed(path: str) -> bool:
-    """Whether what is being packed is still there beside it: gzip and its like take it away when
+def has_plain_beside(path: str) -> bool:
+    """Whether what it was packed from is still there beside it: gzip and its like take it away when
     they are done.
     """
     plain, suffix = os.path.splitext(path)  # noqa: PTH122 - names may be no UTF-8

@@ -21,8 +21,10 @@ from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.files.find_and_unpack_logs import (
     BEING_PACKED,
     CHUNK,
+    LEFT_BEHIND,
+    PACKING_PAUSE,
     Log,
-    is_being_packed,
+    has_plain_beside,
     path_text,
 )
 from flex_logs_ingest.files.pipes import Pipe
@@ -291,8 +293,11 @@ class FileReading(LogReading):
 
     def _report(self, outcome: Outcome, note: str = "") -> FileReport:
         made = super()._report(outcome, note)
-        if not made.damaged or not is_being_packed(self._file.path):
+        if not made.damaged or not has_plain_beside(self._file.path):
             return made
+        left = self._reader.run.read_at - self._file.status.st_mtime_ns // 10**9
+        if left > PACKING_PAUSE:
+            return replace(made, note=f"{made.note}; {LEFT_BEHIND}")
         return replace(made, note=f"{made.note}; {BEING_PACKED}", damaged=False)
 
     def report(self) -> FileReport:
