@@ -14,9 +14,11 @@ names that say their site.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 
 from flex.model.log_reading import Stream
 from flex_logs_ingest.files.find_and_unpack_logs import Log
@@ -101,6 +103,8 @@ class Mark:
         )
 
 
+# A log's head is asked for several times on the way.
+@lru_cache(16)
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -141,13 +145,14 @@ def segment_id(start: Start, stream: Stream, *, copy: bool = False) -> str:
 
 
 def start(
-    log: Log, head: bytes, streams: Sequence[Stream], heads: Iterable[bytes]
+    log: Log, head: bytes, alike: Sequence[Stream], heads: Sequence[bytes]
 ) -> Start:
-    """Where counting goes on in this log; `heads` are the first bytes of all logs of the source
-    that are there now.
+    """Where counting goes on in this log, which begins as the streams that are `alike`, those read
+    farthest first; `heads` are the first bytes of all logs of the source that are there now, in
+    order.
     """
     longer = []
-    for stream in alike(head, streams):
+    for stream in alike:
         tail = _tail_at(log, stream.offset)
         if tail is not None and digest(tail) == stream.tail:
             return Start(stream, tail)
@@ -155,11 +160,15 @@ def start(
             longer.append(stream)
     if copy := ends_early(head, longer):
         return Start(copy=copy)
-    if len(head) < HEAD and any(
-        len(other) > len(head) and other.startswith(head) for other in heads
-    ):
+    if len(head) < HEAD and _begins_another(head, heads):
         return Start(copy="it is the beginning of a longer log beside it")
     return Start()
+
+
+def _begins_another(head: bytes, heads: Sequence[bytes]) -> bool:
+    """Whether one of these, which are in order, goes on behind it: it is next in order then."""
+    place = bisect_right(heads, head)
+    return place < len(heads) and heads[place].startswith(head)
 
 
 def ends_early(head: bytes, longer: Sequence[Stream]) -> str:
@@ -186,14 +195,8 @@ def _tail_at(log: Log, offset: int) -> bytes | None:
     return tail if len(tail) == size else None
 
 
-def alike(head: bytes, streams: Sequence[Stream]) -> list[Stream]:
-    """Streams that begin as this log does, those read farthest first."""
-    sizes = {stream.head_size for stream in streams if stream.head_size <= len(head)}
-    begins = {size: digest(head[:size]) for size in sizes}
-    alike = [
-        stream for stream in streams if begins.get(stream.head_size) == stream.head
-    ]
-    return sorted(alike, key=lambda stream: (-stream.offset, stream.tail))
+def farthest_first(streams: Iterable[Stream]) -> list[Stream]:
+    return sorted(streams, key=lambda stream: (-stream.offset, stream.tail))
 
 
 def _last(*parts: bytes) -> bytes:

@@ -314,7 +314,10 @@ class FileReading(LogReading):
     def _new(self, look: bytes) -> FileReport:
         log, reader = self._file, self._reader
         begin = start(
-            log, self._head, reader.streams(self._family), reader.heads(self._family)
+            log,
+            self._head,
+            reader.alike(self._family, self._head),
+            reader.heads(self._family),
         )
         if begin.copy:
             return self._report("copy", begin.copy)
@@ -403,7 +406,7 @@ class FileReading(LogReading):
                 return None
             streams = [
                 each
-                for each in self._reader.streams(self._family)
+                for each in self._reader.alike(self._family, self._head)
                 if each.offset < copy.last_byte
             ]
             self._begin_at(start(self._file, self._head, streams, ()))

@@ -14,7 +14,7 @@ from itertools import chain
 from flex.model.log_reading import Stream
 from flex_logs_ingest.formats import LOOK, record_size
 from flex_logs_ingest.lines.headings import at_headings
-from flex_logs_ingest.reading.identity import HEAD, Start, alike, ends_early
+from flex_logs_ingest.reading.identity import HEAD, Start, ends_early
 from flex_logs_ingest.reading.one_log import LogReading
 from flex_logs_ingest.reading.report import FileReport, Outcome
 from flex_logs_ingest.reading.rewritten_logs import opens_like
@@ -32,7 +32,7 @@ class PipeReading(LogReading):
             return self._report("unreadable" if self._log.note else "empty")
         self._record_size = record_size(self._reader.source.format, look)
         elsewhere = self._reader.elsewhere(self._log, self._head, self._family)
-        known = alike(self._head, [*self._reader.streams(self._family), *elsewhere])
+        known = [*self._reader.alike(self._family, self._head), *elsewhere]
         self._places = sorted(known, key=lambda stream: stream.offset)
         if refused := self._prepare(Start(), look, ()):
             return refused

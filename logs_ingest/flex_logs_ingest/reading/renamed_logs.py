@@ -1,9 +1,9 @@
 """Logs that were counted under another name: as a log of another source, or of a site that has
 another name now.
 
-Takes all streams that the store holds, and a log that continues none of its own. Returns the
-streams that it may continue instead. Rotation can carry a log into the glob of another source, and
-an alias renames the site that a log's name says; what was counted stays counted.
+Takes a log that continues no stream of its own, and another stream that begins as it does. Returns
+whether it may continue that one instead. Rotation can carry a log into the glob of another source,
+and an alias renames the site that a log's name says; what was counted stays counted.
 
 Does not go by content alone: two servers that only ever heard from the same monitor have the very
 same lines. A stream belongs to another log as long as the file that it was last seen in is there
@@ -13,41 +13,12 @@ have to be the same, or its node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from flex.model.log_reading import Stream
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.reading.identity import HEAD, digest
-
-
-class Elsewhere:
-    """Every stream, found by what a log begins with."""
-
-    def __init__(self, streams: Iterable[Stream]) -> None:
-        self._by_head: dict[int, dict[str, list[Stream]]] = {}
-        for stream in streams:
-            self._of(stream).append(stream)
-
-    def replace(self, old: Stream | None, new: Stream) -> None:
-        with suppress(ValueError):
-            self._of(old or new).remove(old or new)
-        self._of(new).append(new)
-
-    def begin_as(self, head: bytes) -> list[Stream]:
-        sizes = [size for size in self._by_head if size <= len(head)]
-        return [
-            stream
-            for size in sizes
-            for stream in self._by_head[size].get(digest(head[:size]), ())
-        ]
-
-    def _of(self, stream: Stream) -> list[Stream]:
-        return self._by_head.setdefault(stream.head_size, {}).setdefault(
-            stream.head, []
-        )
 
 
 def may_be(log: Log, stream: Stream, source: Source) -> bool:

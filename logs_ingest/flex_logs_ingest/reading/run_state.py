@@ -25,7 +25,8 @@ from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.record_in_batches import READINGS, SMALL, Batch
-from flex_logs_ingest.reading.renamed_logs import Elsewhere, may_be, may_be_piped
+from flex_logs_ingest.reading.renamed_logs import may_be, may_be_piped
+from flex_logs_ingest.reading.streams_by_head import StreamsByHead
 from flex_logs_ingest.reading.which_in_parallel import ReadApart
 from flex_logs_ingest.scan.segment_scan import Counts
 
@@ -81,7 +82,7 @@ class ReadingRun:
     claimed: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
 
     # All streams there are, once somebody looks for one that is not his own.
-    elsewhere: Elsewhere | None = field(init=False, default=None)
+    elsewhere: StreamsByHead | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         # Each takes room beside its counts, to read and to write them: four take as much as one
@@ -113,7 +114,7 @@ class Reader:
         self.run = run
         # The rule for one of its files, None where its name does not say the site.
         self.rule_of = cache(source.site.of_files())
-        self._streams: dict[str, tuple[Stream, ...]] = {}
+        self._streams: dict[str, StreamsByHead] = {}
         self._heads: dict[str, list[bytes]] = {}
         self.size = self._lines = self._read = 0
         # How far each file was read.
@@ -130,21 +131,32 @@ class Reader:
         self.run.families.add(family)
         return family
 
-    def streams(self, family: str) -> tuple[Stream, ...]:
+    def alike(self, family: str, head: bytes) -> list[Stream]:
+        """The streams of the family that began as this log does, those read farthest first."""
         with self.run.apart.serial():
-            if family not in self._streams:
-                self._streams[family] = self.run.segments.streams(family)
-            return self._streams[family]
+            return self._of(family).begin_as(head)
+
+    def _of(self, family: str) -> StreamsByHead:
+        if family not in self._streams:
+            streams = self.run.segments.streams(family)
+            self._streams[family] = StreamsByHead(streams)
+        return self._streams[family]
 
     def look_up(self) -> None:
-        """The streams of all its logs that were looked at, in one question."""
+        """The streams of all its logs that were looked at, in one question; no more logs are looked
+        at.
+        """
+        for heads in self._heads.values():
+            heads.sort()
         found: dict[str, list[Stream]] = {family: [] for family in self._heads}
         for stream in self.run.segments.streams_of(found):
             found[stream.source].append(stream)
-        self._streams = {family: tuple(streams) for family, streams in found.items()}
+        self._streams = {
+            family: StreamsByHead(streams) for family, streams in found.items()
+        }
 
     def heads(self, family: str) -> Sequence[bytes]:
-        """The first bytes of all its logs that are there now."""
+        """The first bytes of all its logs that are there now, in order."""
         return self._heads.get(family, ())
 
     def look_at(self, path: str, head: bytes) -> None:
@@ -155,7 +167,8 @@ class Reader:
         with self.run.apart.serial():
             if self.run.elsewhere is None:
                 self.run.batch.settle()
-                self.run.elsewhere = Elsewhere(self.run.segments.every_stream())
+                every = self.run.segments.every_stream()
+                self.run.elsewhere = StreamsByHead(every)
             found = [
                 each
                 for each in self.run.elsewhere.begin_as(head)
@@ -274,11 +287,7 @@ class Reader:
             self.run.known.add(segment.id)
             if self.run.elsewhere:
                 self.run.elsewhere.replace(replaces, stream)
-            family = self._streams.get(stream.source, ())
-            self._streams[stream.source] = (
-                *(other for other in family if other != replaces),
-                stream,
-            )
+            self._of(stream.source).replace(replaces, stream)
             self.run.batch.add(segment, stream, replaces, counts if shares else None)
         return True
 
@@ -291,10 +300,14 @@ class Reader:
         stream = (
             None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
         )
-        if stream is None or stream not in self.streams(self.family(log.path)):
+        if stream is None or not self._has(stream, self.family(log.path)):
             return False
         self.finish(log, stream)
         return True
+
+    def _has(self, stream: Stream, family: str) -> bool:
+        with self.run.apart.serial():
+            return stream in self._of(family)
 
     def finish(self, log: Log, stream: Stream | None) -> None:
         if stream and not log.is_plain and not log.note:

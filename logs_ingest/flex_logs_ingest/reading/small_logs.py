@@ -30,7 +30,7 @@ from flex_logs_ingest.formats import (
     with_columns,
 )
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.reading.identity import HEAD, alike
+from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.rewritten_logs import Opening, opening_of
 from flex_logs_ingest.reading.run_state import Reader
 from flex_logs_ingest.scan.count_logs import Foreseen, Task, count_logs
@@ -194,7 +194,7 @@ def _found_out(reader: Reader, texts: dict[str, bytes]) -> dict[str, Ahead]:
     if reader.run.copies_too or reader.source.document_root:
         return {}
     known = {
-        path: alike(text[:HEAD], reader.streams(reader.family(path)))
+        path: reader.alike(reader.family(path), text[:HEAD])
         for path, text in texts.items()
     }
     more = {
