@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use flex_core::counts::{Counts, Hour, Sampled};
+use flex_core::counts::{Columns, Counts, Hour, Sampled};
 use flex_core::cut::{Kind, Layout, Spelled};
+use flex_core::fitting::{First, first_with_half};
 use flex_core::layout::{Fit, Op, slot};
 use flex_core::malformed::Bad;
 use flex_core::others::Other;
@@ -64,22 +65,23 @@ pub struct Tables(Counts);
 #[pymethods]
 impl Tables {
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = PyDict::new(py);
         let columns = py.detach(|| self.0.columns());
-        let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
-        let sample = |value: &dyn Fn(&Sampled) -> i64| ints(self.0.sample.iter().map(value).collect());
-        rows.set_item("day", ints(columns.day))?;
-        rows.set_item("site", ints(columns.site))?;
-        rows.set_item("text", PyBytes::new(py, &columns.text))?;
-        rows.set_item("offsets", ints(columns.offsets))?;
-        rows.set_item("requests", ints(columns.requests))?;
-        rows.set_item("bytes", ints(columns.bytes))?;
-        rows.set_item("size", ints(columns.size))?;
-        rows.set_item("last", ints(columns.last))?;
-        rows.set_item("sample_time", sample(&|sampled| sampled.time))?;
-        rows.set_item("sample_row", sample(&|sampled| i64::from(sampled.row)))?;
-        rows.set_item("sample_level", sample(&|sampled| i64::from(sampled.level)))?;
-        Ok(rows)
+        columns_into_python(py, columns, self.0.sample.iter().map(|one| (one, 0)))
+    }
+
+    /// As of the same name in the protocol: those of one after the other, with other numbers of the sites.
+    #[staticmethod]
+    fn join<'py>(
+        py: Python<'py>,
+        tables: Vec<Bound<'py, Tables>>,
+        sites: Vec<Vec<i64>>,
+    ) -> PyResult<(Bound<'py, PyDict>, Vec<usize>)> {
+        let counts: Vec<&Counts> = tables.iter().map(|one| &one.get().0).collect();
+        let (columns, begins) = py.detach(|| Counts::join(&counts, &sites));
+        let begun = counts.iter().zip(begins);
+        let sample = begun.flat_map(|(one, begin)| one.sample.iter().map(move |sampled| (sampled, begin)));
+        let columns = columns_into_python(py, columns, sample)?;
+        Ok((columns, counts.iter().map(|one| one.sample.len()).collect()))
     }
 
     fn weight(&self, names: Vec<u64>) -> u64 {
@@ -89,6 +91,34 @@ impl Tables {
     fn write(&self, py: Python<'_>, files: PathBuf, hours: PathBuf, sample: PathBuf) -> PyResult<()> {
         Ok(py.detach(|| self.0.write(&files, &hours, &sample))?)
     }
+}
+
+/// `Columns` of flex_logs_ingest/scan/counts_as_columns.py; the sample with the numbers at which its rows begin.
+fn columns_into_python<'py, 'a>(
+    py: Python<'py>,
+    columns: Columns,
+    sample: impl Iterator<Item = (&'a Sampled, i64)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let rows = PyDict::new(py);
+    let ints = |values: Vec<i64>| PyArray1::from_vec(py, values);
+    let (mut times, mut numbers, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+    for (sampled, begin) in sample {
+        times.push(sampled.time);
+        numbers.push(begin + i64::from(sampled.row));
+        levels.push(i64::from(sampled.level));
+    }
+    rows.set_item("day", ints(columns.day))?;
+    rows.set_item("site", ints(columns.site))?;
+    rows.set_item("text", PyBytes::new(py, &columns.text))?;
+    rows.set_item("offsets", ints(columns.offsets))?;
+    rows.set_item("requests", ints(columns.requests))?;
+    rows.set_item("bytes", ints(columns.bytes))?;
+    rows.set_item("size", ints(columns.size))?;
+    rows.set_item("last", ints(columns.last))?;
+    rows.set_item("sample_time", ints(times))?;
+    rows.set_item("sample_row", ints(numbers))?;
+    rows.set_item("sample_level", ints(levels))?;
+    Ok(rows)
 }
 
 /// As `ReferenceFitting` of flex_logs_ingest/lines/which_layout.py.
@@ -107,19 +137,23 @@ impl Fitting {
         flex_core::fitting::fitting(&self.0, &lines)
     }
 
-    /// As `of` for each of these beginnings of logs, of which so many lines are looked at; a layout has no lines there
-    /// that has less than half as many as one of the `sure`.
-    fn promising(
+    /// Of each of these beginnings of logs, of which so many lines are looked at, the number of its layout; -1 where it
+    /// has none, and None where that depends on a layout that is not `sure`.
+    fn first_with_half(
         &self,
         py: Python<'_>,
         heads: Vec<Bound<'_, PyBytes>>,
         most: usize,
         sure: Vec<bool>,
         threads: usize,
-    ) -> Vec<Vec<Vec<usize>>> {
+    ) -> Vec<Option<isize>> {
         let heads: Vec<&[u8]> = heads.iter().map(|head| head.as_bytes()).collect();
-        let fits = |head: &[u8]| flex_core::fitting::promising(&self.0, &sure, &small::lines(head, most));
-        py.detach(|| small::each(heads, threads, fits))
+        let first = |head: &[u8]| match first_with_half(&self.0, &sure, &small::lines(head, most)) {
+            First::Layout(number) => Some(number as isize),
+            First::None => Some(-1),
+            First::Unsure => None,
+        };
+        py.detach(|| small::each(heads, threads, first))
     }
 }
 
@@ -177,7 +211,7 @@ pub fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
     };
     let (url_site, unsized_) = (layout.getattr("url_site")?.extract()?, layout.getattr("unsized")?.extract::<bool>()?);
     let whole = Layout::new(kind, url_site, layout.getattr("stops")?.extract()?, !unsized_);
-    Ok(whole.moving(layout.getattr("moved")?.extract()?))
+    Ok(whole.moving(layout.getattr("moved")?.extract()?).ending(layout.getattr("ends")?.extract()?))
 }
 
 fn spelled(layout: &Bound<'_, PyAny>) -> PyResult<Spelled> {

@@ -38,8 +38,7 @@ pub fn look_at_logs<'py>(
 struct Task<'a> {
     text: &'a [u8],
     layout: &'a Layout,
-    first: Rule,
-    every: Rule,
+    rule: Rule,
     failed: Failed,
 }
 
@@ -58,14 +57,12 @@ pub fn count_logs<'py>(
         .map(|(text, number, rule)| {
             let failed = Failed::default();
             let layout = layouts.get(*number).ok_or_else(|| PyIndexError::new_err("there is no such layout"))?;
-            let (first, every) = (rule_of(rule, failed.clone())?, rule_of(rule, failed.clone())?);
-            Ok(Task { text: text.as_bytes(), layout, first, every, failed })
+            Ok(Task { text: text.as_bytes(), layout, rule: rule_of(rule, failed.clone())?, failed })
         })
         .collect::<PyResult<_>>()?;
     let counted: Vec<(Failed, Counted)> = py.detach(|| {
-        let count = |Task { text, layout, first, every, failed }| {
-            (failed, small::count(text, layout, first, every, sample_limit, look))
-        };
+        let count =
+            |Task { text, layout, rule, failed }| (failed, small::count(text, layout, rule, sample_limit, look));
         small::each(tasks, threads, count)
     });
     counted.into_iter().map(|(failed, counted)| told(py, &failed, counted)).collect()

@@ -222,6 +222,52 @@ def test_both_engines_find_the_same_lines_to_be_of_each_layout_whatever_log_came
 
 
 @needs_native
+@given(
+    st.lists(
+        st.tuples(
+            layouts.filter(lambda layout: layout.kind != "records"), st.booleans()
+        ),
+        max_size=4,
+    ),
+    st.lists(st.lists(st.one_of(logs, mutated()), max_size=5), max_size=3),
+    st.integers(1, 5),
+)
+def test_both_engines_take_the_same_layout_for_the_first_of_half_as_many_lines(
+    several: list[tuple[Layout, bool]], of_logs: list[list[bytes]], most: int
+) -> None:
+    layouts_ = [layout for layout, _ in several]
+    sure = [is_sure for _, is_sure in several]
+    heads = [b"\n".join(lines) for lines in of_logs]
+    told = [
+        fitting(layouts_).first_with_half(heads, most, sure, 2)
+        for fitting in (Fitting, ReferenceFitting)
+    ]
+    assert told[0] == told[1]
+
+
+@needs_native
+@given(st.lists(st.tuples(rules, logs), min_size=1, max_size=4), st.integers(0, 5))
+def test_both_engines_join_the_tables_of_several_logs_alike(
+    several: list[tuple[SiteRule, bytes]], limit: int
+) -> None:
+    joined = []
+    for scan in (NATIVE, ReferenceScan):
+        loops = [scan(LAYOUTS["vhost_combined"], rule, limit) for rule, _ in several]
+        for loop, (_, data) in zip(loops, several, strict=True):
+            loop.feed(data)
+        found = [loop.finish(True) for loop in loops]
+        sites = [[*range(7, 7 + len(one["sites"]))] for one in found]
+        tables = [one["tables"] for one in found]
+        columns, sampled = tables[0].join(tables, sites)
+        lists = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in columns.items()
+        }
+        joined.append((lists, sampled))
+    assert joined[0] == joined[1]
+
+
+@needs_native
 @given(layouts, rules, logs, st.integers(0, 5))
 def test_both_engines_sign_what_they_counted_alike(
     layout: Layout, rule: SiteRule, data: bytes, limit: int

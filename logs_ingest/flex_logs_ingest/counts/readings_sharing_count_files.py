@@ -19,6 +19,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha1
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,12 @@ import pyarrow.compute as pc
 from flex_logs_ingest.scan.counts_as_columns import (
     LEVEL,
     Columns,
+    ScannedColumns,
     Ints,
     OtherCount,
     hours_table,
     integers,
+    join,
     plain_table,
     texts,
     write_rows,
@@ -64,19 +67,18 @@ def write(
     """The files of these readings; whole when this returns. Raises OSError."""
     sites = sorted({site for _, counts in readings for site in counts.found["sites"]})
     numbers = {site: number for number, site in enumerate(sites)}
-    of_sites = [
-        np.array([numbers[site] for site in counts.found["sites"]], dtype=np.int64)
-        for _, counts in readings
-    ]
-    every = [counts.found["tables"].columns() for _, counts in readings]
-    rows, place = _rows(every, of_sites)
+    every = [counts.found for _, counts in readings]
+    of_sites = [[numbers[site] for site in found["sites"]] for found in every]
+    tables = [found["tables"] for found in every]
+    joined, sampled = tables[0].join(tables, of_sites)
+    rows, place = _rows(joined)
     write_rows(str(files), rows, sites)
-    write_table(str(hours), _hours([counts for _, counts in readings], of_sites, sites))
+    write_table(str(hours), _hours(every, of_sites, sites))
     notes = {
         LEVEL: str(max(counts.sample_level for _, counts in readings)),
         READINGS: json.dumps([[id_, counts.sample_level] for id_, counts in readings]),
     }
-    write_table(str(sample), _sample(every, place), notes)
+    write_table(str(sample), _sample(joined, sampled, place), notes)
 
 
 def others(readings: Iterable[Counts]) -> tuple[OtherCount, ...] | None:
@@ -104,41 +106,25 @@ def levels(metadata: Mapping[bytes, bytes]) -> list[tuple[str, int]]:
     ]
 
 
-def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, Ints]:
-    """All rows in order, those of one target added up; and the place of each of the rows given."""
-    day = _join([rows["day"] for rows in every])
-    site = _join(
-        [numbers[rows["site"]] for rows, numbers in zip(every, of_sites, strict=True)]
-    )
-    ends = np.cumsum([0, *(len(rows["text"]) for rows in every)])
-    offsets = _join(
-        [rows["offsets"][:-1] + end for rows, end in zip(every, ends, strict=False)]
-    )
-    target = texts(
-        b"".join(rows["text"] for rows in every), np.append(offsets, ends[-1])
-    )
+def _rows(joined: Columns) -> tuple[Columns, Ints]:
+    """The rows in order, those of one target added up; and the place of each of the rows given."""
+    target = texts(joined["text"], joined["offsets"])
+    day, site = joined["day"], joined["site"]
     order, first, place = _groups([integers(day), integers(site), target])
     names = target.take(integers(order[first]))
     _, bounds, text = names.buffers()
     kept = (
         np.frombuffer(bounds, dtype=np.int64)[: len(names) + 1] if len(names) else _NONE
     )
-
-    def in_order(name: str) -> Ints:
-        # It is a column of numbers.
-        columns = [rows[name] for rows in every]  # type: ignore[literal-required]
-        values: Ints = _join(columns)[order]
-        return values
-
     found = Columns(
         day=day[order][first],
         site=site[order][first],
         text=text.to_pybytes()[: kept[-1]] if len(names) and text else b"",
         offsets=kept if len(names) else np.zeros(1, dtype=np.int64),
-        requests=_sums(in_order("requests"), first),
-        bytes=_sums(in_order("bytes"), first),
-        size=_largest(in_order("size"), first),
-        last=_largest(in_order("last"), first),
+        requests=_sums(joined["requests"][order], first),
+        bytes=_sums(joined["bytes"][order], first),
+        size=_largest(joined["size"][order], first),
+        last=_largest(joined["last"][order], first),
         sample_time=_NONE,
         sample_row=_NONE,
         sample_level=_NONE,
@@ -147,47 +133,35 @@ def _rows(every: Sequence[Columns], of_sites: Sequence[Ints]) -> tuple[Columns, 
 
 
 def _hours(
-    readings: Sequence[Counts], of_sites: Sequence[Ints], sites: list[str]
+    every: Sequence[ScannedColumns], of_sites: Sequence[Sequence[int]], sites: list[str]
 ) -> pa.Table:
-    found = [counts.found for counts in readings]
-    site = _join(
-        [
-            numbers[one["hour_site"]]
-            for one, numbers in zip(found, of_sites, strict=True)
-        ]
-    )
-    hour = _join([one["hour"] for one in found])
+    numbers = np.array([*chain.from_iterable(of_sites)], dtype=np.int64)
+    before = np.cumsum([0, *map(len, of_sites)])[:-1]
+    begins = np.repeat(before, [len(found["hour"]) for found in every])
+    site = numbers[join([found["hour_site"] for found in every]) + begins]
+    hour = join([found["hour"] for found in every])
     order, first, _ = _groups([integers(site), integers(hour)])
     return hours_table(
         site[order][first],
         sites,
         hour[order][first],
-        _sums(_join([one["hour_requests"] for one in found])[order], first),
-        _sums(_join([one["hour_bytes"] for one in found])[order], first),
+        _sums(join([found["hour_requests"] for found in every])[order], first),
+        _sums(join([found["hour_bytes"] for found in every])[order], first),
     )
 
 
-def _sample(every: Sequence[Columns], place: Ints) -> pa.Table:
-    before = np.cumsum([0, *(len(rows["day"]) for rows in every)])
-    sizes = [len(rows["sample_time"]) for rows in every]
-    numbered = [
-        rows["sample_row"] + begin for rows, begin in zip(every, before, strict=False)
-    ]
+def _sample(joined: Columns, sampled: Sequence[int], place: Ints) -> pa.Table:
     return plain_table(
         {
-            "time": _join([rows["sample_time"] for rows in every]),
-            "target": place[_join(numbered)],
-            "level": _join([rows["sample_level"] for rows in every]),
-            "reading": np.repeat(np.arange(len(every)), sizes),
+            "time": joined["sample_time"],
+            "target": place[joined["sample_row"]],
+            "level": joined["sample_level"],
+            "reading": np.repeat(np.arange(len(sampled)), sampled),
         }
     )
 
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
-
-
-def _join(columns: Sequence[Ints]) -> Ints:
-    return np.concatenate([_NONE, *columns])
 
 
 def _groups(keys: Sequence[pa.Array]) -> tuple[Ints, Ints, Ints]:

@@ -2,6 +2,4 @@
 
 from flex_logs_ingest.formats.format_directive import from_apache
 
-LAYOUT = from_apache('%h %l %u %t "%r" %>s %b').with_time_pattern(
-    rb'" (\d{3}|-) (\d+|-)$'
-)
+LAYOUT = from_apache('%h %l %u %t "%r" %>s %b').ending(b'" # #')

@@ -6,4 +6,4 @@ from flex_logs_ingest.formats.format_directive import from_apache
 
 LAYOUT = from_apache(
     '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %T'
-).with_time_pattern(rb'" \d+$')
+).ending(b'" #')

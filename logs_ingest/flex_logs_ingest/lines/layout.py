@@ -64,10 +64,11 @@ class Layout:
     - records: binary ones, which scan/worldcup_binary_logs.py writes as lines of these fields.
 
     With `url_site` the site is the host of the URL that was asked for. A virtual host's name ends
-    at the first of the bytes `stops`. A time is `moved` as time_formats.py says. `shape` is what
-    lines look like that another layout fits as well; only the search for a log's format asks for
-    it. Where no line says how many bytes were sent, the layout is `unsized`: each full answer
-    counts as one byte, for sizes_from_document_root.py to multiply.
+    at the first of the bytes `stops`. A time is `moved` as time_formats.py says. `ends` is
+    what lines end with that another layout fits as well, where `#` stands for a number or `-`;
+    `shape` is what they look like, where that is not to be told from their end. Only the search for
+    a log's format asks for these two. Where no line says how many bytes were sent, the layout is
+    `unsized`: each full answer counts as one byte, for sizes_from_document_root.py to multiply.
     """
 
     kind: Literal["fields", "json", "w3c", "records"]
@@ -76,6 +77,7 @@ class Layout:
     keys: tuple[tuple[Field, tuple[bytes, ...]], ...] = ()
     url_site: bool = False
     stops: bytes = b""
+    ends: bytes = b""
     shape: re.Pattern[bytes] | None = None
     unsized: bool = False
     moved: tuple[int, ...] = ()
@@ -103,6 +105,9 @@ class Layout:
         if missing:
             raise unusable(source, f"it does not give {', '.join(missing)}")
         return self
+
+    def ending(self, ends: bytes) -> Layout:
+        return replace(self, ends=ends)
 
     def with_time_pattern(self, pattern: bytes) -> Layout:
         return replace(self, shape=re.compile(pattern))

@@ -8,7 +8,8 @@ are of it. Does not count, and does not decide which format the log is in: the f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from flex import native_or_python
 from flex_logs_ingest.lines.extract import HEADING, Texts, extractor
@@ -26,34 +27,50 @@ class ReferenceFitting:
         """The numbers of the lines that are of each layout."""
         return [_fitting(layout, lines) for layout in self._layouts]
 
-    def promising(
+    def first_with_half(
         self, heads: Sequence[bytes], most: int, sure: Sequence[bool], _threads: int
-    ) -> list[list[list[int]]]:
-        """As `of` for each of these beginnings of logs, of which so many lines are looked at.
+    ) -> list[int | None]:
+        """For each of these beginnings of logs, of which so many lines are looked at, the number of
+        the first layout of half as many lines as are of the one that has most; -1 where less than a
+        tenth of the lines are of that one.
 
-        A layout has no lines there that has less than half as many as one of the `sure` behind it.
+        None where that depends on a layout that is not `sure`.
         """
-        return [_with_hope(self.of(first_lines(head, most)), sure) for head in heads]
+        return [self._first_with_half(first_lines(head, most), sure) for head in heads]
 
-
-def _with_hope(found: list[list[int]], sure: Sequence[bool]) -> list[list[int]]:
-    most = 0
-    for place in reversed(range(len(found))):
-        if len(found[place]) * 2 < most:
-            found[place] = []
-        if sure[place]:
-            most = max(most, len(found[place]))
-    return found
+    def _first_with_half(
+        self, lines: Sequence[bytes], sure: Sequence[bool]
+    ) -> int | None:
+        found = [len(numbers) for numbers in self.of(lines)]
+        most = max(
+            (size for size, is_sure in zip(found, sure, strict=True) if is_sure),
+            default=0,
+        )
+        hopeful = [
+            place for place, size in enumerate(found) if size and size * 2 >= most
+        ]
+        if not all(sure[place] for place in hopeful):
+            return None
+        return hopeful[0] if most and most * 10 >= len(lines) else -1
 
 
 def _fitting(layout: Layout, lines: Sequence[bytes]) -> list[int]:
-    extract = extractor(layout)
-    found = ((i, line, extract(line)) for i, line in enumerate(lines))
+    extract, ends = extractor(layout), _end_of(layout.ends)
+    found = ((i, line, extract(line)) for i, line in enumerate(lines) if ends(line))
     return [
         i
         for i, line, texts in found
         if texts is not None and texts is not HEADING and _says_all(texts, line)
     ]
+
+
+@cache
+def _end_of(ends: bytes) -> Callable[[bytes], object]:
+    """What says whether a line ends so."""
+    if not ends:
+        return bool
+    parts = map(re.escape, ends.split(b"#"))
+    return re.compile(rb"(\d+|-)".join(parts) + rb"\Z").search
 
 
 def _says_all(texts: Texts, line: bytes) -> bool:
@@ -99,21 +116,16 @@ class Fits:
         layout of half as many lines as are of the one that has most. "" where less than a tenth of
         the lines are of that one.
         """
-        found = self._fitting.promising(heads, most, self._sure, threads)
+        found = self._fitting.first_with_half(heads, most, self._sure, threads)
+        names = [*self._shapes, ""]
         return [
-            self._first_with_half(head, numbers, most)
-            for head, numbers in zip(heads, found, strict=True)
+            self._with_shapes(head, most) if number is None else names[number]
+            for head, number in zip(heads, found, strict=True)
         ]
 
-    def _first_with_half(
-        self, head: bytes, numbers: Sequence[list[int]], limit: int
-    ) -> str:
+    def _with_shapes(self, head: bytes, limit: int) -> str:
         lines = first_lines(head, limit)
-        fits = {
-            name: Fit(shape, lines, found)
-            for (name, shape), found in zip(self._shapes.items(), numbers, strict=True)
-            if found
-        }
+        fits = self.of(lines)
         most = most_of(tuple(fits.values()))
         if not most or most * 10 < len(lines):
             return ""

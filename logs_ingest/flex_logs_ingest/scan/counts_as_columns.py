@@ -6,7 +6,7 @@ same rows in the same row groups, so that no reader can tell which loop it was. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypedDict
 
 import numpy as np
@@ -53,6 +53,15 @@ class Tables(Protocol):
     """The rows, the hours and the sample of one segment of a log, wherever they are held."""
 
     def columns(self) -> Columns: ...
+    @staticmethod
+    def join(
+        tables: Sequence[Tables], sites: Sequence[Sequence[int]]
+    ) -> tuple[Columns, list[int]]:
+        """The rows of all of these, one after the other, and how many of the sample are of each.
+
+        `sites` gives the sites of each other numbers.
+        """
+
     def write(self, files: str, hours: str, sample: str) -> None:
         """As Parquet files, whole when this returns. Raises OSError."""
 
@@ -109,6 +118,35 @@ class ColumnTables:
     def columns(self) -> Columns:
         return self._columns
 
+    @staticmethod
+    def join(
+        tables: Sequence[Tables], sites: Sequence[Sequence[int]]
+    ) -> tuple[Columns, list[int]]:
+        every = [one.columns() for one in tables]
+        rows = np.cumsum([0, *(len(one["day"]) for one in every)])
+        ends = np.cumsum([0, *(len(one["text"]) for one in every)])
+        of_site: list[Ints] = []
+        offsets: list[Ints] = []
+        sampled: list[Ints] = []
+        for number, one in enumerate(every):
+            of_site.append(np.array(sites[number], dtype=np.int64)[one["site"]])
+            offsets.append(one["offsets"][:-1] + ends[number])
+            sampled.append(one["sample_row"] + rows[number])
+        found = Columns(
+            day=join([one["day"] for one in every]),
+            site=join(of_site),
+            text=b"".join(one["text"] for one in every),
+            offsets=join([*offsets, ends[-1:]]),
+            requests=join([one["requests"] for one in every]),
+            bytes=join([one["bytes"] for one in every]),
+            size=join([one["size"] for one in every]),
+            last=join([one["last"] for one in every]),
+            sample_time=join([one["sample_time"] for one in every]),
+            sample_row=join(sampled),
+            sample_level=join([one["sample_level"] for one in every]),
+        )
+        return found, [len(one["sample_time"]) for one in every]
+
     def write(self, files: str, hours: str, sample: str) -> None:
         found = self._columns
         write_rows(files, found, self._sites)
@@ -119,6 +157,13 @@ class ColumnTables:
             "level": found["sample_level"],
         }
         write_table(sample, plain_table(accesses), {LEVEL: str(self._level)})
+
+
+def join(columns: Sequence[Ints]) -> Ints:
+    return np.concatenate([_NONE, *columns])
+
+
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 def write_rows(path: str, found: Columns, sites: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::rows::{Row, Rows};
+use crate::rows::Rows;
 
 #[derive(Debug, PartialEq)]
 pub struct Hour {
@@ -32,7 +32,7 @@ pub struct Counts {
 }
 
 /// The rows, sorted by day, site, target. Row i's target is text[offsets[i]..offsets[i + 1]].
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Columns {
     pub day: Vec<i64>,
     pub site: Vec<i64>,
@@ -45,37 +45,41 @@ pub struct Columns {
 }
 
 impl Counts {
-    pub(crate) fn ints<T: FromIterator<i64>>(&self, numbers: &[u32], value: impl Fn(&Row) -> i64) -> T {
-        numbers.iter().map(|number| value(self.rows.row(*number))).collect()
-    }
-
     /// Day and number of the site.
     pub(crate) fn group(&self, number: u32) -> (i64, u32) {
         self.groups[self.rows.row(number).group as usize]
     }
 
     pub fn columns(&self) -> Columns {
-        let (text, offsets) = self.texts();
-        let group = |row: &Row| self.groups[row.group as usize];
-        Columns {
-            day: self.ints(&self.order, |row| group(row).0),
-            site: self.ints(&self.order, |row| i64::from(group(row).1)),
-            text,
-            offsets,
-            requests: self.ints(&self.order, |row| row.requests),
-            bytes: self.ints(&self.order, |row| row.bytes),
-            size: self.ints(&self.order, |row| row.size),
-            last: self.ints(&self.order, |row| row.last),
-        }
+        let mut columns = Columns { offsets: vec![0], ..Columns::default() };
+        self.add_to(&mut columns, i64::from);
+        columns
     }
 
-    fn texts(&self) -> (Vec<u8>, Vec<i64>) {
-        let (mut text, mut offsets) = (Vec::new(), vec![0]);
-        for number in &self.order {
-            text.extend_from_slice(self.rows.target(*number));
-            offsets.push(text.len() as i64);
+    /// The rows of all, one after the other, and where those of each begin; `sites` gives the sites of each other
+    /// numbers.
+    pub fn join(all: &[&Counts], sites: &[Vec<i64>]) -> (Columns, Vec<i64>) {
+        let mut columns = Columns { offsets: vec![0], ..Columns::default() };
+        let mut begins = Vec::new();
+        for (counts, numbers) in all.iter().zip(sites) {
+            begins.push(columns.day.len() as i64);
+            counts.add_to(&mut columns, |site| numbers.get(site as usize).copied().unwrap_or_default());
         }
-        (text, offsets)
+        (columns, begins)
+    }
+
+    fn add_to(&self, columns: &mut Columns, number_of: impl Fn(u32) -> i64) {
+        for number in &self.order {
+            let (row, (day, site)) = (self.rows.row(*number), self.group(*number));
+            columns.day.push(day);
+            columns.site.push(number_of(site));
+            columns.text.extend_from_slice(self.rows.target(*number));
+            columns.offsets.push(columns.text.len() as i64);
+            columns.requests.push(row.requests);
+            columns.bytes.push(row.bytes);
+            columns.size.push(row.size);
+            columns.last.push(row.last);
+        }
     }
 }
 

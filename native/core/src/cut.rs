@@ -24,6 +24,7 @@ pub struct Layout {
     // The opposite of `unsized` there, a word that Rust keeps for itself.
     sized: bool,
     moved: Vec<i64>,
+    ends: Vec<u8>,
     usual: Option<Usual>,
 }
 
@@ -41,13 +42,28 @@ impl Layout {
             Kind::Fields { start, ops, .. } if sized && !url_site && stops.is_empty() => Usual::of(start, ops),
             _ => None,
         };
-        Layout { kind, url_site, stops, sized, moved: Vec::new(), usual }
+        Layout { kind, url_site, stops, sized, moved: Vec::new(), ends: Vec::new(), usual }
     }
 
     /// The same, with times that are written otherwise than line.rs reads them.
     pub fn moving(self, moved: Vec<i64>) -> Layout {
         let usual = self.usual.filter(|_| moved.is_empty());
         Layout { moved, usual, ..self }
+    }
+
+    /// The same, for lines of which the search for a log's format knows how they end.
+    pub fn ending(self, ends: Vec<u8>) -> Layout {
+        Layout { ends, ..self }
+    }
+
+    /// Whether the line ends so: each `#` stands for a number or `-`.
+    pub fn ends(&self, line: &[u8]) -> bool {
+        let mut left = Some(line);
+        for (place, part) in self.ends.split(|byte| *byte == b'#').rev().enumerate() {
+            left = left.and_then(|left| if place == 0 { Some(left) } else { without_number(left) });
+            left = left.and_then(|left| left.strip_suffix(part));
+        }
+        left.is_some()
     }
 
     /// The line, where it is one of those that most are.
@@ -142,6 +158,15 @@ impl Kind {
     pub fn w3c(start: &[u8], keys: Spelled) -> Kind {
         let columns = Columns::named(start, &keys);
         Kind::W3c { keys, columns, heading: start.to_vec() }
+    }
+}
+
+/// The line without the number that it ends with, or the `-`.
+fn without_number(line: &[u8]) -> Option<&[u8]> {
+    let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    match digits {
+        0 => line.strip_suffix(b"-"),
+        _ => Some(&line[..line.len() - digits]),
     }
 }
 

@@ -75,6 +75,11 @@ impl Scan {
         }
     }
 
+    /// The rule, for another scan.
+    pub fn into_rule(self) -> Rule {
+        self.sites.into_rule()
+    }
+
     /// About how much memory is held.
     pub fn memory(&self) -> usize {
         self.tally.memory() + self.sites.memory()

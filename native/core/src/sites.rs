@@ -81,6 +81,10 @@ impl Sites {
         }
     }
 
+    pub fn into_rule(self) -> Rule {
+        self.rule
+    }
+
     /// About how many bytes are held.
     pub fn memory(&self) -> usize {
         self.size + self.remembered_size + self.others.memory()

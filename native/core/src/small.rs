@@ -70,9 +70,9 @@ fn read(path: &Path, way: &Way) -> io::Result<Option<Look>> {
     if !status.is_file() || (way.whole && status.size() > way.most as u64) {
         return Ok(None);
     }
-    let mut text = Vec::new();
-    // One byte more tells whether there are more.
+    // One byte more tells whether there are more. Without room for all, a read gets little.
     let most = way.most as u64 + u64::from(way.whole);
+    let mut text = Vec::with_capacity(most.min(status.size() + 1) as usize);
     (&file).take(most).read_to_end(&mut text)?;
     if way.whole && (text.len() > way.most || !is_still_there(&file, &text, way.head)?) {
         return Ok(None);
@@ -97,16 +97,17 @@ pub struct Counted {
     pub memory: usize,
 }
 
-/// `first` and `every` are the same rule. The first answer is looked for in so many bytes as `look` says.
-pub fn count(text: &[u8], layout: &Layout, first: Rule, every: Rule, sample_limit: usize, look: usize) -> Counted {
-    let opening = opening(&text[..look.min(text.len())], Scan::new(layout.clone(), first, 0, false));
-    let mut scan = Scan::new(layout.clone(), every, sample_limit, false);
+/// The first answer is looked for in so many bytes as `look` says.
+pub fn count(text: &[u8], layout: &Layout, rule: Rule, sample_limit: usize, look: usize) -> Counted {
+    let mut first = Scan::new(layout.clone(), rule, 0, false);
+    let opening = opening(&text[..look.min(text.len())], &mut first);
+    let mut scan = Scan::new(layout.clone(), first.into_rule(), sample_limit, false);
     scan.feed(text);
     let memory = scan.memory();
     Counted { opening, found: scan.finish(false), memory }
 }
 
-fn opening(mut look: &[u8], mut scan: Scan) -> Option<Found> {
+fn opening(mut look: &[u8], scan: &mut Scan) -> Option<Found> {
     for _ in 0..OPENING {
         let end = memchr(b'\n', look)? + 1;
         scan.feed(&look[..end]);
