@@ -30,9 +30,9 @@ import pyarrow.compute as pc
 from flex_logs_ingest.scan.counts_as_columns import (
     LEVEL,
     Columns,
-    ScannedColumns,
     Ints,
     OtherCount,
+    ScannedColumns,
     hours_table,
     integers,
     join,

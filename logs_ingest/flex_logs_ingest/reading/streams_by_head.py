@@ -57,7 +57,7 @@ def _key(stream: Stream) -> tuple[int, str]:
 
 
 def _digests(head: bytes, sizes: Sequence[int]) -> Iterator[str]:
-    """Of the first bytes, so many each time; the sizes are in order."""
+    """What the first bytes have, so many of them each time; the sizes are in order."""
     hashed, at = hashlib.sha256(), 0
     for size in sizes:
         if size == len(head):
