@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from flex.errors import BadInput, NotWritten, Unknown
@@ -126,6 +127,16 @@ def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
 
 def is_owed(folder: Path) -> bool:
     return (folder / OWED).exists()
+
+
+def owed_since(folder: Path) -> datetime | None:
+    """When the newest files were put there that have not reached their node; None where all have.
+    The file that says so outlasts each process.
+    """
+    try:
+        return datetime.fromtimestamp((folder / OWED).stat().st_mtime, UTC)
+    except FileNotFoundError:
+        return None
 
 
 def contents(folder: Path) -> dict[str, str]:

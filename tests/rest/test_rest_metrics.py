@@ -48,6 +48,7 @@ OF_WATCH = {series.name for series in of_watch(Watched(True, 1, None, ""))}
 NOW_AND_THEN = {
     "flex_gate_stopped",
     "flex_job_oldest_age_seconds",
+    "flex_route_owed_since_timestamp_seconds",
     "flex_pin_expiry_timestamp_seconds",
     *OF_DEAD_NODES,
     *OF_WATCH,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from flex.errors import BadSetting, FlexError, NotWritten
@@ -19,6 +20,7 @@ from flex.routing import install_files
 from flex.routing.haproxy_program import HaproxyProgram, program
 from flex.routing.refuse_older_maps import refuse_older
 from flex_api.night import commands, haproxy_pools_and_files, plan_to_route_by
+from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
 
@@ -128,6 +130,27 @@ def undelivered_nodes(settings: Settings, store: Store) -> list[str]:
         return []
     every = haproxy_pools_and_files.addresses(nodes(settings, store))
     return [node for node in every if install_files.is_owed(folder_of(settings, node))]
+
+
+def owed_since(settings: Settings, store: Store) -> dict[str, datetime]:
+    """The nodes that the newest files have not reached, with when these were ready."""
+    if not settings.routing.deliver_command:
+        return {}
+    every = haproxy_pools_and_files.addresses(nodes(settings, store))
+    since = {
+        node: install_files.owed_since(folder_of(settings, node)) for node in every
+    }
+    return {node: moment for node, moment in since.items() if moment}
+
+
+def series(settings: Settings, store: Store) -> list[Series]:
+    """For Prometheus."""
+    values: list[tuple[Labels, float]] = [
+        ({"node": node}, since.timestamp())
+        for node, since in owed_since(settings, store).items()
+    ]
+    about = "When files for a node's HAProxy were ready that have not reached it."
+    return [Series("flex_route_owed_since_timestamp_seconds", "gauge", about, values)]
 
 
 def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, ...]:

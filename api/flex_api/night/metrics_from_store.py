@@ -12,9 +12,9 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
-from flex_api.night import prometheus_metrics
+from flex_api.night import deliver_haproxy_files, prometheus_metrics
 from flex_api.night.metrics_by_part import Parts
-from flex_api.night.prometheus_metrics import Known
+from flex_api.night.prometheus_metrics import Known, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 
@@ -36,6 +36,10 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     parts = Parts()
     last_lines, coverage = parts.make(
         "logs", lambda: of_logs(settings, store, now), NO_LOGS
+    )
+    none: list[Series] = []
+    owed = parts.make(
+        "delivery", lambda: deliver_haproxy_files.series(settings, store), none
     )
     known = Known(
         now=now,
@@ -60,7 +64,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         expiry=settings.safety.plan_expiry,
         review=settings.cluster.mode == "review",
     )
-    return prometheus_metrics.text(known, parts.series()) + parts.comments()
+    return prometheus_metrics.text(known, [*owed, *parts.series()]) + parts.comments()
 
 
 def _latest(

@@ -22,7 +22,11 @@ from flex.zones import last_dns_check
 from flex.zones.last_dns_check import Check
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns, logs_good_enough
 from flex_api.in_words import amounts, dead_nodes_text
-from flex_api.night import freeze_and_change_windows
+from flex_api.night import (
+    deliver_haproxy_files,
+    freeze_and_change_windows,
+    redelivering,
+)
 from flex_api.pages.forms import address
 from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
@@ -87,6 +91,15 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
             "flex nodes down tries all the same where changes are frozen"
             if still.held_back
             else "Fix what the last attempt says; flex nodes down tries at once",
+            "/nodes",
+        )
+    if owed := deliver_haproxy_files.owed_since(desk.settings, desk.store):
+        ready = amounts.when(min(owed.values()))
+        yield Trouble(
+            f"Routing that was ready at {ready} has not reached {first_few(sorted(owed))}.",
+            "The health watch and each night try again; flex route deliver does at once"
+            if redelivering.is_wanted(desk.world())
+            else "Only flex route deliver does in shadow mode and while changes are frozen",
             "/nodes",
         )
     heads = desk.views.headlines()

@@ -6,7 +6,12 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from flex_api import work_in_background
-from flex_api.night import ask_every_haproxy, door_states, freeze_and_change_windows
+from flex_api.night import (
+    ask_every_haproxy,
+    deliver_haproxy_files,
+    door_states,
+    freeze_and_change_windows,
+)
 from flex_api.night.metrics_by_part import Parts
 from flex_api.night.metrics_from_store import JOBS, NO_LOGS, of_logs
 from flex_api.night.prometheus_metrics import (
@@ -58,6 +63,11 @@ def metrics(desk: Viewer) -> Response:
     none: list[Series] = []
     more = [
         *parts.make("routing", lambda: _of_routing(desk), none),
+        *parts.make(
+            "delivery",
+            lambda: deliver_haproxy_files.series(desk.settings, desk.store),
+            none,
+        ),
         *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]
     said = text(known, [*more, *parts.series()]) + parts.comments()
