@@ -6,7 +6,7 @@ without what FLEX cannot move, and with a remark on everything that was left out
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 import pandas as pd
@@ -22,6 +22,7 @@ from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
 from flex.zones.names_not_following_sites import NameLeftBehind, strays_of
+from flex.zones.records import name_of, split
 
 
 def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
@@ -102,21 +103,64 @@ def within(found: Reach, facts: Facts) -> Facts:
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
-    split = _split(found.others.strays, replace(within, pins=kept.pins, remarks=said))
-    return count_forwarding(split)
+    ours = replace(within, pins=kept.pins, remarks=said)
+    return count_forwarding(_split(found.others.strays, ours))
 
 
-def split_as_in(plan: Plan, facts: Facts) -> Facts:
-    """The same facts with the traffic of other names where it counted in a plan: what DNS said
-    then, without asking anew.
+def as_in(plan: Plan, facts: Facts, rules: Rules, asked: str = "") -> Facts:
+    """The same facts as DNS was when a plan was made, without asking anew: the traffic of other
+    names where it counted, and the sites that are not FLEX's to move where they are.
+
+    Of these, one that is on no active node is left out, but for the one that is `asked` about.
     """
     known = set(facts.sites)
+    facts = _without_moving(immovable_in(plan, facts, rules), facts, asked)
     strays = [
         stray
         for stray in strays_in(plan)
         if stray.site in known and stray.name not in known
     ]
     return count_forwarding(_split(strays, facts))
+
+
+def with_parts(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+    """A partition that is kept, with the parts of traffic, which are in none."""
+    parts = facts.placement[facts.placement["site"].isin(list(facts.parts))]
+    return PLACEMENT.make(pd.concat([partition, parts], ignore_index=True))
+
+
+def immovable_in(plan: Plan, facts: Facts, rules: Rules) -> frozenset[str]:
+    """The sites whose records the plan found to be somebody else's, and that no door leads to."""
+    names = {
+        entry.partition(" ")[0] for one in plan.zone_plans for entry in one.foreign
+    }
+    found = frozenset(site for site in facts.sites if name_of(site) in names)
+    found |= _in_no_zone(facts.sites, rules)
+    return found - rules.publishing.by_doors(found)
+
+
+def _in_no_zone(sites: Sequence[str], rules: Rules) -> frozenset[str]:
+    """None where there are no zones: then every site can move, on paper."""
+    return frozenset(split(sites, rules.zones)[1]) if rules.zones else frozenset()
+
+
+def _without_moving(stuck: Set[str], facts: Facts, asked: str) -> Facts:
+    if not stuck:
+        return facts
+    active = [node.name for node in facts.nodes if node.state == "active"]
+    placed = facts.placement
+    lost = placed["site"].isin(list(stuck)) & ~placed["node"].isin(active)
+    placed = PLACEMENT.make(placed[~lost].reset_index(drop=True))
+    fixed = stuck & set(texts(placed["site"]))
+    out = stuck - fixed - {asked}
+    profiles, spreads = facts.profiles, facts.spreads
+    return replace(
+        facts,
+        profiles=profiles[~profiles["site"].isin(list(out))].reset_index(drop=True),
+        spreads=spreads[~spreads["site"].isin(list(out))].reset_index(drop=True),
+        placement=placed,
+        fixed=facts.fixed | fixed,
+    )
 
 
 def strays_in(plan: Plan) -> Iterator[NameLeftBehind]:

@@ -16,7 +16,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.balance import Balance
 from flex.model.nodes import Node
-from flex.model.plan import Move, Proven
+from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
@@ -24,6 +24,7 @@ from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.forwarding_at_doors import count_forwarding
+from flex.planning.leave_out_the_immovable import as_in
 from flex.planning.remarks_on_sites import of_wishes
 from flex.ports import Solver
 from flex.prediction import predict
@@ -77,11 +78,15 @@ def suppose(
     *,
     solver: Solver,
     scratch: Solver | None = None,
+    seen: Plan | None = None,
 ) -> WhatIf:
-    """Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed,
+    """Names that are not FLEX's to move count where they did in the plan that has `seen` DNS last.
+
+    Raises Unknown for a node or site nobody knows, BadInput for what cannot be supposed,
     Infeasible.
     """
-    changed = count_forwarding(_changed_facts(facts, wanted))
+    changed = _changed_facts(facts, wanted)
+    changed = as_in(seen, changed, rules) if seen else count_forwarding(changed)
     kept = suspended_wishes.possible(
         changed.pins, set(changed.sites) - changed.fixed, changed.nodes
     )

@@ -20,7 +20,7 @@ from flex.model.wish import Pin
 from flex.placing import score
 from flex.planning import propose_plan, remarks_on_sites, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts
-from flex.planning.leave_out_the_immovable import split_as_in
+from flex.planning.leave_out_the_immovable import as_in
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
@@ -162,7 +162,7 @@ def test_what_is_asked_of_a_plan_later_counts_other_names_as_the_plan_did(
     base, placement = here.store.placement()
     kept = plan_from_text(plan_to_text(here.store.plan(base)))
     plain = replace(here.facts, base=base, placement=placement)
-    split = split_as_in(kept, plain)
+    split = as_in(kept, plain, RULES)
     problem = propose_plan.build(split, here.rules)
     assert score.balance_in_force(problem, split.parts) == kept.after
 

@@ -15,8 +15,11 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.planning import carry_out_plan, propose_plan, verify_dns
+from flex.placing import score
+from flex.planning import carry_out_plan, propose_plan, verify_dns, what_if
 from flex.planning.facts_and_rules import Facts
+from flex.planning.leave_out_the_immovable import as_in, immovable_in
+from flex.planning.what_if import Supposition
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, SPREADS
@@ -109,6 +112,41 @@ def test_a_site_of_somebody_else_stays_where_dns_says_and_its_load_counts_there(
     assert next(load.sites for load in done.after.nodes if load.node == "n3") <= 3
     assert "(1 of 8 sites, 12.5% of the bytes sent)" in said(done, "left alone")
     assert not done.verdicts[0].wrong
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {0: ("A", "192.0.2.3")},
+        {0: ("A", "203.0.113.9")},
+        {0: ("CNAME", "elsewhere.example.")},
+        {0: ("A", "192.0.2.1"), 1: ("A", "192.0.2.2"), 5: ("A", "203.0.113.9")},
+    ],
+    ids=["on a node", "abroad", "a CNAME", "several"],
+)
+def test_what_is_asked_later_counts_what_flex_cannot_move_as_the_plan_did(
+    cluster: Cluster, edits: dict[int, tuple[str, str]]
+) -> None:
+    """By what was stored, without a name server: nothing asked so moves what cannot be moved."""
+    stuck = {cluster.sites[at] for at in edits}
+    for at, (kind, value) in edits.items():
+        cluster.target.edit(ZONE, f"{cluster.sites[at]}.", kind, 60, [value])
+    done = cluster.night()
+    base, placement = cluster.store.placement()
+    plain = replace(cluster.facts, base=base, placement=placement)
+    counted = as_in(done, plain, cluster.rules)
+    assert immovable_in(done, plain, cluster.rules) == stuck
+    problem = propose_plan.build(counted, cluster.rules)
+    assert score.balance_in_force(problem, counted.parts) == done.after
+    supposed = what_if.suppose(
+        plain,
+        cluster.rules,
+        Supposition(lost=("n1",)),
+        solver=SOLVERS["exact"],
+        seen=done,
+    )
+    assert supposed.moves
+    assert not {move.site for move in supposed.moves} & stuck
 
 
 def test_a_site_whose_place_nobody_knows_is_left_out_and_said(cluster: Cluster) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from flex.model.operator_orders import Freeze
 from flex.model.wish import Pin
 from flex.model.zone_plan import StaysBehind
 from flex.planning.remarks_on_sites import OF_OTHER_NAMES
+from flex.routing.install_files import OWED
 from flex.store import MemoryStore
 from flex_api import manage_tokens
+from flex_api.night import metrics_from_store
 from tests.rest.conftest import NOW, ROOT, Door, fill, settings
 
 if TYPE_CHECKING:
@@ -269,9 +274,39 @@ def test_what_is_tried_says_of_other_names_what_the_plan_says(
     assert "a remark" not in notes
     assert any(note.startswith("what comes by other names that") for note in notes)
     assert (STAYS in notes) == leaves
-    theirs = "counts here as if FLEX could move it, and it cannot: "
+    theirs = "stays where it is and is not FLEX's to move: "
     (about,) = [note for note in notes if theirs in note]
     assert about.endswith("(holds addresses without our marker)")
+    stays = about.removeprefix("1 site ").removeprefix(theirs).partition(" ")[0]
+    assert stays not in {move["site"] for move in said["preview"]["items"]}
+
+
+def test_files_that_did_not_reach_their_node_are_said_by_pages_and_metrics(
+    tmp_path: Path,
+) -> None:
+    """Whoever was started anew since: a file beside them says so."""
+    command = {"deliver": f"{tmp_path}/{{node}}", "deliver_command": ["true"]}
+    door = Door(fill(MemoryStore(), read=0), settings(routing={"on": True, **command}))
+    said, metric = "has not reached n1.", "flex_route_owed_since_timestamp_seconds"
+
+    def shown() -> tuple[str, str, str]:
+        page = door.open("viewer", {"Accept": "text/html"}).get("/nodes").text
+        now = datetime.now(UTC)
+        from_store = metrics_from_store.metrics_text(door.settings, door.store, now)
+        return page, door.open("viewer").get("/metrics").text, from_store
+
+    page, *texts = shown()
+    assert said not in page
+    assert not any(metric in text for text in texts)
+    (tmp_path / "n1").mkdir()
+    (tmp_path / "n1" / OWED).touch()
+    page, *texts = shown()
+    assert said in page
+    assert "The health watch and each night try again" in page
+    assert all(f'{metric}{{node="n1"}} ' in text for text in texts)
+    door.store.put_freeze(Freeze(datetime.now(UTC)))
+    page, *_ = shown()
+    assert "Only flex route deliver does" in page
 
 
 def test_what_nodes_less_would_do_says_which_names_stay_at_them(with_www: Door) -> None:
@@ -286,7 +321,7 @@ def test_a_site_that_doors_lead_to_is_not_said_to_stay() -> None:
     door = with_names_that_stay(routing={"on": True, "doors": "all"})
     method, address, body, headers = DRAIN
     notes = tried(door, method, address, json=body, headers=headers)["preview"]["notes"]
-    assert not [note for note in notes if "as if FLEX could" in note]
+    assert not [note for note in notes if "not FLEX's to move" in note]
 
 
 def test_how_many_sites_leave_a_drained_node_is_said_with_the_names_that_stay() -> None:

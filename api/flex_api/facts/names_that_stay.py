@@ -17,24 +17,28 @@ from flex.zones import records
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.wiring import World
 
-COUNTED_WITH_SITES = (
-    "what comes by other names that do not move with their sites is counted here as if "
-    "it went where the sites go, as no name server is asked; `flex plan` counts it "
-    "where these names lead"
+COUNTED_AS_IN_PLAN = (
+    "what comes by other names that do not move with their sites counts where the "
+    "newest plan found that these names lead; no name server is asked again"
 )
+
+
+def newest_plan(world: World) -> Plan | None:
+    """The one that looked at DNS last."""
+    return next(iter(world.store.plans(1)), None)
 
 
 def remarks(world: World, leaving: Collection[str] = ()) -> list[str]:
     """`leaving` are nodes whose sites would go elsewhere."""
-    newest = world.store.plans(1)
-    return [said for plan in newest for said in _remarks(world, plan, leaving)]
+    plan = newest_plan(world)
+    return list(_remarks(world, plan, leaving)) if plan else []
 
 
 def _remarks(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[str]:
     of_names = [note for note in plan.notes if remarks_on_sites.is_of_other_names(note)]
     yield from of_names
     if any(remarks_on_sites.OF_OTHER_NAMES in note for note in of_names):
-        yield COUNTED_WITH_SITES
+        yield COUNTED_AS_IN_PLAN
     for node in leaving:
         yield from _staying_at(plan, node)
         yield from _visitors_staying_at(world, plan, node)
@@ -103,11 +107,9 @@ def _not_ours(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[st
     led = world.settings.routing.publishing().by_doors(found)
     named = [f"{site} {why}" for site, why in found.items() if site not in led]
     if named:
-        what = "1 site counts" if len(named) == 1 else f"{len(named):,} sites count"
-        move = "it" if len(named) == 1 else "them"
-        yield (
-            f"{what} here as if FLEX could move {move}, and it cannot: {first_few(named)}"
-        )
+        what = "1 site stays" if len(named) == 1 else f"{len(named):,} sites stay"
+        which = "it is and is" if len(named) == 1 else "they are and are"
+        yield f"{what} where {which} not FLEX's to move: {first_few(named)}"
 
 
 def _reasons(plan: Plan) -> Mapping[str, str]:

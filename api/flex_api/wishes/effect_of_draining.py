@@ -2,9 +2,9 @@
 nights.
 
 Takes a world in which the node has its new state already, and the name of the node. Returns
-sentences, and the numbers in them. Does not store anything or ask a name server, so sites that FLEX
-may not move count as if it might; what the newest plan found of them is said. The search is the
-short one of previews (preview_solver.py), under the rules and limits of a night.
+sentences, and the numbers in them. Does not store anything or ask a name server: what is not FLEX's
+to move is what the newest plan found so. The search is the short one of previews
+(preview_solver.py), under the rules and limits of a night.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.forwarding_at_doors import count_forwarding
+from flex.planning.leave_out_the_immovable import as_in
 from flex.planning.rules_of_movement import LIFTED, Guard, Reins
 from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes
@@ -118,13 +119,12 @@ def _because(turn: SitesInAndOut) -> str:
 
 def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
     facts, rules = nightly.facts(world, replayed=False), world.rules
-    kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
-    facts = replace(
-        facts,
-        pins=kept.pins,
-        guard=what_earlier_nights_allow.guard(world, facts.period),
-    )
-    facts = count_forwarding(facts)
+    guard = what_earlier_nights_allow.guard(world, facts.period)
+    seen = names_that_stay.newest_plan(world)
+    facts = as_in(seen, facts, rules) if seen else count_forwarding(facts)
+    movable = set(facts.sites) - facts.fixed
+    kept = suspended_wishes.possible(facts.pins, movable, facts.nodes)
+    facts = replace(facts, pins=kept.pins, guard=guard)
     reins = Reins(rules.trigger, rules.margin, facts.guard)
 
     def build(guard: Guard) -> Problem:

@@ -19,6 +19,7 @@ from flex.model.wish import Pin
 from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
+from flex.planning.leave_out_the_immovable import as_in
 from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
 from flex.wishes.wishes_in_force_now import NIGHT, in_force
@@ -84,21 +85,25 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is
     balanced.
     """
-    facts = failing.facts(world)
+    facts, rules = failing.facts(world), world.rules
     nodes = tuple(
         replace(one, state="down") if one.name == node.name else one
         for one in facts.nodes
     )
-    kept = suspended_wishes.possible(facts.pins, set(facts.sites), nodes)
-    failed = replace(facts, nodes=nodes, pins=kept.pins)
-    problem = propose_plan.build(failed, world.rules)
+    failed = replace(facts, nodes=nodes)
+    if seen := names_that_stay.newest_plan(world):
+        facts, failed = (as_in(seen, one, rules) for one in (facts, failed))
+    movable = set(failed.sites) - failed.fixed
+    kept = suspended_wishes.possible(facts.pins, movable, nodes)
+    failed = replace(failed, pins=kept.pins)
+    problem = propose_plan.build(failed, rules)
     dead = problem.nodes.index(node.name)
     rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
     before = score.balance_in_force(
-        propose_plan.build(replace(facts, pins=kept.pins), world.rules)
+        propose_plan.build(replace(facts, pins=kept.pins), rules), facts.parts
     )
     moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
-    after = score.balance(problem, rows)
+    after = score.balance(problem, rows, failed.parts)
     said = names_that_stay.remarks(world, [node.name])
     return _preview_row(moves, (), after, before, {node.name}, said)
 
@@ -136,7 +141,11 @@ def _preview(
 def _next(world: World, every: Facts) -> WhatIf:
     rules = wiring.rules(world.settings, every.pins)
     return what_if.suppose(
-        every.without_excluded(), rules, nightly.AS_SET, solver=quick(world.solver)
+        every.without_excluded(),
+        rules,
+        nightly.AS_SET,
+        solver=quick(world.solver),
+        seen=names_that_stay.newest_plan(world),
     )
 
 

@@ -17,6 +17,7 @@ from flex.planning import decide_moves_of_tonight, propose_plan
 from flex.planning import what_if as suppose
 from flex.planning.facts_and_rules import Facts
 from flex.planning.forwarding_at_doors import count_forwarding
+from flex.planning.leave_out_the_immovable import as_in, with_parts
 from flex.planning.what_if import Supposition, WhatIf
 from flex.wishes import suspended_wishes
 from flex_api.facts import (
@@ -47,7 +48,12 @@ def what_if(
     """Raises Unknown, BadInput or Infeasible."""
     facts = nightly.facts(world)
     found = suppose.suppose(
-        facts, world.rules, wanted, solver=quick(world.solver), scratch=world.scratch
+        facts,
+        world.rules,
+        wanted,
+        solver=quick(world.solver),
+        scratch=world.scratch,
+        seen=names_that_stay.newest_plan(world),
     )
     points = (
         frontier.points(found.problem, short(world.rules.budget), [found.rows])
@@ -94,6 +100,7 @@ def without_node(world: World, node: str) -> WhatIf:
         world.rules,
         Supposition(lost=(node,)),
         solver=quick(world.solver),
+        seen=names_that_stay.newest_plan(world),
     )
     said = names_that_stay.remarks(world, [node])
     return replace(found, notes=(*found.notes, *said))
@@ -108,7 +115,9 @@ def frontier_of(world: World) -> FrontierOutput:
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
     guard = what_earlier_nights_allow.guard(world, known.period)
-    facts = count_forwarding(replace(_possible(known), guard=guard))
+    seen = names_that_stay.newest_plan(world)
+    counted = as_in(seen, known, world.rules) if seen else count_forwarding(known)
+    facts = replace(_possible(counted), guard=guard)
     asked = decide_moves_of_tonight.resting(
         propose_plan.build(facts, world.rules), facts.guard
     )
@@ -116,7 +125,8 @@ def frontier_of(world: World) -> FrontierOutput:
         one for one in world.store.plans(1, state="proposed") if one.base == facts.base
     ]
     planned = [
-        problem.rows_of(asked, world.store.placement_of(one.id)) for one in waiting
+        problem.rows_of(asked, with_parts(world.store.placement_of(one.id), facts))
+        for one in waiting
     ]
     points = frontier.points(asked, short(world.rules.budget), planned)
     return FrontierOutput(

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import pandas as pd
-
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move, Plan
 from flex.placing import explain
@@ -20,10 +18,14 @@ from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem, rows_of
 from flex.planning import not_ours, propose_plan, which_rules_stop_moves
 from flex.planning.facts_and_rules import Facts
-from flex.planning.leave_out_the_immovable import split_as_in, strays_in
+from flex.planning.leave_out_the_immovable import (
+    as_in,
+    immovable_in,
+    strays_in,
+    with_parts,
+)
 from flex.planning.names_edited_by_others import remark
 from flex.planning.rules_of_movement import LIFTED, Guard
-from flex.table_schemas import PLACEMENT
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records import name_of
@@ -57,7 +59,8 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     ]
     plan = waiting[0].id if waiting else facts.base
     made = waiting[0] if waiting else _in_force(world, facts.base)
-    facts = split_as_in(made, facts) if made else facts
+    stuck = made is not None and site in immovable_in(made, facts, world.rules)
+    facts = as_in(made, facts, world.rules, site) if made else facts
     problem = propose_plan.build(facts, world.rules)
     rows = _planned_rows(world, problem, facts, plan) if waiting else problem.old
     position = problem.sites.index(site)
@@ -107,7 +110,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         ],
         # Nowhere else while it is left alone.
         others=[]
-        if edit
+        if edit or stuck
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         edited=core_to_output_models.edit_row(edit) if edit else None,
         **visitors_of_site.visitors_elsewhere(
@@ -118,9 +121,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
 
 def _planned_rows(world: World, problem: Problem, facts: Facts, plan: str) -> Ints:
     """With what comes by other names, which is in no partition that is kept."""
-    by_names = facts.placement[facts.placement["site"].isin(list(facts.parts))]
-    every = pd.concat([world.store.placement_of(plan), by_names], ignore_index=True)
-    return rows_of(problem, PLACEMENT.make(every))
+    return rows_of(problem, with_parts(world.store.placement_of(plan), facts))
 
 
 def _by_other_names(made: Plan, site: str) -> Iterator[str]:
