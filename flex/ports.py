@@ -31,7 +31,7 @@ from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
 from flex.zones.last_dns_check import Check
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 
 
 class Solver(Protocol):

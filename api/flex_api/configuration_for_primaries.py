@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from flex.errors import BadInput, BadSetting, DnsError
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api import wiring
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary
@@ -56,7 +56,7 @@ def configurations(
     BadSetting, BadInput.
     """
     zones = _wanted_zones(settings.dns.every_zone, wanted)
-    names = frozenset(map(records.name_of, sites))
+    names = frozenset(map(records_of_partition.name_of, sites))
     found = []
     for primary in settings.dns.primaries:
         ours = [zone for zone in primary.zones if zone in zones]
@@ -141,7 +141,11 @@ def _zones(
     known = frozenset(every)
     servers = sorted({name for names in told.values() for name in names})
     for zone in zones:
-        within = [name for name in servers if records.zone_of(name, known) == zone]
+        within = [
+            name
+            for name in servers
+            if records_of_partition.zone_of(name, known) == zone
+        ]
         usual = () if told.get(zone) else ZoneRights(zone).servers
         below = sorted(
             other for other in every if other != zone and other.endswith(f".{zone}")

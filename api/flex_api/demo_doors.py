@@ -22,7 +22,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import texts
-from flex.zones.records import ZoneState, name_of
+from flex.zones.records_of_partition import ZoneState, name_of
 from flex_api.in_words import amounts
 from flex_api.night import apply_or_accept_plan, doors_behind_order, failover, nightly
 from flex_api.night.leases import lease

@@ -19,7 +19,7 @@ from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
 from flex.planning import remarks_on_sites
 from flex.store import migrate, open_store
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api import which_names_are_sites, wiring
 from flex_api.facts import logs_good_enough, other_names
 from flex_api.in_words import amounts
@@ -338,14 +338,18 @@ def _other_zones(settings: Settings) -> Iterator[CheckRow]:
     """Sites that are in no zone of the settings, and in one that a primary answers for all the
     same.
     """
-    _, outside = records.split(known_sites(settings), settings.dns.every_zone)
+    _, outside = records_of_partition.split(
+        known_sites(settings), settings.dns.every_zone
+    )
     asked = [one for one in (settings.dns, *settings.dns.primary) if one.key_file]
     for primary in asked if outside else ():
         try:
             found = server(settings, primary)
             with Session(found) as session:
                 zones = zones_of(
-                    session, found, [records.name_of(site) for site in outside]
+                    session,
+                    found,
+                    [records_of_partition.name_of(site) for site in outside],
                 )
         except FlexError as error:
             yield _warn("zones of sites", str(error), error.advice)
@@ -384,7 +388,7 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
         yield _fail("DNS key", error)
         return
     us = _controller(settings)
-    names = frozenset(map(records.name_of, known_sites(settings)))
+    names = frozenset(map(records_of_partition.name_of, known_sites(settings)))
     for zone in primary.zones:
         wanted = ExpectedOfPrimary(
             servers(primary), primary.verify_ns, us, own_name=zone in names

@@ -20,7 +20,7 @@ from typing import TypeVar
 from bench.api import given
 from flex.model.period import Period
 from flex.table_schemas import SPREADS
-from flex.zones import records, zone_changes
+from flex.zones import records_of_partition, zone_changes
 from flex_api import wiring
 from flex_api.facts import what_earlier_nights_allow
 from flex_api.night import carrying_out, nightly
@@ -77,7 +77,9 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
 def _publish(world: wiring.World, target: MemoryPublisher) -> None:
     """The partition in force as the name server has it after all those nights."""
     _, placement = world.store.placement()
-    wanted = records.records(placement, world.nodes, world.settings.dns.ttl)
+    wanted = records_of_partition.records(
+        placement, world.nodes, world.settings.dns.ttl
+    )
     state = target.read(given.ZONE, [])
     first = zone_changes.diff(
         given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={}

@@ -18,7 +18,7 @@ import pandas as pd
 
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex.zones.records import by_name
+from flex.zones.records_of_partition import by_name
 from flex.zones.zone_changes import lines
 from flex_dns.update import fence
 from flex_dns.update.change_messages import (

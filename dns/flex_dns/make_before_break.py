@@ -34,7 +34,7 @@ from flex.ports import Publisher
 from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.marker import site_name
-from flex.zones.records import ZoneState, by_name
+from flex.zones.records_of_partition import ZoneState, by_name
 from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
 

@@ -15,7 +15,7 @@ import pandas as pd
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
-from flex.zones.records import NameAnswer, ZoneState, zone_of
+from flex.zones.records_of_partition import NameAnswer, ZoneState, zone_of
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
 from flex_dns.wire.zone_names_and_owners import (

@@ -19,7 +19,7 @@ from flex.errors import Refused
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, ZonePlan
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 from flex_dns.checks import servers_to_check, settling
 from flex_dns.preflight import key_rights
 from flex_dns.update import change_messages, fence

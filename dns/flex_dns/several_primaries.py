@@ -16,7 +16,7 @@ from flex.errors import DnsError, PartlyApplied
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_authoritative

@@ -20,7 +20,7 @@ from flex.model.published_by_doors_or_dns import Publishing
 from flex.planning import refuse_ended_or_outdated, verify_dns
 from flex.ports import Doors, Plans, Publisher, Store
 from flex.table_schemas import PLACEMENT
-from flex.zones import records
+from flex.zones import records_of_partition
 
 # How many answers that differ are named, each with its server and zone; and how many nodes.
 NAMED = 5
@@ -190,14 +190,20 @@ def abandon(
     led = publishing.by_doors(sites) if publishing else frozenset[str]()
     left = {entry.split(" ", 1)[0] for one in plan.zone_plans for entry in one.foreign}
     followed = [
-        site for site in sites if site not in led or records.name_of(site) not in left
+        site
+        for site in sites
+        if site not in led or records_of_partition.name_of(site) not in left
     ]
-    of_zone, _ = records.split(followed, zones)
+    of_zone, _ = records_of_partition.split(followed, zones)
     found = []
     for zone, sites in of_zone.items():
         if sites:
-            state = publisher.read(zone, [records.name_of(site) for site in sites])
-            found.append(records.partition_from(state.records, sites, nodes))
+            state = publisher.read(
+                zone, [records_of_partition.name_of(site) for site in sites]
+            )
+            found.append(
+                records_of_partition.partition_from(state.records, sites, nodes)
+            )
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
     ended = replace(

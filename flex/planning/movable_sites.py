@@ -17,9 +17,9 @@ from flex.model.nodes import Node
 from flex.model.published_by_doors_or_dns import Publishing
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
-from flex.zones import names_not_following_sites, records, zone_changes
+from flex.zones import names_not_following_sites, records_of_partition, zone_changes
 from flex.zones.names_not_following_sites import Followed, OtherName
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 
 OUTSIDE = "in no zone of the settings"
 DOORS_ALONE = "published by doors alone"
@@ -67,11 +67,13 @@ def look(
     led = publishing.by_doors(sites)
     # Doors lead by every name of a site, wherever DNS sends visitors first.
     others = [other for other in others if other.site not in led]
-    of_zone, outside = records.split(sites, zones)
+    of_zone, outside = records_of_partition.split(sites, zones)
     also = names_not_following_sites.by_zone(others, zones)
     states = {
         zone: publisher.read(
-            zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
+            zone,
+            list(map(records_of_partition.name_of, of_zone[zone])),
+            also.get(zone, ()),
         )
         for zone in zones
     }
@@ -88,7 +90,7 @@ def look(
     out = {site: why for site, why in unannounced.items() if site not in led}
     alone = {site: why for site, why in unannounced.items() if site in led}
     for stray in followed.strays:
-        foreign[stray.zone][records.name_of(stray.name)] = stray.why
+        foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
     return replace(
         found,
         out={**found.out, **out},
@@ -111,7 +113,7 @@ def without(
         ours = [
             name
             for name in reasons
-            if records.zone_of(name, found.states.keys()) == zone
+            if records_of_partition.zone_of(name, found.states.keys()) == zone
         ]
         foreign[zone] = dict(names) | {name: reasons[name] for name in ours}
     less = _reach(found.states, foreign, sites, nodes, found.led)
@@ -126,7 +128,11 @@ def without(
 def _by_doors_alone(publishing: Publishing, sites: Sequence[str]) -> dict[str, str]:
     """The names whose records FLEX leaves as they are, as somebody wishes it."""
     by_dns = publishing.by_dns(sites)
-    return {records.name_of(site): DOORS_ALONE for site in sites if site not in by_dns}
+    return {
+        records_of_partition.name_of(site): DOORS_ALONE
+        for site in sites
+        if site not in by_dns
+    }
 
 
 def _reach(
@@ -141,7 +147,9 @@ def _reach(
         for of_names in foreign.values()
         for name, reason in of_names.items()
     }
-    unchanged = [site for site in sites if records.name_of(site) in reasons]
+    unchanged = [
+        site for site in sites if records_of_partition.name_of(site) in reasons
+    ]
     beyond = [site for site in unchanged if site not in led]
     fixed = _partition_in_dns(
         states, beyond, [node for node in nodes if node.state == "active"]
@@ -151,10 +159,12 @@ def _reach(
         states,
         foreign,
         fixed,
-        {site: reasons[records.name_of(site)] for site in lost},
+        {site: reasons[records_of_partition.name_of(site)] for site in lost},
         led=led,
         doors_alone={
-            site: reasons[records.name_of(site)] for site in unchanged if site in led
+            site: reasons[records_of_partition.name_of(site)]
+            for site in unchanged
+            if site in led
         },
     )
 
@@ -174,7 +184,9 @@ def start(
         [
             site
             for site in sites
-            if adopt or site in reach.led or records.name_of(site) in marked
+            if adopt
+            or site in reach.led
+            or records_of_partition.name_of(site) in marked
         ],
         nodes,
     )
@@ -200,7 +212,9 @@ def _partition_in_dns(
 ) -> pd.DataFrame:
     found = [state.records for state in states.values()]
     return (
-        records.partition_from(pd.concat(found, ignore_index=True), sites, nodes)
+        records_of_partition.partition_from(
+            pd.concat(found, ignore_index=True), sites, nodes
+        )
         if found
         else PLACEMENT.empty()
     )
@@ -210,9 +224,11 @@ def _foreign(
     state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
 ) -> dict[str, str]:
     adopted = (
-        records.partition_from(state.records, sites, nodes)["site"] if adopt else ()
+        records_of_partition.partition_from(state.records, sites, nodes)["site"]
+        if adopt
+        else ()
     )
-    ours = frozenset(map(records.name_of, adopted))
+    ours = frozenset(map(records_of_partition.name_of, adopted))
     return zone_changes.foreign(
-        state, [records.name_of(site) for site in sites], ours=ours
+        state, [records_of_partition.name_of(site) for site in sites], ours=ours
     )

@@ -23,8 +23,8 @@ from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.movable_sites import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, RECORDS
-from flex.zones import records, zone_changes
-from flex.zones.records import ZoneState, by_name
+from flex.zones import records_of_partition, zone_changes
+from flex.zones.records_of_partition import ZoneState, by_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ def _unsure(
 def _said_in_dns(
     found: Reach, facts: Facts, rules: Rules, left: tuple[Edit, ...]
 ) -> Said:
-    sites = set(map(records.name_of, facts.sites))
+    sites = set(map(records_of_partition.name_of, facts.sites))
     foreign = {name for of_zone in found.foreign.values() for name in of_zone}
     return Said(
         {node.name: node.addresses for node in facts.nodes},
@@ -146,7 +146,7 @@ def of_zones(
     if not facts.base:
         return {}
     said = in_force(facts, rules)
-    placed, _ = records.split(facts.sites, rules.zones)
+    placed, _ = records_of_partition.split(facts.sites, rules.zones)
     return {
         zone: tuple(
             _of_zone(
@@ -167,8 +167,10 @@ def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
     then.
     """
     nodes = _as_said(facts)
-    partition = records.on_known_nodes(facts.placement, nodes)
-    return records.in_zones(records.records(partition, nodes, rules.ttl), rules.zones)
+    partition = records_of_partition.on_known_nodes(facts.placement, nodes)
+    return records_of_partition.in_zones(
+        records_of_partition.records(partition, nodes, rules.ttl), rules.zones
+    )
 
 
 def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
@@ -180,7 +182,7 @@ def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
 
 def addresses_of(facts: Facts, node: str) -> frozenset[str]:
     """All that lead to a node: those that it has, and those that FLEX said last."""
-    return records.addresses_of(facts.nodes, node) | frozenset(
+    return records_of_partition.addresses_of(facts.nodes, node) | frozenset(
         facts.said.addresses.get(node, ())
     )
 
@@ -195,7 +197,7 @@ def _beside_a_dead_node(
     """Off a dead node: what somebody changed, and what does not lead there, is left to them. So is
     what FLEX places no more.
     """
-    placed = {records.name_of(site) for site in facts.placement["site"]}
+    placed = {records_of_partition.name_of(site) for site in facts.placement["site"]}
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
     for zone, of_zone in edits.items():
         there = (
@@ -250,7 +252,7 @@ def _names_gone(
     """Names that the plan in force said, and of which nothing is left, marker or address."""
     if state.zone not in facts.said.zones:
         return set()
-    names = set(map(records.name_of, sites))
+    names = set(map(records_of_partition.name_of, sites))
     there = set(state.records["name"]) | state.owned | state.blocked.keys()
     return names - there - set(foreign) - set(facts.said.beside)
 
@@ -285,7 +287,7 @@ def _remarks(
             [
                 site
                 for site in profiles["site"]
-                if records.name_of(site).rstrip(".") in sites
+                if records_of_partition.name_of(site).rstrip(".") in sites
             ],
             profiles,
         )
@@ -324,14 +326,16 @@ def _site(edit: Edit) -> str:
 
 def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
     rows = [
-        (edit.name, records.record_type(value), 0, value)
+        (edit.name, records_of_partition.record_type(value), 0, value)
         for edit in back
         for value in edit.said
     ]
     table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     names = {edit.name for edit in back}
-    sites = [site for site in facts.sites if records.name_of(site) in names]
-    had = records.partition_from(table, sites, _as_said(facts))
+    sites = [
+        site for site in facts.sites if records_of_partition.name_of(site) in names
+    ]
+    had = records_of_partition.partition_from(table, sites, _as_said(facts))
     others = facts.placement[~facts.placement["site"].isin(list(had["site"]))]
     return (
         PLACEMENT.make(pd.concat([others, had], ignore_index=True))
@@ -381,7 +385,7 @@ def refuse_not_edited(
     )
     said = (
         "it says what FLEX said there"
-        if name in set(map(records.name_of, facts.sites))
+        if name in set(map(records_of_partition.name_of, facts.sites))
         else "FLEX places no site of that name"
     )
     advice = "name one of these, or leave it out" if changed else "leave it out"

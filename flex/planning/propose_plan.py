@@ -44,7 +44,7 @@ from flex.prediction import predict
 from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import pins_for_solvers, suspended_wishes
-from flex.zones import records, zone_changes
+from flex.zones import records_of_partition, zone_changes
 
 # What made a plan that is the way back to an earlier partition.
 ROLLBACK = "rollback"
@@ -278,7 +278,8 @@ def draft(
             drifted=len(apart.unsure),
             rewritten=zone_changes.count_rewritten_names(
                 zone_plans,
-                {records.name_of(move.site) for move in changed} | apart.back,
+                {records_of_partition.name_of(move.site) for move in changed}
+                | apart.back,
             ),
         ),
         notes=(
@@ -324,9 +325,9 @@ def _on_active_nodes(
 def _plans(
     partition: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
 ) -> tuple[ZonePlan, ...]:
-    wanted = records.records(partition, facts.nodes, rules.ttl)
+    wanted = records_of_partition.records(partition, facts.nodes, rules.ttl)
     made = []
-    for zone, in_zone in records.in_zones(wanted, rules.zones).items():
+    for zone, in_zone in records_of_partition.in_zones(wanted, rules.zones).items():
         one = zone_changes.diff(
             zone,
             in_zone,

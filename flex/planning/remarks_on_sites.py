@@ -14,7 +14,7 @@ from flex.model.dns_edits_by_others import REASON
 from flex.planning.movable_sites import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex.zones.names_not_following_sites import Followed, NameLeftBehind
 
 # In what a plan says of other names that do not move with their sites.
@@ -40,10 +40,12 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     fixed = sorted(
         site
         for site in set(found.fixed["site"])
-        if reasons[records.name_of(site)] != REASON
+        if reasons[records_of_partition.name_of(site)] != REASON
     )
     if fixed:
-        named = [f"{site} ({reasons[records.name_of(site)]})" for site in fixed]
+        named = [
+            f"{site} ({reasons[records_of_partition.name_of(site)]})" for site in fixed
+        ]
         weight = weight_of_sites(fixed, profiles)
         yield f"not ours, so left alone where they are{weight}: {first_few(named)}"
     if alone := found.doors_alone:

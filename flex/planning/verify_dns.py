@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.zones import records
+from flex.zones import records_of_partition
 
 # Zones that are checked at a time.
 SIDE_BY_SIDE = 8
@@ -42,7 +42,7 @@ def check(
     said = wanted_records(plan, partition, nodes, ttl)
     if owner:
         said = {
-            zone: records.with_markers(rows, zone, owner, ttl)
+            zone: records_of_partition.with_markers(rows, zone, owner, ttl)
             for zone, rows in said.items()
         }
 
@@ -61,8 +61,12 @@ def wanted_records(
     plan: Plan, partition: pd.DataFrame, nodes: Sequence[Node], ttl: int
 ) -> dict[str, pd.DataFrame]:
     """The RECORDS that the partition asks for, zone by zone."""
-    every = records.records(records.on_known_nodes(partition, nodes), nodes, ttl)
-    in_zones = records.in_zones(every, [one.zone for one in plan.zone_plans])
+    every = records_of_partition.records(
+        records_of_partition.on_known_nodes(partition, nodes), nodes, ttl
+    )
+    in_zones = records_of_partition.in_zones(
+        every, [one.zone for one in plan.zone_plans]
+    )
     return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}
 
 

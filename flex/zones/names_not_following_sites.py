@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from flex.model.nodes import Node
 from flex.model.zone_plan import StaysBehind
-from flex.zones import records
-from flex.zones.records import NameAnswer, ZoneState
+from flex.zones import records_of_partition
+from flex.zones.records_of_partition import NameAnswer, ZoneState
 
 # Addresses of strangers that a sentence names.
 NAMED = 3
@@ -141,8 +141,8 @@ def by_zone(
     """The names that are to be asked for, zone by zone."""
     known, found = frozenset(zones), dict[str, list[str]]()
     for other in others:
-        name = records.name_of(other.name)
-        if zone := records.zone_of(name, known):
+        name = records_of_partition.name_of(other.name)
+        if zone := records_of_partition.zone_of(name, known):
             found.setdefault(zone, []).append(name)
     return found
 
@@ -156,14 +156,18 @@ def follow(
     strays: list[NameLeftBehind] = []
     unseen: list[OtherName] = []
     for other in sorted(others, key=lambda one: (one.site, one.name)):
-        zone = records.zone_of(records.name_of(other.name), states.keys())
+        zone = records_of_partition.zone_of(
+            records_of_partition.name_of(other.name), states.keys()
+        )
         if zone is None:
             unseen.append(other)
             continue
-        answer = states[zone].answers.get(records.name_of(other.name), NameAnswer())
+        answer = states[zone].answers.get(
+            records_of_partition.name_of(other.name), NameAnswer()
+        )
         if _strays(other, answer):
             like_site = bool(answer.addresses) and set(answer.addresses) == sets.get(
-                records.name_of(other.site)
+                records_of_partition.name_of(other.site)
             )
             strays.append(
                 NameLeftBehind(other, zone, answer, _parts(answer, owner), like_site)
@@ -172,7 +176,7 @@ def follow(
 
 
 def _strays(other: OtherName, answer: NameAnswer) -> bool:
-    if records.name_of(other.site) in answer.chain:
+    if records_of_partition.name_of(other.site) in answer.chain:
         return False
     return bool(answer.addresses or answer.chain or answer.unknown)
 

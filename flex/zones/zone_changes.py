@@ -18,7 +18,7 @@ from flex.model.plan import Move, Plan
 from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
 from flex.table_schemas import texts
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex.zones.records import Sets, ZoneState, by_name
+from flex.zones.records_of_partition import Sets, ZoneState, by_name
 
 ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
 # The rule about names that somebody else changed.

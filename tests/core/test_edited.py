@@ -15,7 +15,7 @@ from flex.model.plan import Plan
 from flex.planning import propose_plan
 from flex.planning.propose_plan import Proposal
 from flex.zones.marker import marker_name, marker_text
-from flex.zones.records import name_of
+from flex.zones.records_of_partition import name_of
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns

@@ -33,7 +33,7 @@ from flex.zones.names_not_following_sites import (
     Share,
     strays_of,
 )
-from flex.zones.records import NameAnswer
+from flex.zones.records_of_partition import NameAnswer
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster

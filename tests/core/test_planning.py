@@ -29,7 +29,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.planning import carry_out_plan, propose_plan
 from flex.ports import Publisher
 from flex.store import MemoryStore
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns

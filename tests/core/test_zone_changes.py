@@ -13,7 +13,7 @@ from flex.model.plan import Move
 from flex.model.zone_plan import ZonePlan
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
-from flex.zones.records import ZoneState, by_name, split
+from flex.zones.records_of_partition import ZoneState, by_name, split
 
 ZONE = "hosting.example."
 names = st.sampled_from([f"{letter}.{ZONE}" for letter in "abcdef"])

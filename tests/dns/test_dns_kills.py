@@ -35,7 +35,7 @@ from flex.store import SqlStore, migrate, open_store
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
-from flex.zones.records import ZoneState, by_name
+from flex.zones.records_of_partition import ZoneState, by_name
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key

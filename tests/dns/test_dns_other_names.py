@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flex.ports import Publisher
-from flex.zones.records import NameAnswer
+from flex.zones.records_of_partition import NameAnswer
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

@@ -30,7 +30,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import MemoryStore, holder, open_store
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones import records, zone_changes
+from flex.zones import records_of_partition, zone_changes
 from flex_api import manage_tokens
 from flex_api.app import create_app
 from flex_api.manage_tokens import Caller
@@ -205,7 +205,7 @@ def first_changes() -> ZonePlan:
     zone, known = "example.org.", settings()
     return zone_changes.diff(
         zone,
-        records.records(placed(), known.nodes(), known.dns.ttl),
+        records_of_partition.records(placed(), known.nodes(), known.dns.ttl),
         MemoryPublisher([zone], known.owner).read(zone, []),
         owner=known.owner,
         ttl=known.dns.ttl,

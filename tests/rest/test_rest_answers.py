@@ -15,7 +15,7 @@ from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 from flex_api.web.limits import too_many
 
 if TYPE_CHECKING:

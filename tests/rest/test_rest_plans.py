@@ -20,7 +20,7 @@ from flex.model.plan import Plan, PlanState
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import holder
-from flex.zones.records import ZoneState
+from flex.zones.records_of_partition import ZoneState
 from flex_api.night import nightly
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from flex.model.roles_and_tokens import Role
 from flex.model.strays import MOST_READ, Counted, StrayReading
 from flex_api.facts.visitors_at_other_nodes import outside_dns
-from flex_api.in_words import visitors_text
+from flex_api.in_words import visitors_at_other_nodes_text
 from flex_api.schemas.strays import StrayRow
 from flex_api.wishes import visitors_of_site
 from tests.rest.conftest import SITES, settings
@@ -251,7 +251,7 @@ def test_the_sentence_says_what_was_counted() -> None:
         since=datetime(2026, 11, 20, tzinfo=UTC),
         last=now - timedelta(minutes=5),
     )
-    assert visitors_text.sentence(row, now) == (
+    assert visitors_at_other_nodes_text.sentence(row, now) == (
         "visitors still come to n1, which does not have the site: "
         "312 requests since 2026-11-20, last 5 m 0 s ago"
     )

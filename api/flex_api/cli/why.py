@@ -9,7 +9,7 @@ from rich.console import Console
 
 from flex_api.cli import local_or_server
 from flex_api.cli.common import SiteName, context
-from flex_api.in_words import amounts, visitors_text
+from flex_api.in_words import amounts, visitors_at_other_nodes_text
 from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 
 
@@ -32,7 +32,7 @@ def _show(console: Console, output: ExplainOutput) -> None:
     console.print(f"{output.site} asks{each}: {asks} of a mean node's fair share")
     for reason in output.reasons:
         console.print(reason)
-    for line in visitors_text.of_explanation(output, datetime.now(UTC)):
+    for line in visitors_at_other_nodes_text.of_explanation(output, datetime.now(UTC)):
         console.print(line)
     for number, other in enumerate(output.others):
         console.print(f"{'next best' if not number else 'then'}: {_other(other)}")

@@ -16,7 +16,7 @@ from flex.model.plan import Plan
 from flex.placing import failover
 from flex.ports import Plans
 from flex.zones.marker import site_name
-from flex.zones.records import name_of
+from flex.zones.records_of_partition import name_of
 from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
 
 

@@ -13,7 +13,7 @@ from flex.model.plan import Plan
 from flex.planning import remarks_on_sites
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.wiring import World
 
@@ -78,7 +78,7 @@ def _visitors_staying_at(world: World, plan: Plan, node: str) -> Iterator[str]:
             *(
                 site
                 for site in world.settings.routing.publishing().by_doors(here)
-                if records.name_of(site) in theirs
+                if records_of_partition.name_of(site) in theirs
             ),
         }
     )
@@ -100,9 +100,9 @@ def _not_ours(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[st
     if leaving:
         partition = partition[partition["node"].isin(list(leaving))]
     found = {
-        site: reasons[records.name_of(site)]
+        site: reasons[records_of_partition.name_of(site)]
         for site in sorted(set(texts(partition["site"])))
-        if records.name_of(site) in reasons
+        if records_of_partition.name_of(site) in reasons
     }
     led = world.settings.routing.publishing().by_doors(found)
     named = [f"{site} {why}" for site, why in found.items() if site not in led]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from flex.model.period import Period
 from flex.model.wish import Pin
-from flex.zones import names_not_following_sites, records
+from flex.zones import names_not_following_sites, records_of_partition
 from flex.zones.names_not_following_sites import Followed, OtherName, Share
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
@@ -77,10 +77,14 @@ def read_other_names(
     if not others:
         return Followed()
     also, target = names_not_following_sites.by_zone(others, zones), world.publisher
-    of_zone, _ = records.split(sorted({other.site for other in others}), zones)
+    of_zone, _ = records_of_partition.split(
+        sorted({other.site for other in others}), zones
+    )
     states = {
         zone: target.read(
-            zone, list(map(records.name_of, of_zone[zone])), also.get(zone, ())
+            zone,
+            list(map(records_of_partition.name_of, of_zone[zone])),
+            also.get(zone, ()),
         )
         for zone in zones
     }

@@ -17,7 +17,7 @@ from flex.errors import DnsError, NoData
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.planning import verify_dns as checking
 from flex.planning import which_servers_agree
-from flex.zones import last_dns_check, records
+from flex.zones import last_dns_check, records_of_partition
 from flex.zones.names_not_following_sites import NameLeftBehind
 from flex_api.facts import other_names
 from flex_api.wiring import World
@@ -68,7 +68,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     if patience and (late := which_servers_agree.behind(verdicts)):
         _catch_up(world, sorted({zone for _, zone in late}), patience)
         verdicts = ask()
-    not_checked = records.on_other_nodes(partition, nodes)
+    not_checked = records_of_partition.on_other_nodes(partition, nodes)
     if not not_checked and not any(
         verdict.checked or verdict.error for verdict in verdicts
     ):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from flex.model.strays import DoorRead, Stray, Visitors
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api.settings.file import Settings
 
 # What was read longer ago says little of today. Doors are read every few minutes.
@@ -79,5 +79,8 @@ def outside_dns(settings: Settings, sites: Collection[str]) -> list[str]:
     led = settings.routing.publishing().by_doors(sites)
     zones = frozenset(settings.dns.every_zone)
     return sorted(
-        site for site in led if records.zone_of(records.name_of(site), zones) is None
+        site
+        for site in led
+        if records_of_partition.zone_of(records_of_partition.name_of(site), zones)
+        is None
     )

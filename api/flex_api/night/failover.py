@@ -19,7 +19,7 @@ from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import texts
-from flex.zones import records, zone_changes
+from flex.zones import records_of_partition, zone_changes
 from flex_api.facts import other_names
 from flex_api.night import (
     carrying_out,
@@ -175,8 +175,8 @@ def facts(world: World) -> Facts:
 
 def _excluded_names(world: World, node: str) -> dict[str, str]:
     """Those of the excluded sites that DNS has on the node."""
-    gone = records.addresses_of(world.nodes, node)
-    of_zone, _ = records.split(
+    gone = records_of_partition.addresses_of(world.nodes, node)
+    of_zone, _ = records_of_partition.split(
         [pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone
     )
     found = {
@@ -184,7 +184,10 @@ def _excluded_names(world: World, node: str) -> dict[str, str]:
         for zone, sites in of_zone.items()
         if sites
         for name in zone_changes.names_with(
-            world.publisher.read(zone, list(map(records.name_of, sites))).records, gone
+            world.publisher.read(
+                zone, list(map(records_of_partition.name_of, sites))
+            ).records,
+            gone,
         )
     }
     return dict.fromkeys(sorted(found), EXCLUDED)

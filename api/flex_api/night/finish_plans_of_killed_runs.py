@@ -12,7 +12,7 @@ from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable, Unwell
 from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex.zones import zone_changes
-from flex.zones.records import addresses_of
+from flex.zones.records_of_partition import addresses_of
 from flex_api.night import (
     carrying_out,
     freeze_and_change_windows,

@@ -11,9 +11,9 @@ from functools import partial
 
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex.planning import sites_that_get_nodes
+from flex.planning import new_nodes_by_site
 from flex.ports import Publisher
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api.night import freeze_and_change_windows, warm_and_check_before_wave
 from flex_api.night.doors_of_nodes import DoorsOfNodes
 from flex_api.night.interruptible_wait import giving_way, pause
@@ -60,7 +60,9 @@ def publisher(world: World, plan: Plan, doors: DoorsOfNodes | None = None) -> Pu
     def ahead(coming: Coming, wave: int, waves: int) -> None:
         if doors:
             # Doors lead to the others already, by what a killed run did.
-            waiting = {records.name_of(site) for site in doors.waiting(plan)}
+            waiting = {
+                records_of_partition.name_of(site) for site in doors.waiting(plan)
+            }
             led = beside.keys() - waiting
             coming = {name: new for name, new in coming.items() if name not in led}
         if not coming:
@@ -96,6 +98,6 @@ def _coming_without_dns(world: World, plan: Plan) -> dict[str, set[str]]:
     addresses = {node.name: node.addresses for node in world.nodes}
     return {
         name: {address for node in nodes for address in addresses.get(node, ())}
-        for site, nodes in sites_that_get_nodes.new_nodes(in_force, coming).items()
-        if (name := records.name_of(site)) not in in_dns
+        for site, nodes in new_nodes_by_site.new_nodes(in_force, coming).items()
+        if (name := records_of_partition.name_of(site)) not in in_dns
     }

@@ -26,7 +26,7 @@ from flex.ports import Store
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
-from flex.zones.records import name_of
+from flex.zones.records_of_partition import name_of
 from flex_api.facts import hindsight, other_names, what_earlier_nights_allow
 from flex_api.facts.logs_good_enough import refuse_bad
 from flex_api.facts.profiles_from_counts import learn_profiles

@@ -17,7 +17,7 @@ from flex.model.period import Period
 from flex.model.strays import Arrival, Visitors
 from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import note_strays_of_doors
 from flex_api.settings.file import Settings
@@ -79,7 +79,9 @@ def _not_followed_by_dns(world: World, facts: Facts) -> frozenset[str]:
     alone = visitors_at_other_nodes.left_to_doors(settings, sites)
     theirs = _theirs(world, facts.base)
     led = settings.routing.publishing().by_doors(sites) if theirs else ()
-    return alone.union(site for site in led if records.name_of(site) in theirs)
+    return alone.union(
+        site for site in led if records_of_partition.name_of(site) in theirs
+    )
 
 
 def _theirs(world: World, base: str) -> Collection[str]:

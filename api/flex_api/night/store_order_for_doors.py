@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from flex.model.door_order import DoorOrder
-from flex.planning import sites_that_get_nodes
+from flex.planning import new_nodes_by_site
 from flex.ports import Store
 from flex.routing.haproxy_frontends import Doors
 from flex_api.night import make_host_maps
@@ -113,4 +113,4 @@ def _waiting_at_first(store: Store, coming: str) -> Collection[str]:
     if plan.state != "applying" or plan.moving_ttl is None:
         return ()
     _, in_force = store.placement()
-    return sites_that_get_nodes.new_nodes(in_force, store.placement_of(coming))
+    return new_nodes_by_site.new_nodes(in_force, store.placement_of(coming))

@@ -14,7 +14,7 @@ from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.zones import zone_changes
 from flex.zones.marker import site_name
-from flex.zones.records import ZoneState, by_name
+from flex.zones.records_of_partition import ZoneState, by_name
 from flex_api.in_words import amounts
 from flex_api.night import (
     give_up_half_applied_plan,

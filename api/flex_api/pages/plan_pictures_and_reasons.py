@@ -16,7 +16,7 @@ from flex.model.dns_edits_by_others import REASON
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.zones.records import name_of
+from flex.zones.records_of_partition import name_of
 from flex_api.report.content import Content, ReportData, content
 from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.request_context import Desk

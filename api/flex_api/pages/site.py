@@ -22,7 +22,7 @@ from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.wishes.wishes_in_force_now import NIGHT
 from flex_api import files_visitors_ask_for, which_names_are_sites
 from flex_api.in_words import amounts as in_words
-from flex_api.in_words import visitors_text, wish_text
+from flex_api.in_words import visitors_at_other_nodes_text, wish_text
 from flex_api.pages.forms import (
     SEVERAL,
     Form,
@@ -198,7 +198,7 @@ def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
 def _said_of_visitors(why: object) -> list[str]:
     if not isinstance(why, ExplainOutput):
         return []
-    return list(visitors_text.of_explanation(why, datetime.now(UTC)))
+    return list(visitors_at_other_nodes_text.of_explanation(why, datetime.now(UTC)))
 
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex.zones import records
+from flex.zones import records_of_partition
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.night import who_holds_zones
 from flex_api.night.leases import lease
@@ -92,17 +92,19 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
 def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
     world = desk.world()
     _, placement = world.store.placement()
-    wanted = records.records(
-        records.on_known_nodes(placement, world.nodes),
+    wanted = records_of_partition.records(
+        records_of_partition.on_known_nodes(placement, world.nodes),
         world.nodes,
         world.settings.dns.ttl,
     )
-    for zone, of_zone in records.in_zones(
+    for zone, of_zone in records_of_partition.in_zones(
         wanted, world.settings.dns.every_zone
     ).items():
         names = sorted(set(of_zone["name"]))
         if names and only in ("", zone, zone.rstrip(".")):
-            said = records.by_name(world.publisher.read(zone, names).records)
+            said = records_of_partition.by_name(
+                world.publisher.read(zone, names).records
+            )
             for (name, kind), (ttl, values) in said.items():
                 yield RecordRow(
                     zone=zone,

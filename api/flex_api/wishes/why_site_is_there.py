@@ -28,7 +28,7 @@ from flex.planning.names_edited_by_others import remark
 from flex.planning.rules_of_movement import LIFTED, Guard
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
-from flex.zones.records import name_of
+from flex.zones.records_of_partition import name_of
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts

@@ -27,7 +27,7 @@ import pandas as pd
 from flex.errors import DnsError
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, RecordType, Rrset
-from flex.zones.records import Sets, by_name
+from flex.zones.records_of_partition import Sets, by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address, Server, address_text

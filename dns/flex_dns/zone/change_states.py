@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, site_name
-from flex.zones.records import Sets, ZoneState, by_name
+from flex.zones.records_of_partition import Sets, ZoneState, by_name
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.wire.zone_names_and_owners import (
     Contents,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name
-from flex.zones.records import NameAnswer, ZoneState
+from flex.zones.records_of_partition import NameAnswer, ZoneState
 from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
 
 ADDRESSES = ("A", "AAAA")

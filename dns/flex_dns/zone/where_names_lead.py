@@ -15,7 +15,7 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 
-from flex.zones.records import NameAnswer
+from flex.zones.records_of_partition import NameAnswer
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, canonical
 
