@@ -22,7 +22,7 @@ from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
 from flex.zones.names_not_following_sites import NameLeftBehind, strays_of
-from flex.zones.records import name_of, split
+from flex.zones.records_of_partition import name_of, split
 
 
 def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
