@@ -174,9 +174,9 @@ KINDS: dict[str, Kind] = {
     ),
     "away": Kind(
         502,
-        "The FLEX server does not answer",
+        "What was asked does not answer",
         NOTHING,
-        "See that `flex serve` runs and that its address is right.",
+        "See that what `detail` names runs, and that its address or path is right.",
     ),
     "store": Kind(
         503,
