@@ -44,7 +44,9 @@ REFUSALS = [
 CONFIG = {
     "checks": {
         # What the server asks, HAProxy or a name server, may be away; 500 is never right.
-        "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", "502", "503"]},
+        "not_a_server_error": {
+            "expected-statuses": ["2xx", "3xx", "4xx", "502", "503"]
+        },
         "positive_data_acceptance": {"expected-statuses": REFUSALS},
         "negative_data_rejection": {
             "expected-statuses": [
