@@ -197,12 +197,13 @@ def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measur
     # As long as a queue for large answers takes, and longer.
     settle = max(PACE, VISITORS * (machine.answer + case.large * machine.answer_byte))
     with ExitStack() as stack:
+        # First, as it ends last: HAProxy ends with the thread that started it.
+        side_by_side = stack.enter_context(ThreadPoolExecutor(WARMING))
         rigs = {
             policy: stack.enter_context(rig(nodes, machine, case.trace))
             for policy in policies
         }
-        with ThreadPoolExecutor(WARMING) as side_by_side:
-            list(side_by_side.map(partial(_ready, case, machine), rigs.values(), rigs))
+        list(side_by_side.map(partial(_ready, case, machine), rigs.values(), rigs))
         for first in _parts_of(case):
             for policy, each in rigs.items():
                 _turn(
