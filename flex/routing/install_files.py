@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.rules.popular_on_more_members import POPULAR
 
 BEFORE = ".before"
+# Folders that are there only while somebody writes.
+_NEXT, _HELD = _SCRATCHES = ".next-", ".held-"
 # There while the files of a folder are to be carried on to their node.
 OWED = ".owed"
 
@@ -80,7 +83,7 @@ def placed(
         return owing and (folder / OWED).exists()
     with (
         _writing(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
+        tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch,
     ):
         if found and _asks_for_check(changed, folder):
             _check(files, Path(scratch), found)
@@ -98,7 +101,7 @@ def replace_some(changed: Mapping[str, str], folder: Path) -> None:
     """
     with (
         _writing(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=".next-") as scratch,
+        tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch,
     ):
         write(changed, Path(scratch))
         _exchange(there_of(folder), changed.keys(), folder, Path(scratch))
@@ -111,9 +114,19 @@ def alone(folder: Path) -> Iterator[None]:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _remove_what_was_left(folder)
             yield
         finally:
             os.close(descriptor)
+
+
+def _remove_what_was_left(folder: Path) -> None:
+    """By somebody who was killed: whoever else writes here holds `alone`. A large map of each would
+    fill the disk in the end.
+    """
+    for prefix in _SCRATCHES:
+        for left in folder.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
@@ -222,7 +235,7 @@ def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
     both = [each for name in names for each in (name, f"{name}{BEFORE}")]
     with (
         _writing(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=".held-") as held,
+        tempfile.TemporaryDirectory(dir=folder, prefix=_HELD) as held,
     ):
         there = [name for name in both if (folder / name).exists()]
         for name in there:

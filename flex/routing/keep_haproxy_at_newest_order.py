@@ -208,22 +208,25 @@ class Follower:
         here = self._here()
         try:
             goes = self._goes_by() if here[0] else None
-            if goes not in (None, here):
-                self._tell_what_is_here(here[0])
+            told = goes in (None, here) or self._tell_what_is_here(here[0])
         except FlexError as error:
             self.away = error
             self._note_trouble(error)
             self.told = self.trouble
             return 0
         self.away = None
-        return here[0]
+        return here[0] if told or goes is None else goes[0]
 
-    def _tell_what_is_here(self, number: int) -> None:
-        if pulled := fetch_files.in_force(self.node.folder):
-            self._enforce(pulled)
-            self.node.say(
-                f"HAProxy went by something else, and was told order {number} again."
-            )
+    def _tell_what_is_here(self, number: int) -> bool:
+        """Whether it could be told: not where somebody was killed while writing the files."""
+        pulled = fetch_files.in_force(self.node.folder)
+        if pulled is None:
+            return False
+        self._enforce(pulled)
+        self.node.say(
+            f"HAProxy went by something else, and was told order {number} again."
+        )
+        return True
 
     def _tag(self) -> str:
         """What the files beside the small map are, in the words of the server where it has its
