@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.request
 from concurrent.futures import Future
@@ -22,6 +23,11 @@ from flex import http_without_redirects
 from flex.errors import Away, BadInput, Denied, FlexError, Unauthenticated
 
 KEPT = "the configuration before is in force"
+AGAIN = "see that the server runs, and do it again"
+TRUST = (
+    "where that is your own CA, have this machine trust it: SSL_CERT_FILE names a file with its "
+    "certificate"
+)
 # Bytes of an answer. The files of a node with a million names are about half of it.
 LONGEST = 2**26
 # Questions that were given up and whose answer still trickles in. A guess of what nobody notices.
@@ -76,7 +82,10 @@ def wait_for_answer(url: str, told: Future[HttpAnswer], patience: float) -> Http
     except TimeoutError as error:
         raise silent(url, f"its answer was not whole after {patience:g} s") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise silent(url, printable(str(getattr(error, "reason", error)))) from error
+        reason = getattr(error, "reason", error)
+        distrusted = isinstance(reason, ssl.SSLCertVerificationError)
+        advice = TRUST if distrusted else AGAIN
+        raise silent(url, printable(str(reason)), advice) from error
 
 
 def request(
@@ -188,12 +197,12 @@ def refusal(url: str, answer: HttpAnswer) -> FlexError:
     )
 
 
-def silent(url: str, answer: str) -> Away:
+def silent(url: str, answer: str, advice: str = AGAIN) -> Away:
     return Away(
         _fetching(url),
         answer,
         kept=KEPT,
-        advice="see that the server runs, and do it again",
+        advice=advice,
     )
 
 
