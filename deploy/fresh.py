@@ -364,7 +364,7 @@ def _prepared(
     _carry_files(root)
     _mount(root, "proc", "-t", "proc", "proc")
     _mount(root, "dev", "--rbind", "/dev")
-    # Of its own: what browsers and databases leave there goes with them.
+    # A folder of its own: what browsers and databases leave there goes with them.
     _mount(root, "dev/shm", "-t", "tmpfs", "tmpfs")
     # What was downloaded once is not downloaded again; what is installed is.
     for name, inside in DOWNLOADS.items():

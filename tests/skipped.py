@@ -12,7 +12,7 @@ def reasons(reports: Iterable[pytest.TestReport]) -> list[tuple[str, int]]:
     """The most frequent first."""
     found: Counter[str] = Counter()
     for report in reports:
-        # Of a skipped test pytest keeps the file, the line and this text.
+        # Pytest keeps the file, the line and this text of a skipped test.
         where = report.longrepr
         text = where[2] if isinstance(where, tuple) else str(where)
         found[text.removeprefix("Skipped: ")] += 1

@@ -76,7 +76,7 @@ class World:
 
     @property
     def pins(self) -> tuple[Pin, ...]:
-        """Those that hold now, one a site."""
+        """The wishes that hold now, at most one for each site."""
         return wishes_in_force_now.in_force(self.store.pins(), self.clock())
 
     @property

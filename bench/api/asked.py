@@ -40,7 +40,7 @@ LISTS = (
     "/pins", "/nodes", "/plans", "/partitions", "/runs", "/jobs", "/ingests", "/audit",
     "/reports", "/tokens",
     "/partitions/current/placement", "/routing",
-    # Of the plan that was put aside, which has the longest ones.
+    # The plan that was put aside has the longest lists.
     "/plans/{plan}/moves", "/plans/{plan}/moves?sort=-cold_bytes&node=n007",
     "/plans/{plan}/dns-diff", "/plans/{plan}/dns-diff?sort=-zone&name=site-0999",
     "/partitions/{plan}/placement", "/partitions/{plan}/placement?node=n007",

@@ -37,7 +37,7 @@ ZONE = "hosting.example."
 OFFICE, HOUR = 12 * 2**30, timedelta(hours=1)
 # How many of the more popular sites are asked for three to ten times as much in a night.
 SURGES = 20
-# Of the partition that was put aside every so many sites are on several nodes.
+# One of so many sites of the partition that was put aside is on several nodes.
 SHARED = 50
 
 

@@ -23,7 +23,8 @@ from flex.routing.pool import LardLimits
 from flex.routing.warming import WarmingBudget, warm
 
 VISITORS = 20
-# Of an origin's answers, whatever the target's size is: a budget in bytes is one of answers.
+# Bytes of each answer of an origin, whatever the target's size is: a budget in bytes is one of
+# answers.
 ANSWER = 256
 
 

@@ -59,8 +59,8 @@ class Stray:
 
 @dataclass(frozen=True, slots=True)
 class DoorRead:
-    """When a node's door was read last, and how many names and requests it told of. Of these
-    names so many are `kept`, the most frequent.
+    """When a node's door was read last, and how many names and requests it told of. So many
+    of these names are `kept`, the most frequent.
     """
 
     node: str

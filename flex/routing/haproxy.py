@@ -84,7 +84,7 @@ def files(
 
 
 def with_version(files: Mapping[str, str]) -> dict[str, str]:
-    """These files with the version that they are now. Of a map of owners its first line is
+    """These files with the version that they are now. The first line of a map of owners is
     enough.
     """
     made = {**files, HOSTS: files[HOSTS].partition("\n")[2]}

@@ -68,7 +68,7 @@ ASKED += [
     (*(word for word in words if word not in ("--as-of", "NOW")), "--dry-run")
     for words in CALLS.values()
 ]
-# Of each call anew: when it was made, and who asked.
+# What differs from call to call: when it was made, and who asked.
 OF_A_CALL = {"made", "created", "since", "author"}
 OF_A_TRIED_PLAN = {"id", "digest", "plan"}
 

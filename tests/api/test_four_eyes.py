@@ -241,7 +241,7 @@ def test_who_drains_a_node_counts_until_it_is_empty_and_the_watch_is_nobody(
     assert drained.wishers == ("anna",)
     found.store.order_node(NodeOrder(node, "down", found.clock()))
     assert nightly.propose(found).plan.wishers == ("anna",), (
-        "it was her wish, whatever the watch saw since"
+        "it was Anna's wish, whatever the watch saw since"
     )
 
 

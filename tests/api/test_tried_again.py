@@ -320,7 +320,7 @@ def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(
     desk: Desk,
 ) -> None:
     failed_by_hand(desk)
-    # Of the days since, no log has come from any node.
+    # No log of the days since has come from any node.
     assert desk.installation.night(20).code == 20
     assert desk.is_out()
 

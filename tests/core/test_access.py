@@ -1,5 +1,5 @@
-"""Who counts as one person: somebody, whoever could come in as him, and whatever was made with his
-hands.
+"""Who counts as one person: somebody, whoever could come in under that name, and whatever that
+person made.
 """
 
 from __future__ import annotations

@@ -351,7 +351,7 @@ def test_what_a_site_on_a_gone_node_should_have_for_addresses_is_not_asked_for(
     (verdict,) = verify_dns.check(
         done, placement, cluster.facts.nodes[1:], RULES.ttl, cluster.target
     )
-    # Of each name A and AAAA.
+    # Each name has A and AAAA.
     assert (verdict.checked, verdict.agrees) == (2 * known, True)
 
 

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.real
 ZONE = "hosting.example."
 NAMES = [f"s{number}.{ZONE}" for number in range(9000)]
 THEIRS = 6
-# Of each kind so many in each round.
+# So many of each kind in each round.
 NEW, ADOPTED = 90, 90
 FORMER = "203.0.113.1"
 # Mostly, kills wait until the first message may have left, and then so many seconds at most: plans

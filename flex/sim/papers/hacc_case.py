@@ -30,9 +30,9 @@ _USERS = (
 _CLOSED = (
     "the paper's users pause between requests; here as many requests as are admitted "
     "are always under way, so that a "
-    "policy that serves fewer a second cannot answer sooner. Of the 200 ms that a "
-    "dynamic request takes, how many are "
-    "the processor's is not published, here all are, so that Domino's disks have "
+    "policy that serves fewer a second cannot answer sooner. A dynamic request takes "
+    "200 ms; how much of that is "
+    "the processor's is not published, here all is, so that Domino's disks have "
     "little to do and memory decides little"
 )
 # Accesses of each made-up trace. A guess.

@@ -81,7 +81,7 @@ class ReadingRun:
     # Which source has read each file, by device and inode.
     claimed: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
 
-    # All streams there are, once somebody looks for one that is not his own.
+    # All streams there are, once a file does not go on with a stream of its own source.
     elsewhere: StreamsByHead | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
