@@ -26,8 +26,11 @@ from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.rules.popular_on_more_members import POPULAR
 
 BEFORE = ".before"
-# Folders that are there only while somebody writes.
-_NEXT, _HELD = _SCRATCHES = ".next-", ".held-"
+# Beginnings of the names of folders that are there only while somebody writes: the next files, and
+# those that are held meanwhile.
+_NEXT = ".next-"
+_HELD = ".held-"
+_SCRATCHES = (_NEXT, _HELD)
 # There while the files of a folder are to be carried on to their node.
 OWED = ".owed"
 
