@@ -3,7 +3,8 @@ their nodes: doors, DNS and the partition in force agree in the end.
 
 Each round is a real plan. FLEX or a follower stops itself at a step that is drawn; then somebody is
 killed, and what stopped goes on. A round is drawn by its number and the seed, which it says. ROUNDS
-in the environment says how many there are, FIRST with which to begin, SEED which they are.
+in the environment says how many there are, FIRST with which to begin, SEED which they are, and
+DATABASE, sqlite or postgresql, where it is all kept.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.routing import haproxy_program, host_to_node_maps
+from flex.store import migrate
 from flex.table_schemas import texts
 from flex_api.private_nodes import free_ports
 from tests.api.torn_cluster import (
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.real, pytest.mark.torture]
 
 ROUNDS = int(os.environ.get("ROUNDS", "200"))
+DATABASE = os.environ.get("DATABASE", "sqlite")
 FIRST = int(os.environ.get("FIRST", "0"))
 SEED = os.environ.get("SEED", "22")
 ADDRESSES = {"n1": "127.0.0.31", "n2": "127.0.0.32", "n3": "127.0.0.33"}
@@ -267,11 +270,17 @@ def until_led(cluster: TornCluster, site: str, nodes: set[str]) -> None:
 
 
 @pytest.fixture
-def cluster(installation: Installation) -> Iterator[TornCluster]:
+def torn(
+    installation: Installation, request: pytest.FixtureRequest
+) -> Iterator[TornCluster]:
     try:
         found = haproxy_program.program()
     except BadSetting as error:
         pytest.skip(str(error))
+    if DATABASE == "postgresql":
+        url = request.getfixturevalue("cluster").new_database()
+        migrate.upgrade(url)
+        installation.extra += f'[database]\nurl = "{url}"\n'
     with ExitStack() as stack:
         ports = stack.enter_context(free_ports([*ADDRESSES.values(), "127.0.0.1"]))
         made = TornCluster(installation, found, ports, stack)
@@ -280,9 +289,9 @@ def cluster(installation: Installation) -> Iterator[TornCluster]:
 
 
 def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_the_end(
-    cluster: TornCluster,
+    torn: TornCluster,
 ) -> None:
-    store = cluster.store()
+    cluster, store = torn, torn.store()
     known = set(texts(store.placement()[1]["site"]))
     store.close()
     look(cluster, known)

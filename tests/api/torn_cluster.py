@@ -145,11 +145,11 @@ class TornCluster:
         node.settings.write_text(text + self._routing(node.files, address))
         for kept in ("flex.key", "sites", "sources"):
             (node.folder / kept).symlink_to(given.folder / kept)
-        node.settings.write_text(
-            node.settings.read_text().replace(
-                "[api]\n", f'[database]\nurl = "{self._url()}"\n[api]\n'
-            )
-        )
+        # All nodes' servers have the database of the first one, also where that is a file.
+        text = node.settings.read_text()
+        if "[database]\n" not in text:
+            database = f'[database]\nurl = "{self._url()}"\n'
+            node.settings.write_text(text.replace("[api]\n", f"{database}[api]\n"))
         store, now = self.store(), datetime.now(UTC)
         caller = Caller("root", "admin")
         _, secret = manage_tokens.create(store, caller, f"node@{name}", "viewer", now)
