@@ -14,6 +14,7 @@ from flex.store import MemoryStore
 from flex.store.holder_process_has_ended import PATIENCE
 from flex_api import wiring
 from flex_api.beat_while_working import beating
+from flex_api.night import leases
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
@@ -121,3 +122,44 @@ def test_what_a_step_says_at_its_end_is_kept(here: World) -> None:
         pass
     (run,) = here.store.runs()
     assert (run.exit_code, run.message) == (0, "test")
+
+
+def test_a_step_that_waits_begins_when_the_other_ends_and_says_for_what_it_waits(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    other = NightlyRun("other", "other.example.org:1:1", AS_OF)
+    here.store.begin(other, PATIENCE, here.time_of_day())
+    looks: list[float] = []
+
+    def other_ends_at_the_third_look(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            here.store.end(replace(other, ended=AS_OF))
+
+    monkeypatch.setattr(leases, "sleep", other_ends_at_the_third_look)
+    waiting = replace(here, say=said.append)
+    with lease(waiting, "nightly", waits=timedelta(minutes=1)) as held:
+        assert here.store.holds(held.run.id)
+    assert len(looks) == 3
+    assert len(said) == 1
+    assert said[0].startswith("Waiting up to 1 m 0 s: ")
+    assert "other.example.org" in said[0]
+
+
+def test_a_step_that_waited_in_vain_is_refused_as_one_that_does_not_wait(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.store.begin(
+        NightlyRun("other", "other.example.org:1:1", AS_OF),
+        PATIENCE,
+        here.time_of_day(),
+    )
+    looks: list[float] = []
+    monkeypatch.setattr(leases, "sleep", looks.append)
+    for waits, expected in ((timedelta(), 0), (timedelta(seconds=20), 20)):
+        looks.clear()
+        with pytest.raises(Busy), lease(here, "nightly", waits=waits):
+            pass
+        assert len(looks) == expected
+    assert [run.id for run in here.store.runs()] == ["other"]

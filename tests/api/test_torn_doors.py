@@ -208,7 +208,7 @@ class Round:
     def _resume(self, again: Callable[[], int]) -> None:
         """By the next night, or as somebody says it."""
         if self.drawn.random() < 0.5:
-            code = self.given.night().code
+            code = self.given.night(1, "--wait", "60s").code
             self.say(f"resumed by a night: {code}")
         else:
             code = again()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +36,7 @@ from flex_api.schemas.verbs_output import (
     RunOutput,
     VerifyOutput,
 )
+from flex_api.settings import quantities
 
 if TYPE_CHECKING:
     from flex_api.night.end_half_applied_plans import Way
@@ -46,6 +48,13 @@ Forced = Annotated[
         metavar="RULE",
         help="make the plan although this rule of [profile] or [safety] forbids it; "
         "may be repeated",
+    ),
+]
+Wait = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="wait up to so long, such as 10m, while another run is at work; then end with 23",
     ),
 ]
 Detailed = Annotated[
@@ -284,7 +293,9 @@ def exit_as(output: VerifyOutput, *, detailed: bool) -> None:
 
 
 @only_here("a server has a timer that runs its nights")
-def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
+def run(
+    ctx: typer.Context, as_of: AsOf = None, force: Forced = None, wait: Wait = "0s"
+) -> None:
     """Run the whole night: all steps, one after the other.
 
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
@@ -292,10 +303,13 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     from flex_api.facts import core_to_output_models
     from flex_api.night import nightly
 
-    found = context(ctx)
+    found, waits = context(ctx), _time_of("--wait", wait)
     with open_world(found, as_of) as here:
         night = nightly.run(
-            here, force or (), author="" if is_started_by_timer() else author()
+            here,
+            force or (),
+            author="" if is_started_by_timer() else author(),
+            waits=waits,
         )
         stored = here.store.run_of(night.run.id)
     output = RunOutput(
@@ -312,6 +326,18 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None) -> None:
     found.say(f"\nReport: {night.report}")
     if night.exit_code:
         raise typer.Exit(night.exit_code)
+
+
+def _time_of(option: str, typed: str) -> timedelta:
+    try:
+        return quantities.span(typed)
+    except ValueError as error:
+        raise BadInput(
+            f"{option} {typed!r:.100}",
+            str(error),
+            kept="nothing was begun",
+            advice="give a number and a unit: s, m, h, d or w",
+        ) from error
 
 
 def report(

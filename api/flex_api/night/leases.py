@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from time import sleep
 
-from flex.errors import FlexError
+from flex.errors import Busy, FlexError
 from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
@@ -21,6 +22,10 @@ from flex_api.beat_while_working import beating
 from flex_api.in_words import amounts
 from flex_api.night.still_holding_lease import HOLDER, beat
 from flex_api.wiring import World
+
+AT_ONCE = timedelta()
+# Seconds between one look at a lease that another run has and the next. A guess.
+LOOK = 1.0
 
 
 @dataclass(slots=True)
@@ -43,11 +48,16 @@ class RunWithLease:
 
 @contextmanager
 def lease(
-    world: World, purpose: str, *, beats: timedelta = BEATS, breaks_in: bool = False
+    world: World,
+    purpose: str,
+    *,
+    beats: timedelta = BEATS,
+    breaks_in: bool = False,
+    waits: timedelta = AT_ONCE,
 ) -> Iterator[RunWithLease]:
-    """Hold the cluster's lease for a step, recorded as a run. Raises Busy while another run has it.
-    Once it is lost nothing of the step is stored any more: the first thing that would be raises
-    LostLease.
+    """Hold the cluster's lease for a step, recorded as a run. Raises Busy where another run has it
+    and does not end while this one `waits`. Once the lease is lost nothing of the step is stored
+    any more: the first thing that would be raises LostLease.
 
     What cannot wait `breaks_in` on a run that only waits.
     """
@@ -58,9 +68,7 @@ def lease(
         started,
         message=purpose,
     )
-    for lost in world.store.begin(
-        run, PATIENCE, world.time_of_day(), breaks_in=breaks_in
-    ):
+    for lost in _begin(world, run, breaks_in=breaks_in, waits=waits):
         world.say(
             f"The run of {amounts.when(lost.started)} was {lost.message}. Its work is "
             "taken up where it ended."
@@ -81,3 +89,22 @@ def lease(
     finally:
         HOLDER.reset(token)
         world.store.end(replace(held.run, ended=world.clock()))
+
+
+def _begin(
+    world: World, run: NightlyRun, *, breaks_in: bool, waits: timedelta
+) -> tuple[NightlyRun, ...]:
+    """The runs that ended without a word. Each look is one at the store, however long it takes."""
+    looks = int(waits.total_seconds() / LOOK)
+    for look in range(looks + 1):
+        try:
+            return world.store.begin(
+                run, PATIENCE, world.time_of_day(), breaks_in=breaks_in
+            )
+        except Busy as error:
+            if look == looks:
+                raise
+            if not look:
+                world.say(f"Waiting up to {amounts.span(waits)}: {error}")
+        sleep(LOOK)
+    raise AssertionError("the last look returns or raises")

@@ -43,7 +43,7 @@ from flex_api.night import (
     whose_wishes_caused_plan,
     why_plan_waits,
 )
-from flex_api.night.leases import lease
+from flex_api.night.leases import AT_ONCE, lease
 from flex_api.night.put_visitors_at_doors_into_facts import with_visitors
 from flex_api.night.record_stages import Steps
 from flex_api.report import write_reports
@@ -77,12 +77,19 @@ class Night:
     exit_code: int = 0
 
 
-def run(world: World, force: Collection[str] = (), *, author: str = "") -> Night:
+def run(
+    world: World,
+    force: Collection[str] = (),
+    *,
+    author: str = "",
+    waits: timedelta = AT_ONCE,
+) -> Night:
     """The whole night; `force` are rules to go over, `author` is who runs it where no timer does.
+    It `waits` so long for another run that is at work.
     Raises what stopped it; all before that is kept, and told.
     """
     try:
-        return _run(world, force, author)
+        return _run(world, force, author, waits)
     except Busy:
         raise
     except FlexError as error:
@@ -90,8 +97,8 @@ def run(world: World, force: Collection[str] = (), *, author: str = "") -> Night
         raise
 
 
-def _run(world: World, force: Collection[str], author: str) -> Night:
-    with lease(world, "nightly") as held:
+def _run(world: World, force: Collection[str], author: str, waits: timedelta) -> Night:
+    with lease(world, "nightly", waits=waits) as held:
         step = Steps(world, held.run)
         # First of all: logs are read for long, and those of a dead node may stop the night.
         is_owed = not dead_nodes_first.cleared(world, step, force)

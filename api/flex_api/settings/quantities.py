@@ -41,7 +41,7 @@ def _whole(value: object) -> object:
     return value
 
 
-def _span(value: object) -> object:
+def span(value: object) -> timedelta:
     found = isinstance(value, str) and re.fullmatch(
         r"(\d{1,12})\s*([smhdw])", value.strip()
     )
@@ -55,7 +55,7 @@ def _span(value: object) -> object:
 
 Size = Annotated[int, BeforeValidator(_size), Field(ge=0, le=LARGEST)]
 Whole = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=LARGEST)]
-Span = Annotated[timedelta, BeforeValidator(_span)]
+Span = Annotated[timedelta, BeforeValidator(span)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
