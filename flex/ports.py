@@ -13,7 +13,6 @@ from typing import Protocol, Self
 import pandas as pd
 
 from flex.model.audit_chain import Author, Entry, Head
-from flex.model.dead_node_retries import Attempts
 from flex.model.dns_update_journal import Journal
 from flex.model.door_order import DoorOrders
 from flex.model.jobs import Job, Once
@@ -27,6 +26,7 @@ from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
 from flex.model.roles_and_tokens import Token
 from flex.model.strays import Strays
+from flex.model.when_to_retry_failover_or_delivery import Attempts
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution

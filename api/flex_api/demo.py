@@ -2,7 +2,7 @@
 
 Everything happens below one folder and on loopback. The nights run through the same code as real
 ones: the settings are a file, the logs are files, the name server is BIND, the database is SQLite.
-With an HAProxy the doors of all nodes are shown behind them (demo_doors.py).
+With an HAProxy the doors of all nodes are shown behind them (demo_moves_site_and_kills_node.py).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting
 from flex.sim.made_up_logs import LogSource
 from flex.store import migrate
-from flex_api import demo_doors
+from flex_api import demo_moves_site_and_kills_node
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
-from flex_api.private_nodes import Ports, free_ports
 from flex_api.report import write_reports
+from flex_api.run_nodes_on_loopback import Ports, free_ports
 from flex_api.schemas.verbs_output import DemoOutput, NightRow, PlanOutput
 from flex_api.settings import file as settings
 from flex_api.settings.file import Settings
@@ -113,7 +113,9 @@ def run(
         second, here = _night(stage, made_up_cluster.drift(hosting, rng), last, here)
         path = write_reports.write(here, here.store.plans(1)[0])
         shown = (
-            demo_doors.show(here, haproxy, ports, say) if haproxy and ports else None
+            demo_moves_site_and_kills_node.show(here, haproxy, ports, say)
+            if haproxy and ports
+            else None
         )
     seconds = time.monotonic() - started
     say(_ending(second, seconds))

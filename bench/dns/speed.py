@@ -29,7 +29,7 @@ from flex_api.cli import COLLECTED_AFTER
 from flex_dns.checks.send_notify import nudged
 from flex_dns.checks.settling import UNHEARD
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.update import change_messages, pipeline
+from flex_dns.update import change_messages, deliver_many_messages_at_once
 from flex_dns.update.change_messages import Message
 from flex_dns.wire import messages as wire
 
@@ -200,7 +200,9 @@ def deliver(
         [secondary.server.address for secondary in secondaries],
     )
     outcomes = list(
-        pipeline.deliver(server.server, every, time.time, lambda _: None, followers)
+        deliver_many_messages_at_once.deliver(
+            server.server, every, time.time, lambda _: None, followers
+        )
     )
     assert [outcome for _, outcome in outcomes] == [0] * len(every)
 

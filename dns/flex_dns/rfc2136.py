@@ -23,8 +23,8 @@ from flex.zones.records_of_partition import ZoneState
 from flex_dns.checks import servers_to_check, settling
 from flex_dns.preflight import key_rights
 from flex_dns.update import change_messages, fence
-from flex_dns.update.change_ledger import Tally
 from flex_dns.update.change_messages import Claim
+from flex_dns.update.record_outcomes_in_journal import Tally
 from flex_dns.update.sending import carry
 from flex_dns.update.zone_outcomes_as_error import judge
 from flex_dns.wire.server import Address, Server

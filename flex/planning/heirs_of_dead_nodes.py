@@ -14,8 +14,8 @@ import pandas as pd
 from flex.placing import failover, problem
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import within
-from flex.planning.movable_sites import Reach
 from flex.planning.propose_plan import build
+from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.table_schemas import PLACEMENT
 
 

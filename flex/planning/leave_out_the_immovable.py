@@ -13,11 +13,14 @@ import pandas as pd
 
 from flex.errors import BadInput
 from flex.model.plan import Plan
-from flex.planning import movable_sites as reach
-from flex.planning import remarks_on_sites, traffic_by_other_names
+from flex.planning import (
+    remarks_on_sites,
+    traffic_by_other_names,
+    which_sites_dns_lets_flex_move,
+)
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.forwarding_at_doors import count_forwarding
-from flex.planning.movable_sites import Reach
+from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
@@ -36,7 +39,7 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         for other in facts.others
         if other.site in known and other.name not in known
     ]
-    found = reach.look(
+    found = which_sites_dns_lets_flex_move.look(
         publisher,
         sites,
         facts.nodes,
@@ -71,7 +74,9 @@ def look_and_start(
 def _start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
     if facts.base or not found.states:
         return facts
-    start = reach.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
+    start = which_sites_dns_lets_flex_move.start(
+        found, facts.sites, facts.nodes, adopt=rules.adopt
+    )
     said = (*facts.remarks, *remarks_on_sites.of_start(set(start["site"])))
     return replace(facts, placement=start, remarks=said)
 

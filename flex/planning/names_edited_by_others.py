@@ -18,9 +18,9 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
-from flex.planning import movable_sites, not_ours
+from flex.planning import not_ours, which_sites_dns_lets_flex_move
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.movable_sites import Reach
+from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import records_of_partition, zone_changes
@@ -175,7 +175,7 @@ def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
 
 def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
     """Their sites count where DNS has them, as those do that are not ours."""
-    return movable_sites.without(
+    return which_sites_dns_lets_flex_move.without(
         found, {edit.name: REASON for edit in edits}, facts.sites, facts.nodes
     )
 

@@ -1,12 +1,13 @@
 """What a person can do about a name that FLEX may not change.
 
-Takes the name and the reason. Returns what to do. Does not find such names: movable_sites.py does.
+Takes the name and the reason. Returns what to do. Does not find such names:
+which_sites_dns_lets_flex_move.py does.
 """
 
 from __future__ import annotations
 
 from flex.model.dns_edits_by_others import REASON
-from flex.planning.movable_sites import DOORS_ALONE
+from flex.planning.which_sites_dns_lets_flex_move import DOORS_ALONE
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.zone_changes import NO_MARKER
 

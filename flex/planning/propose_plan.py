@@ -35,10 +35,10 @@ from flex.planning.leave_out_the_immovable import (
     look_at_zones,
     within,
 )
-from flex.planning.movable_sites import Reach, leading_to
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.rules_of_movement import Reins
 from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
+from flex.planning.which_sites_dns_lets_flex_move import Reach, leading_to
 from flex.ports import Publisher, Solver
 from flex.prediction import predict
 from flex.site_names_in_words import first_few

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pandas as pd
 
 from flex.model.dns_edits_by_others import REASON
-from flex.planning.movable_sites import Reach
+from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
 from flex.zones import records_of_partition

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Column, Integer, Table, delete, insert, select
 
-from flex.model.dead_node_retries import Attempt
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.store.database import StorePart
 from flex.store.schema import TEXT, Utc, metadata
 

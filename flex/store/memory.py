@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 import pandas as pd
 
 from flex.model.audit_chain import Entry, Head, entry
-from flex.model.dead_node_retries import Attempt
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import NightlyRun, Stage
@@ -26,6 +25,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
 from flex.store import errors_of_stores
 from flex.store.dns_journal_store import MemoryJournal

@@ -34,7 +34,11 @@ from pydantic import TypeAdapter
 from flex.errors import NoData
 from flex.model.log_reading import Segment, Stream
 from flex.traffic import which_reading_continues_which
-from flex_logs_ingest.counts import count_files, counts_by_other_names, unknown_hosts
+from flex_logs_ingest.counts import (
+    count_files,
+    file_of_counts_by_other_names,
+    unknown_hosts,
+)
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.files.local_or_uri_files import File
@@ -165,7 +169,7 @@ def send(folder: str, out: Path) -> int:
     }
     some = {
         kind: _file_names(folder, kind)
-        for kind in (unknown_hosts.KIND, counts_by_other_names.KIND)
+        for kind in (unknown_hosts.KIND, file_of_counts_by_other_names.KIND)
     }
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:

@@ -17,8 +17,8 @@ from flex.store import MemoryStore, holder
 from flex.store.holder_process_has_ended import PATIENCE
 from flex_api import wiring
 from flex_api.night import warm_command
-from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.night.leases import lease
+from flex_api.night.wait_that_failover_may_interrupt import giving_way, pause
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import LostLease
-from flex.model.dead_node_retries import MOST
 from flex.model.operator_orders import Freeze
+from flex.model.when_to_retry_failover_or_delivery import MOST
 from flex.routing.haproxy_program import program
 from flex_api import wiring
 from flex_api.night import deliver_haproxy_files

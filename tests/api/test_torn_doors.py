@@ -25,7 +25,7 @@ from flex.errors import BadSetting
 from flex.routing import haproxy_program, host_to_node_maps
 from flex.store import migrate
 from flex.table_schemas import texts
-from flex_api.private_nodes import free_ports
+from flex_api.run_nodes_on_loopback import free_ports
 from tests.api.torn_cluster import (
     NEVER,
     PATIENCE,

@@ -14,9 +14,9 @@ import dns.update
 import pytest
 
 from flex.errors import DnsError, FlexError, PartlyApplied, Refused, Unreachable
-from flex.model.dead_node_retries import MOST
 from flex.model.dns_update_journal import JournalRow
 from flex.model.operator_orders import Freeze, NodeOrder
+from flex.model.when_to_retry_failover_or_delivery import MOST
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.night import failover, record_failover_attempts

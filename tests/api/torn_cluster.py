@@ -28,7 +28,7 @@ from flex.store import SqlStore, open_store
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files
-from flex_api.private_nodes import Ports
+from flex_api.run_nodes_on_loopback import Ports
 from flex_api.settings.file import load
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.dead_node_retries import (
+from flex.model.when_to_retry_failover_or_delivery import (
     FIRST,
     MOST,
     Attempt,

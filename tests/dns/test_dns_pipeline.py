@@ -21,8 +21,9 @@ import pytest
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.update import pipeline
+from flex_dns.update import deliver_many_messages_at_once
 from flex_dns.update.change_messages import Message
+from flex_dns.update.deliver_many_messages_at_once import BREATH, DEEPEST, LINES
 from flex_dns.update.pace_of_secondaries import AHEAD, STEP, Pace
 from flex_dns.wire.key import Key
 from flex_dns.wire.server import Address, Server
@@ -122,7 +123,7 @@ def deliver(
     ]
     announced: list[Message] = []
     target = Server("127.0.0.1", server.listening.getsockname()[1], server.key)
-    for message, outcome in pipeline.deliver(
+    for message, outcome in deliver_many_messages_at_once.deliver(
         target, messages, time.time, announced.extend, secondaries
     ):
         assert outcome == dns.rcode.NOERROR
@@ -181,13 +182,13 @@ MANY = [f"z{number}.example." for number in range(6 * AHEAD)]
 def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(
     key: Key,
 ) -> None:
-    found = rests(key, ["big.example."], 2 * pipeline.BREATH + 40)
-    assert {pipeline.BREATH, 2 * pipeline.BREATH} <= set(found)
+    found = rests(key, ["big.example."], 2 * BREATH + 40)
+    assert {BREATH, 2 * BREATH} <= set(found)
 
 
 def test_many_zones_never_rest_for_that(key: Key) -> None:
-    assert pipeline.BREATH not in rests(
-        key, [f"z{number}.example." for number in range(32)], 2 * pipeline.BREATH
+    assert BREATH not in rests(
+        key, [f"z{number}.example." for number in range(32)], 2 * BREATH
     )
 
 
@@ -202,7 +203,7 @@ def test_no_more_is_sent_than_a_secondary_can_follow(key: Key) -> None:
         deliver(server, MANY, len(MANY), address)
     # It asked as long as it was patient with a secondary that never follows, and then sent the
     # rest.
-    assert AHEAD < taken[-1] <= AHEAD + pipeline.LINES * pipeline.DEEPEST + 1
+    assert AHEAD < taken[-1] <= AHEAD + LINES * DEEPEST + 1
     assert server.taken == len(MANY)
 
 

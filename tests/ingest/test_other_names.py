@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from flex import native_or_python
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import counts_by_other_names, names_visited
+from flex_logs_ingest.counts import file_of_counts_by_other_names, names_visited
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.parcels import pack_parcels
@@ -231,9 +231,9 @@ def test_more_names_than_a_parcel_begins_with_are_told_by_none(tmp_path: Path) -
         (f"{'a' * 60}{number}.example", f"www.{'a' * 60}{number}.example", 1, 1, 1)
         for number in range(5_000)
     ]
-    assert counts_by_other_names.fitting(many) is None
-    assert counts_by_other_names.fitting(many[:100]) == many[:100]
-    assert counts_by_other_names.fitting(None) is None
+    assert file_of_counts_by_other_names.fitting(many) is None
+    assert file_of_counts_by_other_names.fitting(many[:100]) == many[:100]
+    assert file_of_counts_by_other_names.fitting(None) is None
 
 
 def test_other_names_are_those_that_logs_count_as_the_site() -> None:

@@ -24,7 +24,7 @@ from flex.store import MemoryStore
 from flex_logs_ingest.counts import daily_sums, damaged_count_files, hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.names_visited import Names, count_names
-from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
+from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
 from flex_logs_ingest.counts.retention import tidy
 from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source

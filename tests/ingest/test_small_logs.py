@@ -21,7 +21,7 @@ from flex import native_or_python
 from flex.errors import BadInput, NoData
 from flex.store import MemoryStore
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source
-from flex_logs_ingest.files.held_log import HeldLog, Seen
+from flex_logs_ingest.files.small_log_in_memory import HeldLog, Seen
 from flex_logs_ingest.formats import FORMATS, detect, usual_formats
 from flex_logs_ingest.reading import small_logs
 from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest

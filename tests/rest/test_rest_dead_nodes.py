@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
-from flex.model.dead_node_retries import Attempt, after_failure
 from flex.model.operator_orders import Freeze, NodeOrder
+from flex.model.when_to_retry_failover_or_delivery import Attempt, after_failure
 from flex_api.in_words import dead_nodes_text
 from flex_api.night import mail_of_the_night
 from flex_api.night.keep_watch_running import Watched

@@ -12,12 +12,12 @@ import pytest
 
 from flex.errors import BadInput, Busy
 from flex.model.audit_chain import Author
-from flex.model.dead_node_retries import Attempt
 from flex.model.door_order import DoorOrder, DoorReport
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
 from flex.ports import Store
 from flex.table_schemas import PROFILES, SPREADS

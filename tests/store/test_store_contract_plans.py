@@ -13,7 +13,6 @@ import pytest
 
 from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
 from flex.model.balance import Balance, NodeLoad
-from flex.model.dead_node_retries import Attempt
 from flex.model.dns_update_journal import JournalRow
 from flex.model.door_order import DoorOrder
 from flex.model.limits_and_approvals import Breach
@@ -24,6 +23,7 @@ from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.strays import StrayReading
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS

@@ -27,8 +27,7 @@ from flex.planning.refuse_ended_or_outdated import WAITING
 from flex.planning.which_servers_agree import Behind
 from flex.zones import zone_changes
 from flex.zones.names_not_following_sites import NameLeftBehind
-from flex_api.facts import dead_nodes_in_dns
-from flex_api.facts import forecasts as foretold
+from flex_api.facts import dead_nodes_in_dns, forecast_and_measured_rows
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
@@ -62,7 +61,7 @@ from flex_api.schemas.verbs_output import (
 
 
 def plan_output(plan: Plan) -> PlanOutput:
-    forecasts = foretold.rows(plan.forecasts, plan.period)
+    forecasts = forecast_and_measured_rows.rows(plan.forecasts, plan.period)
     return PlanOutput(
         id=plan.id,
         state=plan.state,
@@ -105,7 +104,9 @@ def plan_output(plan: Plan) -> PlanOutput:
         moves_later=plan.later,
         put_off=[move_row(move) for move in plan.put_off],
         outlook=_outlook(plan.outlook) if plan.outlook else None,
-        prediction=foretold.measured_row(plan.measured) if plan.measured else None,
+        prediction=forecast_and_measured_rows.measured_row(plan.measured)
+        if plan.measured
+        else None,
         edited=[edit_row(edit) for edit in plan.said.edits],
     )
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from flex.model.dead_node_retries import Attempt
 from flex.model.nodes import Node
 from flex.model.plan import Plan
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.placing import failover
 from flex.ports import Plans
 from flex.zones.marker import site_name

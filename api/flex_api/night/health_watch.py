@@ -22,7 +22,7 @@ from multiprocessing.process import BaseProcess
 from flex import health
 from flex.errors import Away, Busy, FlexError, Unverified
 from flex.health import Pulse
-from flex.model import dead_node_retries
+from flex.model import when_to_retry_failover_or_delivery
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
@@ -114,7 +114,9 @@ class HealthWatch:
         for node in sorted(tried.keys() - owed.keys()):
             record_failover_attempts.forget(here, node)
         for node, order in owed.items():
-            if not dead_node_retries.is_due(tried.get(node), here.time_of_day()):
+            if not when_to_retry_failover_or_delivery.is_due(
+                tried.get(node), here.time_of_day()
+            ):
                 continue
             if reason := dead_nodes_due_for_retry.held_back(here, order):
                 self._say_once(node, f"{node} is down and still in DNS, and {reason}.")
@@ -173,7 +175,7 @@ class HealthWatch:
         self._world.say(
             f"{node} is dead and could not be taken out of DNS: {error}.{again}"
         )
-        if found and dead_node_retries.is_told(found):
+        if found and when_to_retry_failover_or_delivery.is_told(found):
             notifying.still_in_dns(self._world, found, error)
 
     def _held_back(self) -> str:

@@ -11,8 +11,8 @@ from typing import Literal
 
 from flex.errors import FlexError
 from flex.model.balance import Balance
-from flex.model.dead_node_retries import Attempt
 from flex.model.plan import Plan
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.planning import which_servers_agree
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts, grouped_moves_text

@@ -25,8 +25,8 @@ from pathlib import Path
 
 from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
-from flex.model.dead_node_retries import Attempt
 from flex.model.plan import Plan
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex_api.night import mail_of_the_night
 from flex_api.night.mail_of_the_night import Bulletin
 from flex_api.night.metrics_from_store import metrics_text

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from flex.errors import FlexError, Unverified
-from flex.model import dead_node_retries
-from flex.model.dead_node_retries import Attempt
+from flex.model import when_to_retry_failover_or_delivery
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.site_names_in_words import first_few
 from flex_api.wiring import World
 
@@ -57,7 +57,7 @@ def forget(world: World, node: str) -> None:
 
 def _store_failure(world: World, node: str, error: str) -> None:
     world.store.put_attempt(
-        dead_node_retries.after_failure(
+        when_to_retry_failover_or_delivery.after_failure(
             last(world, node), node, world.time_of_day(), error
         )
     )

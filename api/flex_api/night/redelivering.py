@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flex.errors import FlexError
-from flex.model import dead_node_retries
-from flex.model.dead_node_retries import Attempt
+from flex.model import when_to_retry_failover_or_delivery
+from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.store.holder_process_has_ended import is_gone
 from flex_api.night import (
     deliver_haproxy_files,
@@ -142,7 +142,7 @@ class Redelivery:
         waits = [
             one
             for one in self._refused.values()
-            if not dead_node_retries.is_due(one, now)
+            if not when_to_retry_failover_or_delivery.is_due(one, now)
         ]
         return None if waits else routed
 
@@ -157,11 +157,13 @@ class Redelivery:
             world.say(f"{_whose(node)} is made again.")
         now, before = world.time_of_day(), self._refused
         self._refused = {
-            node: dead_node_retries.after_failure(before.get(node), node, now, error)
+            node: when_to_retry_failover_or_delivery.after_failure(
+                before.get(node), node, now, error
+            )
             for node, error in refused.items()
         }
         for node, tried in self._refused.items():
-            if dead_node_retries.is_told(tried):
+            if when_to_retry_failover_or_delivery.is_told(tried):
                 world.say(
                     f"{_whose(node)} is as before, and is made again later: "
                     f"{tried.error}."
@@ -179,7 +181,7 @@ class Redelivery:
         return [
             node
             for node in owed
-            if dead_node_retries.is_due(self._tried.get(node), now)
+            if when_to_retry_failover_or_delivery.is_due(self._tried.get(node), now)
         ]
 
     def _tell(self, done: deliver_haproxy_files.Delivered) -> None:
@@ -187,10 +189,12 @@ class Redelivery:
         if not done.error:
             self._world.say(f"The routing of {done.node} has reached it.")
             return
-        tried = self._tried[done.node] = dead_node_retries.after_failure(
-            before, done.node, self._world.time_of_day(), done.error
+        tried = self._tried[done.node] = (
+            when_to_retry_failover_or_delivery.after_failure(
+                before, done.node, self._world.time_of_day(), done.error
+            )
         )
-        if dead_node_retries.is_told(tried):
+        if when_to_retry_failover_or_delivery.is_told(tried):
             self._world.say(
                 f"The routing of {done.node} has not reached it, and is carried "
                 f"again: {done.error}."

@@ -17,7 +17,7 @@ from flex.health import Pulse
 from flex.model.nodes import Node
 from flex_api.in_words import amounts
 from flex_api.night import freeze_and_change_windows, probing, warm_command, warming
-from flex_api.night.interruptible_wait import giving_way
+from flex_api.night.wait_that_failover_may_interrupt import giving_way
 from flex_api.wiring import World
 from flex_dns.make_before_break import Coming
 

@@ -23,7 +23,7 @@ from flex_api.night import (
     try_plan_back,
 )
 from flex_api.night.leases import lease
-from flex_api.night.plan_with_stops import plan_with_stops
+from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.night.record_stages import Steps
 from flex_api.routes.jobs import job_model
 from flex_api.schemas.rest_bodies_and_answers import (

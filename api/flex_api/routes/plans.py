@@ -12,7 +12,7 @@ from flex_api.facts import core_to_output_models, dns_changes_by_name
 from flex_api.facts.dns_changes_by_name import Named
 from flex_api.in_words import amounts
 from flex_api.night import approving
-from flex_api.night.plan_with_stops import plan_with_stops
+from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.report.json_and_markdown import table
 from flex_api.schemas.dns_difference_routing_pages import DnsDiffPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery

@@ -1,5 +1,5 @@
-"""What `flex what-if`, `flex frontier` and the comparison of two partitions print with -o json, and
-the API answers.
+"""What `flex whatif`, `flex plan frontier` and the comparison of two partitions print with -o json,
+and the API answers.
 """
 
 from __future__ import annotations

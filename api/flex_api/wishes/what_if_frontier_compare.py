@@ -22,7 +22,7 @@ from flex.planning.what_if import Supposition, WhatIf
 from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
-    forecasts,
+    forecast_and_measured_rows,
     names_that_stay,
     partition_differences,
     what_earlier_nights_allow,
@@ -76,7 +76,7 @@ def _output(found: WhatIf, period: Period, points: Sequence[Point]) -> WhatIfOut
         solver=found.quality.solver,
         moves_at_least=found.quality.bound,
         proven_least=found.quality.proven,
-        forecasts=forecasts.rows(found.forecasts, period),
+        forecasts=forecast_and_measured_rows.rows(found.forecasts, period),
         requests_per_second=found.asked,
         frontier=[
             PointRow(moves=point.moves, worst_ratio=point.worst) for point in points

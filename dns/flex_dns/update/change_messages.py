@@ -2,8 +2,8 @@
 
 Takes changes. Returns messages. Each `before` becomes a prerequisite, each `after` a replacement or
 a deletion. Further prerequisites are that the names and the zone are still ours, and all that the
-plan saw at a name that becomes ours. Does not send anything: that is pipeline.py, and sending.py
-knows what an answer means.
+plan saw at a name that becomes ours. Does not send anything: deliver_many_messages_at_once.py does,
+and sending.py knows what an answer means.
 """
 
 from __future__ import annotations

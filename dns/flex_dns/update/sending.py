@@ -17,9 +17,14 @@ import dns.rcode
 from flex.errors import DnsError, Unreachable
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.zone_plan import Change
-from flex_dns.update import change_messages, fence, permission, pipeline
-from flex_dns.update.change_ledger import Ledger, Tally
+from flex_dns.update import (
+    change_messages,
+    deliver_many_messages_at_once,
+    fence,
+    permission,
+)
 from flex_dns.update.change_messages import NOBODY, Claim, Message
+from flex_dns.update.record_outcomes_in_journal import Ledger, Tally
 from flex_dns.wire.explain_dns_errors import not_granted, said_no
 from flex_dns.wire.server import Address, Server
 from flex_dns.wire.session import Clock, Session
@@ -105,7 +110,7 @@ def _send(
 ) -> _Sent:
     left = {id(message): message for message in messages}
     found = _Sent()
-    for message, outcome in pipeline.deliver(
+    for message, outcome in deliver_many_messages_at_once.deliver(
         server, messages, clock, ledger.note_sent, secondaries
     ):
         del left[id(message)]

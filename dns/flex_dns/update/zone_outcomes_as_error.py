@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
 from flex.model.zone_plan import ZonePlan
-from flex_dns.update.change_ledger import Tally
+from flex_dns.update.record_outcomes_in_journal import Tally
 from flex_dns.zone.change_states import overtaken_changes
 
 # Names that an error lists. A guess.

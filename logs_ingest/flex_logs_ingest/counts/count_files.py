@@ -10,8 +10,8 @@ returns from them the rows of any days:
                           in the order of the log. The metadata key `flex.level` holds the
                           level from which on the sample is complete.
 
-Small readings share files, and the name that these have (readings_sharing_count_files.py). Then
-the store says which.
+Small readings share files, and the name that these have (put_small_readings_into_shared_files.py).
+Then the store says which.
 
 Where names were asked for that are no sites, there is a file of those too (unknown_hosts.py); where
 the lines say which name was asked for, one of the other names of sites (other_names.py).
@@ -38,8 +38,8 @@ import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
 from flex_logs_ingest.counts import (
-    counts_by_other_names,
-    readings_sharing_count_files,
+    file_of_counts_by_other_names,
+    put_small_readings_into_shared_files,
     unknown_hosts,
 )
 from flex_logs_ingest.counts.sorted_runs import SortedRun, damage
@@ -119,7 +119,7 @@ def begin(
         unknown_hosts.write(
             directory, segment, counts.strangers if strangers is None else strangers
         )
-        counts_by_other_names.write(
+        file_of_counts_by_other_names.write(
             directory, segment, counts.others if others is None else others
         )
     except OSError as error:
@@ -132,9 +132,11 @@ def begin_shared(
     """As `begin`, of all these readings in files that they share. Raises NotWritten."""
     unfinished = [_unfinished_path(path) for path in _paths(directory, files)]
     try:
-        readings_sharing_count_files.write(readings, *unfinished)
-        names = readings_sharing_count_files.others(counts for _, counts in readings)
-        counts_by_other_names.write(directory, files, names)
+        put_small_readings_into_shared_files.write(readings, *unfinished)
+        names = put_small_readings_into_shared_files.others(
+            counts for _, counts in readings
+        )
+        file_of_counts_by_other_names.write(directory, files, names)
     except OSError as error:
         raise not_written(directory, error) from error
 
@@ -257,8 +259,8 @@ def sample_levels(directory: Path, files: str) -> list[tuple[str, int]]:
     path = directory / f"{files}.sample.parquet"
     with damage(path):
         notes = pq.read_schema(path).metadata or {}
-        if readings_sharing_count_files.is_shared(files):
-            return readings_sharing_count_files.levels(notes)
+        if put_small_readings_into_shared_files.is_shared(files):
+            return put_small_readings_into_shared_files.levels(notes)
         return [(files, int(notes[LEVEL.encode()]))]
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from flex.errors import BadInput
 from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.counts.count_files import hold_directory, not_written, sync
-from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
+from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
 from flex_logs_ingest.scan.counts_as_columns import LEVEL
 
 KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from flex.errors import NoData
 from flex.model.log_reading import Segment
 from flex.ports import Segments
-from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
+from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
 
 
 def files(segments: Segments, first_day: int, last_day: int) -> list[str]:

@@ -28,7 +28,7 @@ from flex.table_schemas import FILES, HOURS, Schema
 from flex_logs_ingest.counts import count_files
 from flex_logs_ingest.counts import find_count_files_for_days as kept
 from flex_logs_ingest.counts.file_table import FileTable, file_table
-from flex_logs_ingest.counts.readings_sharing_count_files import is_shared
+from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
 
 # Rows of partial tables that wait until they are added up, unless the sum has more rows already. A
 # guess.

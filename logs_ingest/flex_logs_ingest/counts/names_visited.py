@@ -18,7 +18,7 @@ from flex.model.period import Period
 from flex.ports import Segments
 from flex_logs_ingest.counts import (
     count_files,
-    counts_by_other_names,
+    file_of_counts_by_other_names,
     find_count_files_for_days,
 )
 
@@ -43,11 +43,11 @@ def count_names(
     """What is known of these sites."""
     days = (period.first_day, period.last_day)
     wanted = pa.array(sorted(set(sites)), pa.string())
-    by_name: list[pa.Table] = [counts_by_other_names.SCHEMA.empty_table()]
+    by_name: list[pa.Table] = [file_of_counts_by_other_names.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
     for one in find_count_files_for_days.files_left(segments, *days):
-        table = counts_by_other_names.table(directory, one)
+        table = file_of_counts_by_other_names.table(directory, one)
         hours = count_files.hours(directory, one, *days)
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))
         by_site.append(

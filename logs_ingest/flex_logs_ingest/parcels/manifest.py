@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from flex.model.log_reading import BadLine, Segment, Stream
-from flex_logs_ingest.counts import counts_by_other_names
+from flex_logs_ingest.counts import file_of_counts_by_other_names
 from flex_logs_ingest.lines.field_values import LAST_TIME, MOST
 from flex_logs_ingest.parcels.pack_parcels import KINDS, VERSION, Reading
 from flex_logs_ingest.reading.identity import HEAD, Start, place, segment_id
@@ -177,7 +177,9 @@ def _stranger(given: object) -> tuple[str, int]:
 
 
 def _other(given: object) -> OtherCount:
-    if not isinstance(given, list) or len(given) != len(counts_by_other_names.SCHEMA):
+    if not isinstance(given, list) or len(given) != len(
+        file_of_counts_by_other_names.SCHEMA
+    ):
         raise Unsound("a name of it is not told as names are")
     site, name = (_text({"name": text}, "name", _HOST) for text in given[:2])
     day, requests, sent = map(_int, given[2:])

@@ -25,7 +25,11 @@ from flex.errors import NotWritten
 from flex.model.log_reading import Segment, Stream
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import count_files, counts_by_other_names, unknown_hosts
+from flex_logs_ingest.counts import (
+    count_files,
+    file_of_counts_by_other_names,
+    unknown_hosts,
+)
 
 # The version of the format of a parcel.
 VERSION = 1
@@ -139,7 +143,7 @@ class Outbox:
             except OSError as error:
                 raise _not_written(self._out, error) from error
         unknown_hosts.delete(self._counts, id_)
-        counts_by_other_names.delete(self._counts, id_)
+        file_of_counts_by_other_names.delete(self._counts, id_)
         # The files go before the note: without it nobody would know what is left of them.
         for path in (*files.values(), self._note_of(id_)):
             path.unlink(missing_ok=True)
@@ -169,7 +173,9 @@ def manifest_fields(counts: Path, id_: str) -> dict[str, object]:
     """What the line of a parcel says of a reading beside its sums: names that are no sites, other
     names of sites.
     """
-    others = counts_by_other_names.fitting(counts_by_other_names.read(counts, id_))
+    others = file_of_counts_by_other_names.fitting(
+        file_of_counts_by_other_names.read(counts, id_)
+    )
     return {"strangers": unknown_hosts.names_of(counts, id_), "names": others}
 
 

@@ -22,7 +22,7 @@ from flex.errors import FlexError
 from flex.model.log_reading import Segment, Stream
 from flex.ports import Segments
 from flex.traffic import which_reading_continues_which
-from flex_logs_ingest.counts import count_files, readings_sharing_count_files
+from flex_logs_ingest.counts import count_files, put_small_readings_into_shared_files
 from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import UNKNOWN
@@ -201,7 +201,7 @@ class Batch:
             if len(ids) == 1:
                 count_files.begin(self._directory, *readings[0])
             else:
-                files = readings_sharing_count_files.id_of(ids)
+                files = put_small_readings_into_shared_files.id_of(ids)
                 count_files.begin_shared(self._directory, files, readings)
                 shared[files] = ids
         sharing = {id_ for ids in shared.values() for id_ in ids}

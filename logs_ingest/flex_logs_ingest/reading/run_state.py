@@ -24,8 +24,11 @@ from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
+from flex_logs_ingest.reading.may_renamed_log_continue_stream import (
+    may_be,
+    may_be_piped,
+)
 from flex_logs_ingest.reading.record_in_batches import READINGS, SMALL, Batch
-from flex_logs_ingest.reading.renamed_logs import may_be, may_be_piped
 from flex_logs_ingest.reading.streams_by_head import StreamsByHead
 from flex_logs_ingest.reading.which_in_parallel import ReadApart
 from flex_logs_ingest.scan.segment_scan import Counts
@@ -163,7 +166,9 @@ class Reader:
         self._heads.setdefault(self.family(path), []).append(head)
 
     def elsewhere(self, log: Log | Pipe, head: bytes, family: str) -> list[Stream]:
-        """What it may go on with of other families and sources: see renamed_logs.py."""
+        """What it may go on with of other families and sources: see
+        may_renamed_log_continue_stream.py.
+        """
         with self.run.apart.serial():
             if self.run.elsewhere is None:
                 self.run.batch.settle()

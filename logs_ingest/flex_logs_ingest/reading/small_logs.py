@@ -21,7 +21,7 @@ from threading import Lock
 from flex import native_or_python
 from flex.errors import FlexError
 from flex_logs_ingest.files.find_and_unpack_logs import PACKINGS, Log
-from flex_logs_ingest.files.held_log import HeldLog, Seen
+from flex_logs_ingest.files.small_log_in_memory import HeldLog, Seen
 from flex_logs_ingest.formats import (
     LOOK,
     layout_of,

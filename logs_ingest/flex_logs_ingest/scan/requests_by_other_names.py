@@ -3,7 +3,7 @@ read.
 
 Takes answers to requests one by one: the caller adds to the sums it gets here. Returns all sums in
 order. Does not decide which name belongs to which site (site_rules.py does), nor how the sums are
-kept (counts/counts_by_other_names.py). The native scan does the same.
+kept (counts/file_of_counts_by_other_names.py). The native scan does the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chooses nodes that are solved together.
 
 Takes moves, as the node that each leaves and the node that it goes to. Returns a block of nodes
-that moves connect. Does not solve the block: node_block.py does. The same moves and random
-generator always give the same block.
+that moves connect. Does not solve the block: solve_few_nodes_exactly.py does. The same moves and
+random generator always give the same block.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Takes blocks of nodes out of a partition and solves each of them anew, again and again.
 
 Takes a partition, a bound that rises meanwhile, and a number of steps. Returns a partition with as
-few moves or fewer. Does not solve a block itself: node_block.py does, with HiGHS. The nodes of a
-block are those that moves connect. Blocks that share no node are solved at the same time. It ends
-when the moves are as few as the bound, when the steps are used up, or when no block gets better.
+few moves or fewer. Does not solve a block itself: solve_few_nodes_exactly.py does, with HiGHS. The
+nodes of a block are those that moves connect. Blocks that share no node are solved at the same
+time. It ends when the moves are as few as the bound, when the steps are used up, or when no block
+gets better.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flex.placing.problem import Ints
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.rows_to_solution import LATE
-from flex_solver.search import node_block
+from flex_solver.search import solve_few_nodes_exactly
 from flex_solver.search.anneal import changes
 from flex_solver.search.choose_node_block import linked_block
 from flex_solver.search.choose_rows_to_search import with_some_movable
@@ -120,7 +121,7 @@ class _Blocks:
         return (
             None
             if self.is_cut
-            else node_block.solve_block(self.best, self._totals, nodes)
+            else solve_few_nodes_exactly.solve_block(self.best, self._totals, nodes)
         )
 
     def improve(self, answers: Sequence[Placed | None]) -> None:

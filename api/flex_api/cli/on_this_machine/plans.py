@@ -28,7 +28,7 @@ from flex_api.night import (
 )
 from flex_api.night.end_half_applied_plans import Way
 from flex_api.night.leases import lease
-from flex_api.night.plan_with_stops import plan_with_stops
+from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.night.record_stages import Steps
 from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 from flex_api.wiring import World

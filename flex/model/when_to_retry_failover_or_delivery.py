@@ -1,4 +1,5 @@
-"""When to try again to take a dead node out of DNS: soon at first, then after growing pauses.
+"""When to try again to take a dead node out of DNS, or to deliver routing to a node: soon at first,
+then after growing pauses.
 
 Takes what was tried so far, and the time. Returns whether the next attempt is due. Does not make
 the attempt.

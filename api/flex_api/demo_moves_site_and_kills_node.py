@@ -26,7 +26,7 @@ from flex.zones.records_of_partition import ZoneState, name_of
 from flex_api.in_words import amounts
 from flex_api.night import apply_or_accept_plan, doors_behind_order, failover, nightly
 from flex_api.night.leases import lease
-from flex_api.private_nodes import PATIENCE, Ports, PrivateNodes
+from flex_api.run_nodes_on_loopback import PATIENCE, Ports, PrivateNodes
 from flex_api.schemas.verbs_output import AskedRow, DemoDoors, DoorsShown
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes
