@@ -97,7 +97,10 @@ def reasons(
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
     return [
         *found,
-        *(MoveReason(site, node, None, _enough(problem, site)) for site, node in taken),
+        *(
+            MoveReason(site, node, None, _why_given_up(problem, because, site, node))
+            for site, node in taken
+        ),
     ]
 
 
@@ -240,15 +243,22 @@ def _wish_behind(
         return "no node serves it yet" + _many(problem, because, site)
     if source is None:
         return "one more replica" + _many(problem, because, site)
-    name = problem.nodes[source]
-    if not problem.open[source]:
+    return _why_it_must_leave(problem, because, site, source) or _company(
+        problem, site, source
+    )
+
+
+def _why_it_must_leave(problem: Problem, because: Because, site: int, node: int) -> str:
+    """The node's state, or the wish, that lets the site not stay on the node."""
+    name = problem.nodes[node]
+    if not problem.open[node]:
         return (
             f"{name} is "
-            f"{'in the settings no more' if source in problem.gone else because.why_closed(name)}"
+            f"{'in the settings no more' if node in problem.gone else because.why_closed(name)}"
         )
-    if source in problem.barred.get(site, frozenset()):
-        return f"it is not to be on {name}{until}"
-    return _company(problem, site, source)
+    if node in problem.barred.get(site, frozenset()):
+        return f"it is not to be on {name}{because.when(problem.sites[site])}"
+    return ""
 
 
 def _company(problem: Problem, site: int, source: int) -> str:
@@ -286,9 +296,12 @@ def _loss_without_it(other: Other) -> str:
     )
 
 
-def _enough(problem: Problem, site: int) -> str:
+def _why_given_up(problem: Problem, because: Because, site: int, node: int) -> str:
+    """Why it leaves the node, where it had to; and why it takes no other one for it."""
     count = int(problem.replicas[site])
-    return "one node is enough" if count == 1 else f"{count} nodes are enough"
+    enough = "one node is enough" if count == 1 else f"{count} nodes are enough"
+    must = _why_it_must_leave(problem, because, site, node)
+    return f"{must}, and {enough}" if must else enough
 
 
 def _many(problem: Problem, because: Because, site: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -127,4 +128,23 @@ def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(
         "one more replica: 2 in all, as wished",
         "n2 is drained",
         "n3 is down",
+    ]
+
+
+def test_a_replica_given_up_names_the_node_that_it_had_to_leave_and_why_no_other_takes_it(
+    cluster: Cluster,
+) -> None:
+    problem = cluster(
+        {"a": (10, 10), "b": (10, 10), "c": (10, 10)},
+        {"a": ["n0", "n2"], "b": ["n0", "n1"], "c": ["n0", "n1"]},
+        nodes=3,
+        closed=["n2"],
+    )
+    problem = replace(problem, barred={1: frozenset({1})})
+    rows = np.array([(0, 0), (1, 0), (2, 0)], dtype=np.int64)
+    because = Because(states={"n2": "down"})
+    assert [reason.text for reason in explain.reasons(problem, rows, because)] == [
+        "n2 is down, and one node is enough",
+        "it is not to be on n1, and one node is enough",
+        "one node is enough",
     ]
