@@ -36,8 +36,8 @@ from flex.placing.problem import Floats, Ints
 from flex.prediction.predict import forecast
 from flex.prediction.replay_accesses_through_caches import Sample, reference_replay
 from flex.prediction.similar_targets import kinds
-from flex.sim.policy_as_rules import hash_numbers
 from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.routed_accesses import hash_numbers
 from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import twin
 from flex.store import MemoryStore

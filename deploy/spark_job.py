@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from flex.errors import FlexError
 from flex.model.period import Period
-from flex_logs_ingest import cluster
+from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import merge_expression
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FAILED
@@ -61,8 +61,8 @@ def read(given: argparse.Namespace) -> int:
     rule = SiteRule(fixed=given.site, pattern=given.site_pattern)
     source = Source(given.source, tuple(given.logs), given.node, rule, given.format)
     with _session("read") as spark:
-        reports = cluster.read(
-            cluster.on_spark(spark), source, given.to, read_at=int(time.time())
+        reports = read_with_spark.read(
+            read_with_spark.on_spark(spark), source, given.to, read_at=int(time.time())
         )
     for report in reports:
         lines = ", ".join(
@@ -77,7 +77,7 @@ def read(given: argparse.Namespace) -> int:
 def merge(given: argparse.Namespace) -> int:
     start = datetime.fromisoformat(given.first).replace(tzinfo=UTC)
     period = Period(start, start + timedelta(days=given.days))
-    counts = cluster.counts(given.of, "files")
+    counts = read_with_spark.counts(given.of, "files")
     with _session("merge") as spark:
         files = merge_expression.files(merge_expression.on_spark(spark, counts), period)
         files.order_by("site", "target").to_parquet_dir(f"{given.to}/files")
@@ -88,7 +88,9 @@ def merge(given: argparse.Namespace) -> int:
 
 
 def send(given: argparse.Namespace) -> int:
-    sys.stdout.write(f"{cluster.send(given.of, given.to)} parcels in {given.to}\n")
+    sys.stdout.write(
+        f"{read_with_spark.send(given.of, given.to)} parcels in {given.to}\n"
+    )
     return 0
 
 

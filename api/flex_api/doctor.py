@@ -23,7 +23,7 @@ from flex.zones import records_of_partition
 from flex_api import which_names_are_sites, wiring
 from flex_api.facts import logs_good_enough, other_names
 from flex_api.in_words import amounts
-from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary

@@ -15,7 +15,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.facts import core_to_output_models
 from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
 from flex_api.wiring import World, merging
-from flex_logs_ingest.counts import file_questions
+from flex_logs_ingest.counts import ask_file_table
 from flex_logs_ingest.counts.file_table import file_table
 
 
@@ -36,15 +36,15 @@ def files_output(
     period = Period.days_before(world.clock(), days) if days else _latest(world)
     told = merging(world, period)
     table = file_table(world.store, world.settings.ingest.directory, period, told)
-    locality = file_questions.locality(table, site)
+    locality = ask_file_table.locality(table, site)
     if site and not len(locality):
         raise unknown_site(
             site,
-            file_questions.ask(table, "SELECT DISTINCT site FROM files")[
+            ask_file_table.ask(table, "SELECT DISTINCT site FROM files")[
                 "site"
             ].tolist(),
         )
-    found = file_questions.largest(table, site, order=order, limit=limit, match=match)
+    found = ask_file_table.largest(table, site, order=order, limit=limit, match=match)
     return FilesOutput(
         site=site,
         period_start=period.start,

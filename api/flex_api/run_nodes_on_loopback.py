@@ -25,7 +25,12 @@ from typing import ClassVar
 from flex.errors import FlexError, Unreachable
 from flex.model.door_order import DoorReport
 from flex.ports import Store
-from flex.routing import apply_to_haproxy, flip_doors, haproxy, install_files
+from flex.routing import (
+    apply_owners_map_to_haproxy,
+    apply_to_haproxy,
+    haproxy,
+    install_files,
+)
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
@@ -215,14 +220,18 @@ class _Node:
 
     def go_by_newest(self, store: Store, found: HaproxyProgram) -> None:
         moved = store.moved_map()
-        if not flip_doors.flip(moved, self.folder, self._sockets, refuse_older):
+        if not apply_owners_map_to_haproxy.flip(
+            moved, self.folder, self._sockets, refuse_older
+        ):
             # It goes beside another large map than the one here.
             apply_to_haproxy.enforce(
                 self.files(store), self.folder, found, self._sockets, refuse_older
             )
 
     def goes_by(self) -> tuple[int, str]:
-        return flip_doors.order_in_force(self._sockets.stats, self.folder)
+        return apply_owners_map_to_haproxy.order_in_force(
+            self._sockets.stats, self.folder
+        )
 
 
 def _own(settings: Settings, folder: Path, address: str, ports: Ports) -> Settings:

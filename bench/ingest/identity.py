@@ -43,7 +43,7 @@ from flex.errors import FlexError, NoData
 from flex.model.period import LAST_DAY, Period
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS
-from flex_logs_ingest import cluster
+from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import hours_and_sample, merge_expression
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
@@ -204,11 +204,11 @@ def _by_reference(folder: Path) -> Totals:
 
 def _there(spark: SparkSession, sources: Sequence[Source], to: str) -> Totals:
     for source in sources:
-        cluster.read(cluster.on_spark(spark), source, to)
+        read_with_spark.read(read_with_spark.on_spark(spark), source, to)
     return _merge(
         partial(merge_expression.on_spark, spark),
-        cluster.counts(to, "files"),
-        cluster.counts(to, "hours"),
+        read_with_spark.counts(to, "files"),
+        read_with_spark.counts(to, "hours"),
     )
 
 

@@ -26,7 +26,12 @@ from flex.model.balance import Balance
 from flex.model.door_order import DoorOrder
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.routing import flip_doors, haproxy, haproxy_program, host_to_node_maps
+from flex.routing import (
+    apply_owners_map_to_haproxy,
+    haproxy,
+    haproxy_program,
+    host_to_node_maps,
+)
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import Heading, maps_of, with_heading
@@ -109,7 +114,12 @@ class Cluster:
         while waiting:
             assert time.monotonic() < end, f"{min(waiting)} does not follow"
             for node, stats in [*waiting.items()]:
-                if flip_doors.order_in_force(stats, self.here(node))[0] == number:
+                if (
+                    apply_owners_map_to_haproxy.order_in_force(stats, self.here(node))[
+                        0
+                    ]
+                    == number
+                ):
                     seen[node] = time.perf_counter()
                     del waiting[node]
             time.sleep(0.002)

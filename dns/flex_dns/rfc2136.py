@@ -21,7 +21,7 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records_of_partition import ZoneState
 from flex_dns.checks import servers_to_check, settling
-from flex_dns.preflight import key_rights
+from flex_dns.preflight import excessive_key_rights
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_messages import Claim
 from flex_dns.update.record_outcomes_in_journal import Tally
@@ -120,7 +120,7 @@ class Rfc2136Publisher:
             for change in one.pending
         }
         with self._session() as session:
-            key_rights.refuse_denied(
+            excessive_key_rights.refuse_denied(
                 session, [(zone, name, kind) for (zone, kind), name in tries.items()]
             )
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from flex.routing import ask_server, haproxy, host_to_node_maps, install_files
-from flex.routing.ask_server import LONGEST, Asker
+from flex.routing import ask_flex_server, haproxy, host_to_node_maps, install_files
+from flex.routing.ask_flex_server import LONGEST, Asker
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 
 # Beside the files in force: by which tag the server knows which version of them.
@@ -78,7 +78,7 @@ def pull(
     """
     if scheme := _SCHEME.match(where):
         if scheme[1].lower() not in _SCHEMES:
-            raise ask_server.unusable(
+            raise ask_flex_server.unusable(
                 where, f"{scheme[0]} is no way to ask a FLEX server"
             )
         return _fetch(where, folder, token, patience, asker or Asker(), large)
@@ -86,7 +86,7 @@ def pull(
     try:
         found = _of_folder(path) if path.is_dir() else _of_json(_read(path))
     except (OSError, ValueError) as error:
-        raise ask_server.unusable(
+        raise ask_flex_server.unusable(
             where, getattr(error, "strerror", None) or "it is not plain text"
         ) from error
     return Pulled(_whole(found, where))
@@ -132,7 +132,7 @@ def _of_folder(folder: Path) -> dict[str, str]:
 
 def _of_json(content: bytes) -> dict[str, str]:
     """As the server answers, or the files alone. Nothing where it is something else."""
-    said = ask_server.parse(content)
+    said = ask_flex_server.parse(content)
     found = said.get("files", said) if isinstance(said, dict) else None
     if not isinstance(found, dict) or not all(
         isinstance(text, str) and text.isascii() for text in found.values()
@@ -152,15 +152,15 @@ def _fetch(
     has = (
         bool(version) and there is not None and haproxy.version(there.files) == version
     )
-    request = ask_server.request(url, token, tag if has else "")
+    request = ask_flex_server.request(url, token, tag if has else "")
     if owners:
         request.add_header(HAS_LARGE, host_to_node_maps.digest(owners))
     told = asker.begin(request, patience)
-    answer = ask_server.wait_for_answer(url, told, patience)
+    answer = ask_flex_server.wait_for_answer(url, told, patience)
     if answer.status == HTTPStatus.NOT_MODIFIED and has and there:
         return Pulled(there.files, tag)
     if answer.status != HTTPStatus.OK:
-        raise ask_server.refusal(url, answer)
+        raise ask_flex_server.refusal(url, answer)
     found = _of_json(answer.content)
     spared = bool(owners) and found.get(LEFT_OUT) == host_to_node_maps.digest(owners)
     if spared:
@@ -182,7 +182,7 @@ def _large_map(there: Pulled | None, wanted: str) -> str:
 
 def _whole(found: Mapping[str, str], where: str) -> Mapping[str, str]:
     if haproxy.CONFIGURATION not in found or not haproxy.is_whole(found):
-        raise ask_server.unusable(
+        raise ask_flex_server.unusable(
             where, "these are not all files of one version, byte by byte"
         )
     return found

@@ -20,16 +20,16 @@ from urllib.parse import urlencode
 
 from flex.errors import Away, FlexError
 from flex.routing import (
+    apply_owners_map_to_haproxy,
     apply_to_haproxy,
-    ask_server,
+    ask_flex_server,
     fetch_files,
-    flip_doors,
     haproxy,
     host_to_node_maps,
     install_files,
 )
 from flex.routing.apply_to_haproxy import Sockets
-from flex.routing.ask_server import Asker, HttpAnswer
+from flex.routing.ask_flex_server import Asker, HttpAnswer
 from flex.routing.fetch_files import Pulled
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
@@ -124,9 +124,9 @@ class Follower:
         if answer.status == HTTPStatus.NOT_FOUND:
             self._fetch_from_older(wait)
         elif answer.status == HTTPStatus.OK:
-            self._take(ask_server.parse(answer.content))
+            self._take(ask_flex_server.parse(answer.content))
         elif answer.status != HTTPStatus.NO_CONTENT:
-            raise ask_server.refusal(self.node.url, answer)
+            raise ask_flex_server.refusal(self.node.url, answer)
         if self.away is None:
             self._well()
 
@@ -144,7 +144,7 @@ class Follower:
         }
         url = f"{self.node.url.rstrip('/')}/doors?{urlencode(asked)}"
         told = self.asker.begin(
-            ask_server.request(url, self.node.token), wait + fetch_files.PATIENCE
+            ask_flex_server.request(url, self.node.token), wait + fetch_files.PATIENCE
         )
         self.wake.clear()
         told.add_done_callback(lambda _: self.wake.set())
@@ -165,7 +165,7 @@ class Follower:
                 self.wake.clear()
             elif self._is_elsewhere():
                 return None
-        return ask_server.wait_for_answer(self.node.url, told, 0)
+        return ask_flex_server.wait_for_answer(self.node.url, told, 0)
 
     def _here(self) -> tuple[int, str]:
         """The number and digest of the map in the folder; 0 and "" where there is none."""
@@ -181,7 +181,7 @@ class Follower:
         return head.cluster if head else ""
 
     def _sockets(self) -> Sockets | None:
-        files = flip_doors.small_files(self.node.folder)
+        files = apply_owners_map_to_haproxy.small_files(self.node.folder)
         with suppress(KeyError):
             return self.node.sockets_of(Pulled(files))
         return None
@@ -191,7 +191,9 @@ class Follower:
         sockets = self._sockets()
         if sockets is None:
             return None
-        return flip_doors.order_in_force(sockets.stats, self.node.folder)
+        return apply_owners_map_to_haproxy.order_in_force(
+            sockets.stats, self.node.folder
+        )
 
     def _is_elsewhere(self) -> bool:
         """Whether HAProxy goes by something else than what is here, as after a restart with older
@@ -232,7 +234,7 @@ class Follower:
         """What the files beside the small map are, in the words of the server where it has its
         own.
         """
-        files = flip_doors.small_files(self.node.folder)
+        files = apply_owners_map_to_haproxy.small_files(self.node.folder)
         if not {haproxy.HOSTS, haproxy.CONFIGURATION} <= files.keys():
             return ""
         own = haproxy.others_digest(files)
@@ -247,7 +249,9 @@ class Follower:
             if tag == self._tag() and not moved:
                 return
             if tag == self._tag() and sockets:
-                how = flip_doors.flip(moved, self.node.folder, sockets, self.node.guard)
+                how = apply_owners_map_to_haproxy.flip(
+                    moved, self.node.folder, sockets, self.node.guard
+                )
             if how is None:
                 head = host_to_node_maps.heading(moved)
                 self._fetch(tag, head.large if head else "")
@@ -335,5 +339,5 @@ def _of_answer(said: Any, url: str) -> tuple[str, str]:  # whatever a server say
     moved = said.get("moved") if isinstance(said, dict) else None
     tag = said.get("files") if isinstance(said, dict) else None
     if not isinstance(moved, str) or not isinstance(tag, str) or not moved.isascii():
-        raise ask_server.unusable(url, "it is no order for doors")
+        raise ask_flex_server.unusable(url, "it is no order for doors")
     return moved, tag

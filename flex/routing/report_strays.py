@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from http import HTTPStatus
 
 from flex.errors import FlexError
-from flex.routing import ask_server, read_strays
-from flex.routing.ask_server import Asker
+from flex.routing import ask_flex_server, read_strays
+from flex.routing.ask_flex_server import Asker
 from flex.routing.haproxy_socket import Socket
 
 # Seconds between two reports. A guess: an operator looks at days.
@@ -61,12 +61,12 @@ class Reporter:
             return False
         url = f"{self.url.rstrip('/')}/strays"
         body = json.dumps(asdict(reading)).encode("ascii")
-        request = ask_server.request(url, self.token, body=body)
-        answer = ask_server.wait_for_answer(
+        request = ask_flex_server.request(url, self.token, body=body)
+        answer = ask_flex_server.wait_for_answer(
             self.url, self.asker.begin(request, PATIENCE), PATIENCE
         )
         if answer.status not in (HTTPStatus.NO_CONTENT, *_UNWANTED):
-            raise ask_server.refusal(self.url, answer)
+            raise ask_flex_server.refusal(self.url, answer)
         return True
 
     def _note_trouble(self, error: FlexError) -> None:

@@ -13,14 +13,14 @@ import numpy as np
 
 from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import costs_of_nodes as clusters
 from flex.sim import native_or_python_engine as engine
+from flex.sim import simulated_clusters as clusters
 from flex.sim import traces
-from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_LOW, SimulatedCluster
 from flex.sim.engine_input_and_output import HIT, READ, ServedAccesses, SimulatedJob
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.policy_as_rules import Place, RoutedAccesses
+from flex.sim.routed_accesses import Place, RoutedAccesses
 from flex.sim.rules import NUMBER
+from flex.sim.simulated_clusters import MILLISECOND, SECOND, T_LOW, SimulatedCluster
 from flex.sim.traces import Trace
 
 # More blocks than this are minutes of work, on a real trace the blocks are about as many as the

@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.audit_chain import Author
-from flex.store import postgresql, sqlite
+from flex.store import postgresql_connection, sqlite_connection_and_file
 
 Answer = TypeVar("Answer")
 # Looks whether a transaction may write, and raises where it may not.
@@ -58,27 +58,27 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "sqlite": Kind(
         "sqlite",
-        sqlite.connect,
-        sqlite.exists,
-        sqlite.check,
-        sqlite.create,
-        sqlite.backup,
-        sqlite.check_references,
-        sqlite.is_busy,
-        sqlite.is_full,
-        sqlite.WriteWatch,
+        sqlite_connection_and_file.connect,
+        sqlite_connection_and_file.exists,
+        sqlite_connection_and_file.check,
+        sqlite_connection_and_file.create,
+        sqlite_connection_and_file.backup,
+        sqlite_connection_and_file.check_references,
+        sqlite_connection_and_file.is_busy,
+        sqlite_connection_and_file.is_full,
+        sqlite_connection_and_file.WriteWatch,
     ),
     "postgresql": Kind(
         "postgresql+psycopg",
-        postgresql.connect,
-        postgresql.exists,
-        postgresql.check,
-        postgresql.create,
-        postgresql.backup,
-        postgresql.check_references,
-        postgresql.is_busy,
-        postgresql.is_full,
-        postgresql.WriteWatch,
+        postgresql_connection.connect,
+        postgresql_connection.exists,
+        postgresql_connection.check,
+        postgresql_connection.create,
+        postgresql_connection.backup,
+        postgresql_connection.check_references,
+        postgresql_connection.is_busy,
+        postgresql_connection.is_full,
+        postgresql_connection.WriteWatch,
     ),
 }
 

@@ -15,7 +15,7 @@ from flex_api.night.haproxy_pools_and_files import (
     among,
     popular,
 )
-from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite, Routing
 from flex_api.settings.whole_settings import Ingest

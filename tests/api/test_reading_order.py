@@ -100,7 +100,7 @@ def test_who_follows_a_night_that_moves_a_site_by_way_of_both_nodes_opens_none_m
     site = next(row["site"] for row in rows if row["nodes"] == ["n1"])
     assert installation.flex("sites", "pin", site, "--nodes", "n2").code == 0
     reader = follow(installation, "run", "--as-of", installation.as_of())
-    assert "gentle_moves.py" in reader.opened
+    assert "make_before_break_plans.py" in reader.opened
     assert too_often(reader) == {}
 
 

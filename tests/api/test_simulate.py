@@ -498,7 +498,7 @@ def test_an_empty_log_is_no_trace(
 
 
 def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
-    from flex.sim.costs_of_nodes import MIB, flex
+    from flex.sim.simulated_clusters import MIB, flex
 
     trace = traces_and_solver.of_twin("hp-july")
     placed = traces_and_solver.place_by_solver(trace, trace, flex(4, 64 * MIB))

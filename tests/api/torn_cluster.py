@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.routing import flip_doors, install_files
+from flex.routing import apply_owners_map_to_haproxy, install_files
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
 from flex.store import SqlStore, open_store
@@ -237,7 +237,7 @@ class TornCluster:
         """As HAProxy itself says; 0 where it does not answer."""
         with suppress(Exception):
             stats = Socket(str(node.files / "s"))
-            return flip_doors.order_in_force(stats, node.files)[0]
+            return apply_owners_map_to_haproxy.order_in_force(stats, node.files)[0]
         return 0
 
     def log(self) -> str:

@@ -17,7 +17,7 @@ from flex.errors import BadInput, NoData, NotWritten
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS
-from flex_logs_ingest import cluster
+from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files import local_or_uri_files
@@ -48,7 +48,7 @@ def read_there(source: Source, to: Path) -> ReadThere:
     """One run of the job: a report per file, by the file's name."""
     return lambda: {
         Path(report.path).name: report
-        for report in cluster.read(cluster.here, source, str(to))
+        for report in read_with_spark.read(read_with_spark.here, source, str(to))
     }
 
 
@@ -58,10 +58,10 @@ def log(line: Line, first: int, end: int) -> bytes:
 
 def tables(to: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     files = merge_expression.files(
-        merge_expression.on_duckdb(cluster.counts(str(to), "files")), PERIOD
+        merge_expression.on_duckdb(read_with_spark.counts(str(to), "files")), PERIOD
     )
     hours = merge_expression.hours(
-        merge_expression.on_duckdb(cluster.counts(str(to), "hours")), PERIOD
+        merge_expression.on_duckdb(read_with_spark.counts(str(to), "hours")), PERIOD
     )
     return merge_expression.table(files, FILES), merge_expression.table(hours, HOURS)
 
@@ -69,7 +69,7 @@ def tables(to: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 def lines(to: Path) -> int:
     return sum(
         number
-        for entry in cluster.entries(str(to))
+        for entry in read_with_spark.entries(str(to))
         for _, number in entry.segment.lines
     )
 
@@ -104,7 +104,7 @@ def test_counts_made_there_are_those_made_here(
     pd.testing.assert_frame_equal(
         hours, hours_and_sample.hours_of(store, counts, PERIOD)
     )
-    assert {entry.segment.id for entry in cluster.entries(str(to))} == {
+    assert {entry.segment.id for entry in read_with_spark.entries(str(to))} == {
         s.id for s in store.segments(0, 10**6)
     }
 
@@ -115,7 +115,7 @@ def test_sums_per_site_are_those_of_the_file_table(
     (logs / "access.log").write_bytes(log(line, 0, 55))
     read_there()
     files = merge_expression.files(
-        merge_expression.on_duckdb(cluster.counts(str(to), "files")), PERIOD
+        merge_expression.on_duckdb(read_with_spark.counts(str(to), "files")), PERIOD
     )
     by_hand = merge_expression.table(files, FILES)
     once = by_hand["requests"] == 1
@@ -199,9 +199,11 @@ def test_a_job_that_was_killed_is_finished_by_the_next(
     read_there()
     complete = {path.name: path.read_bytes() for path in to.iterdir()}
     # Killed after one whole entry, with the counts of another and half a file of the third.
-    _first, second, third = (entry.segment.id for entry in cluster.entries(str(to)))
+    _first, second, third = (
+        entry.segment.id for entry in read_with_spark.entries(str(to))
+    )
     for name in complete:
-        if name.startswith(third) or name == second + cluster.ENTRY:
+        if name.startswith(third) or name == second + read_with_spark.ENTRY:
             (to / name).unlink()
     (to / f".{third}.files.parquet.0.part").write_bytes(b"PAR1")
     assert lines(to) == MANY
@@ -214,7 +216,7 @@ def test_tasks_that_run_twice_leave_what_one_leaves(
     logs: Path, line: Line, source: Source, to: Path
 ) -> None:
     (logs / "access.log").write_bytes(log(line, 0, MANY))
-    cluster.read(
+    read_with_spark.read(
         lambda work, rows: [work(row) for row in rows for _ in range(2)][::2],
         source,
         str(to),
@@ -237,11 +239,14 @@ def test_what_was_read_there_arrives_at_the_controller_once(
         gzip.compress(line("/old", NOON - 3 * DAY, 4_000) * MANY)
     )
     read_there()
-    assert (cluster.send(str(to), out), cluster.send(str(to), out)) == (2, 0)
+    assert (read_with_spark.send(str(to), out), read_with_spark.send(str(to), out)) == (
+        2,
+        0,
+    )
     with (logs / "access.log").open("ab") as file:
         file.write(log(line, MANY, 2 * MANY))
     read_there()
-    assert cluster.send(str(to), out) == 1
+    assert read_with_spark.send(str(to), out) == 1
     for outcome in ("taken", "known"):
         arrived = take_in_parcels.take([out], store, counts, {("one", "node-1")})
         assert [arrival.outcome for arrival in arrived] == [outcome] * 3
@@ -261,9 +266,9 @@ def test_names_that_are_no_sites_arrive_as_well(
 ) -> None:
     (logs / "access.log").write_bytes(log(line, 0, MANY))
     read_there()
-    (entry,) = cluster.entries(str(to))
+    (entry,) = read_with_spark.entries(str(to))
     unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
-    cluster.send(str(to), tmp_path / "incoming")
+    read_with_spark.send(str(to), tmp_path / "incoming")
     take_in_parcels.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
     assert unknown_hosts.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
 
@@ -289,7 +294,9 @@ def test_a_site_is_told_by_the_name_the_file_has_there(
 ) -> None:
     (logs / "shop.example.log").write_bytes(log(line, 0, 5))
     rule = SiteRule(pattern=r"(?P<site>.+)\.log")
-    cluster.read(cluster.here, Source("one", (f"{logs}/*",), "node-1", rule), str(to))
+    read_with_spark.read(
+        read_with_spark.here, Source("one", (f"{logs}/*",), "node-1", rule), str(to)
+    )
     files, _ = tables(to)
     assert set(files["site"]) == {"shop.example"}
 
@@ -300,7 +307,7 @@ def test_no_files_and_no_counts_are_errors_that_say_so(
     with pytest.raises(NoData, match="no file is there"):
         read_there()
     with pytest.raises(NoData, match="no reading"):
-        cluster.counts(str(to), "files")
+        read_with_spark.counts(str(to), "files")
 
 
 @pytest.mark.parametrize("place", ["nowhere://bucket/logs/*", "s3:///"])

@@ -21,7 +21,7 @@ from bench.ingest import synthetic
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.table_schemas import FILES
-from flex_logs_ingest import cluster
+from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import merge_expression
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
@@ -102,7 +102,7 @@ def test_spark_counts_and_merges_as_this_machine_does(
     job("merge", "--first", "2026-11-20", "--days", "1", "--of", there, "--to", tables)
     ingest([source], store, counts)
     local = merge_expression.files(
-        merge_expression.on_duckdb(cluster.counts(str(there), "files")), PERIOD
+        merge_expression.on_duckdb(read_with_spark.counts(str(there), "files")), PERIOD
     )
     files = file_table(store, counts, PERIOD).whole()
     assert len(files) > 5_000

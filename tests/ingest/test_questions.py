@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.table_schemas import FILES
-from flex_logs_ingest.counts import file_questions
-from flex_logs_ingest.counts.file_questions import ask, largest, locality
+from flex_logs_ingest.counts import ask_file_table
+from flex_logs_ingest.counts.ask_file_table import ask, largest, locality
 from flex_logs_ingest.counts.file_table import FileTable
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 
@@ -59,7 +59,7 @@ def on_disk(files: pd.DataFrame) -> Iterator[FileTable]:
 @settings(max_examples=25, deadline=None)
 @given(
     TABLES,
-    st.sampled_from(file_questions.ORDERS),
+    st.sampled_from(ask_file_table.ORDERS),
     st.sampled_from(["", "a.example"]),
     st.sampled_from(["", "/dir1*"]),
 )
@@ -108,7 +108,7 @@ def test_locality_is_what_one_finds_file_by_file(
     assert [tuple(row) for row in found.itertuples(index=False)] == [
         (of, percent, *locality_by_hand(rows, of, percent), *whole)
         for of in ("bytes", "requests")
-        for percent in file_questions.SHARES
+        for percent in ask_file_table.SHARES
         if sum(row[of] for row in rows)
     ]
 

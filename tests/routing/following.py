@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from flex.model.door_order import DoorOrder
-from flex.routing import flip_doors, install_files
+from flex.routing import apply_owners_map_to_haproxy, install_files
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
@@ -185,9 +185,9 @@ class Following:
     def goes_by(self, node: str) -> int:
         """As HAProxy itself says; 0 where it does not answer."""
         with suppress(Exception):
-            return flip_doors.order_in_force(self.sockets(node).stats, self.here(node))[
-                0
-            ]
+            return apply_owners_map_to_haproxy.order_in_force(
+                self.sockets(node).stats, self.here(node)
+            )[0]
         return 0
 
     def until_all_go_by(self, number: int, *nodes: str) -> None:

@@ -17,14 +17,14 @@ import pytest
 
 from flex.errors import Away, BadInput, FlexError
 from flex.routing import (
-    ask_server,
-    flip_doors,
+    apply_owners_map_to_haproxy,
+    ask_flex_server,
     haproxy,
     host_to_node_maps,
     install_files,
 )
 from flex.routing.apply_to_haproxy import Sockets
-from flex.routing.ask_server import Asker
+from flex.routing.ask_flex_server import Asker
 from flex.routing.fetch_files import Pulled
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
@@ -128,7 +128,9 @@ class Here:
 
     @property
     def goes_by(self) -> int:
-        return flip_doors.order_in_force(self.sockets.stats, self.folder)[0]
+        return apply_owners_map_to_haproxy.order_in_force(
+            self.sockets.stats, self.folder
+        )[0]
 
     def state(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.folder.glob("*.map*")}
@@ -169,7 +171,7 @@ def test_an_order_is_in_force_without_the_other_files_being_asked_for(
     assert all("/doors?" in path for path in server.asked)
     assert "have=3" in server.asked[0]
     # What is there is what the server would have sent as a whole.
-    there = Pulled(flip_doors.small_files(here.folder))
+    there = Pulled(apply_owners_map_to_haproxy.small_files(here.folder))
     assert haproxy.version(there.files) == haproxy.version(here.files(owners(4, "n2")))
     assert (here.folder / f"{MOVED}.before").read_text() == owners(3).moved
 
@@ -283,7 +285,7 @@ def test_answers_that_never_end_take_no_more_than_some_threads() -> None:
         listening.daemon_threads = True
         threading.Thread(target=listening.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{listening.server_address[1]}/"
-        ask = partial(asker.begin, ask_server.request(url, "t"), 60)
+        ask = partial(asker.begin, ask_flex_server.request(url, "t"), 60)
         told = [ask() for _ in range(8)]
         with pytest.raises(Away, match="have not come to their end"):
             ask()

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from flex.routing import host_to_node_maps
-from flex.routing.ask_server import Asker
+from flex.routing.ask_flex_server import Asker
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.host_to_node_maps import MOVED, OWNERS, Heading, maps_of, with_heading
 from flex.routing.report_strays import Reporter

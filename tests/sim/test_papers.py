@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flex.sim.costs_of_nodes import MIB, SimulatedCluster, flex
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, grows, verdict
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.simulated_clusters import MIB, SimulatedCluster, flex
 from flex.sim.traces import Trace
 
 QUICK = {"hacc-static", "hacc-dynamic", "front-ends", "lard-disks", "cward-worldcup"}

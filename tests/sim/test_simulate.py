@@ -14,9 +14,8 @@ from flex import native_or_python
 from flex.caches import CACHES
 from flex.errors import FlexError
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import costs_of_nodes as clusters
 from flex.sim import native_or_python_engine
-from flex.sim.costs_of_nodes import MIB, MODELS, SECOND, FrontEnd, SimulatedCluster
+from flex.sim import simulated_clusters as clusters
 from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
     FETCHED,
@@ -33,6 +32,7 @@ from flex.sim.policies import POLICIES
 from flex.sim.python_engine import Answer, reference_simulate
 from flex.sim.rules import RULES
 from flex.sim.simulate import job_of, simulate
+from flex.sim.simulated_clusters import MIB, MODELS, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.traces import Trace
 
 ENGINES = {

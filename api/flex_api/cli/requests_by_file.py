@@ -18,7 +18,7 @@ from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
 
 
 class FileOrder(StrEnum):
-    """ORDERS of flex_logs_ingest/counts/file_questions.py."""
+    """ORDERS of flex_logs_ingest/counts/ask_file_table.py."""
 
     REQUESTS = "requests"
     BYTES = "bytes"

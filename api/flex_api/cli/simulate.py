@@ -15,12 +15,12 @@ from rich.progress import Progress
 
 from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
-from flex.sim.costs_of_nodes import MIB, MODELS, SimulatedCluster
 from flex.sim.papers import EXPERIMENTS
 from flex.sim.papers.experiment_lab import Simulated
 from flex.sim.policies import POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result
+from flex.sim.simulated_clusters import MIB, MODELS, SimulatedCluster
 from flex.sim.traces import Trace
 from flex.why_file_unreadable import why_unreadable
 from flex_api.cli.common import context

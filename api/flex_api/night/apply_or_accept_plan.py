@@ -17,7 +17,7 @@ from flex_api.night import (
     carrying_out,
     finish_plans_of_killed_runs,
     freeze_and_change_windows,
-    gentle_moves,
+    make_before_break_plans,
     may_plan_be_applied,
     route_requests_by_plan,
     warming,
@@ -42,7 +42,7 @@ def apply(
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
-    if gentle_moves.warms_first(world, plan):
+    if make_before_break_plans.warms_first(world, plan):
         enters("warm")
         world.say(f"Warming up: {warming.ahead(world, plan)}.")
         # That took a while, and people may have thought again.

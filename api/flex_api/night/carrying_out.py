@@ -14,7 +14,7 @@ from flex.model.plan import Plan
 from flex.placing import failover
 from flex.planning import carry_out_plan
 from flex_api.night import (
-    gentle_moves,
+    make_before_break_plans,
     route_requests_by_plan,
     take_back_half_applied_plan,
 )
@@ -56,14 +56,14 @@ def _publish(
     enters: Callable[[str], None],
     doors: DoorsOfNodes | None,
 ) -> Plan:
-    plan = gentle_moves.begin(world, plan)
+    plan = make_before_break_plans.begin(world, plan)
     try:
         return carry_out_plan.carry_out(
             plan,
             world.store.placement_of(plan.id),
             nodes=world.nodes,
             ttl=world.settings.dns.ttl,
-            publisher=gentle_moves.publisher(world, plan, doors),
+            publisher=make_before_break_plans.publisher(world, plan, doors),
             store=world.store,
             now=world.clock(),
             patience=world.settings.dns.settle.total_seconds(),

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flex.errors import Away
-from flex.routing import flip_doors
+from flex.routing import apply_owners_map_to_haproxy
 from flex.routing.haproxy_socket import Socket
 from flex_api.night import door_states, haproxy_pools_and_files
 from flex_api.wiring import World
@@ -65,8 +65,12 @@ def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str,
     def ask(node: str) -> str:
         stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
         try:
-            goes, moved = flip_doors.order_in_force(stats, folder)
-            theirs = flip_doors.cluster_in_force(stats, folder) if goes else cluster
+            goes, moved = apply_owners_map_to_haproxy.order_in_force(stats, folder)
+            theirs = (
+                apply_owners_map_to_haproxy.cluster_in_force(stats, folder)
+                if goes
+                else cluster
+            )
         except Away as error:
             return error.answer
         if theirs != cluster:

@@ -16,8 +16,8 @@ from flex.zones.records_of_partition import addresses_of
 from flex_api.night import (
     carrying_out,
     freeze_and_change_windows,
-    gentle_moves,
     give_up_half_applied_plan,
+    make_before_break_plans,
     take_back_half_applied_plan,
 )
 from flex_api.wiring import World
@@ -125,7 +125,7 @@ def make_way(world: World, dead: str) -> None:
     to wait for resolvers is taken back, any other plan is finished.
     """
     for plan in world.store.plans(state="applying"):
-        if gentle_moves.is_gentle(world, plan):
+        if make_before_break_plans.is_gentle(world, plan):
             _end_at_once(world, plan, dead)
     finish(world)
 

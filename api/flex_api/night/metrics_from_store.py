@@ -13,7 +13,7 @@ from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
 from flex_api.night import deliver_haproxy_files, prometheus_metrics
-from flex_api.night.metrics_by_part import Parts
+from flex_api.night.metrics_despite_failed_parts import Parts
 from flex_api.night.prometheus_metrics import Known, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes

@@ -27,7 +27,11 @@ from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
 from flex.zones.records_of_partition import name_of
-from flex_api.facts import hindsight, other_names, what_earlier_nights_allow
+from flex_api.facts import (
+    how_prediction_turned_out,
+    other_names,
+    what_earlier_nights_allow,
+)
 from flex_api.facts.logs_good_enough import refuse_bad
 from flex_api.facts.profiles_from_counts import learn_profiles
 from flex_api.facts.put_forecast_loads_into_facts import expect
@@ -36,7 +40,7 @@ from flex_api.night import (
     carrying_out,
     dead_nodes_first,
     finish_plans_of_killed_runs,
-    gentle_moves,
+    make_before_break_plans,
     notifying,
     redelivering,
     warming,
@@ -145,7 +149,7 @@ def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
         lambda: why_plan_waits.why(world, plan),
         lambda found: found[1] or "passed",
     )
-    if found[1] or not gentle_moves.warms_first(world, plan):
+    if found[1] or not make_before_break_plans.warms_first(world, plan):
         return found
     step("warm", lambda: warming.ahead(world, plan), str)
     return step(
@@ -327,7 +331,11 @@ def propose(
         publisher=world.publisher,
         now=world.clock(),
     )
-    told = replace(made.plan, measured=hindsight.measure(world, plain), outlook=outlook)
+    told = replace(
+        made.plan,
+        measured=how_prediction_turned_out.measure(world, plain),
+        outlook=outlook,
+    )
     return _keep(world, replace(made, plan=told), author)
 
 

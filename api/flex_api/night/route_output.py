@@ -18,7 +18,7 @@ from flex_api.night import (
     plan_to_route_by,
 )
 from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
-from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.schemas.routing import RouteOutput, left_out, pool_row
 from flex_api.schemas.strays import stray_row
 from flex_api.wiring import World

@@ -14,9 +14,9 @@ from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from flex.model.period import Period
-from flex.sim.costs_of_nodes import MIB, MODELS
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
+from flex.sim.simulated_clusters import MIB, MODELS
 from flex_api.in_words import amounts
 from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show

@@ -12,7 +12,7 @@ from flex_api.night import (
     door_states,
     freeze_and_change_windows,
 )
-from flex_api.night.metrics_by_part import Parts
+from flex_api.night.metrics_despite_failed_parts import Parts
 from flex_api.night.metrics_from_store import JOBS, NO_LOGS, of_logs
 from flex_api.night.prometheus_metrics import (
     CONTENT_TYPE,

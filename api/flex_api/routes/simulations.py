@@ -13,9 +13,9 @@ from pydantic import Field
 from flex.caches import CACHES
 from flex.model.period import Period
 from flex.sim import traces
-from flex.sim.costs_of_nodes import MODELS
 from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.simulated_clusters import MODELS
 from flex_api.schemas.request_and_page_base import Given
 from flex_api.schemas.sim import SimulateOutput
 from flex_api.simulation import comparing, traces_and_solver

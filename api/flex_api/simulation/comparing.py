@@ -11,9 +11,9 @@ from itertools import product
 import numpy as np
 
 from flex.errors import BadInput
-from flex.sim.costs_of_nodes import MIB, MODELS, SimulatedCluster
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result, simulate
+from flex.sim.simulated_clusters import MIB, MODELS, SimulatedCluster
 from flex.sim.traces import Trace
 from flex_api.in_words import amounts
 from flex_api.schemas.sim import SimulatedNode, SimulatedRow

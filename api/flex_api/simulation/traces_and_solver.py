@@ -18,8 +18,8 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget, build
 from flex.ports import Store
-from flex.sim.costs_of_nodes import SimulatedCluster
 from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace, of_sample
 from flex.sim.twins_of_published_traces import twin
 from flex.store import MemoryStore

@@ -15,7 +15,7 @@ from flex.routing.host_to_node_maps import OWNERS
 from flex_api.night import haproxy_pools_and_files, plan_to_route_by
 from flex_api.night.haproxy_pools_and_files import RoutedPools
 from flex_api.night.plan_to_route_by import Between
-from flex_api.night.unknown_routing_names import misnamed_sites
+from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.web.request_context import Desk
 
 # As much memory as a pool takes.

@@ -20,7 +20,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.wiring import World
-from flex_api.wishes import conflicts
+from flex_api.wishes import refuse_conflicting_wish
 
 # A wish may make a site count as so many times as large as it is, between these.
 LIGHTEST = ASKS["weight"].least or 0.0
@@ -97,7 +97,7 @@ def refuse_impossible(world: World, wanted: Pin) -> None:
     if wanted.excluded:
         _refuse_unknown(facts, wanted.site)
     else:
-        conflicts.refuse(world, facts, wanted)
+        refuse_conflicting_wish.refuse(world, facts, wanted)
 
 
 def _refuse_unknown(facts: Facts, site: str) -> None:

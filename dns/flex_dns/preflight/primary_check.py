@@ -22,7 +22,7 @@ from dns.rdtypes.ANY.TSIG import TSIG
 from flex.errors import DnsError, Refused
 from flex.zones.marker import marker_name
 from flex_dns.checks import servers_to_check, verify
-from flex_dns.preflight import PreflightResult, key_rights
+from flex_dns.preflight import PreflightResult, excessive_key_rights
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS, PRINTED
 from flex_dns.update import fence, permission
 from flex_dns.wire.explain_dns_errors import said_no, translate_errors
@@ -241,7 +241,9 @@ def _limits(
 ) -> Iterator[PreflightResult]:
     try:
         servers = list(servers_to_check.of_zone(session.server, zone))
-        yield from key_rights.checks(session, zone, servers, own_name=own_name)
+        yield from excessive_key_rights.checks(
+            session, zone, servers, own_name=own_name
+        )
     except DnsError as error:
         yield PreflightResult("limits of the key", "fail", str(error), error.advice)
 

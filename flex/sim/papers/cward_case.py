@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB, SimulatedCluster
+from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.claim import Claim, percent, ratio, span, verdict, within
 from flex.sim.papers.experiment_lab import Lab
+from flex.sim.simulated_clusters import MIB, SimulatedCluster
 from flex.sim.traces import Trace
 
 PAPER = "CWARD"

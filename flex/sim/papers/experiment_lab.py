@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.sim.bursts import in_bursts
-from flex.sim.costs_of_nodes import SimulatedCluster
 from flex.sim.papers.claim import Claim, because, untold
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result, simulate
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace, days, first
 from flex.sim.twins_of_published_traces import MB, twin
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB
+from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.claim import OPEN, Claim, percent, ratio, span, verdict, within
 from flex.sim.papers.experiment_lab import BURST, Lab
 from flex.sim.simulate import Result
+from flex.sim.simulated_clusters import MIB
 from flex.sim.traces import Trace
 
 PAPER = "FLEX"

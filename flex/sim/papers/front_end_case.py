@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MICROSECOND, SECOND, FrontEnd, SimulatedCluster
+from flex.sim import simulated_clusters as clusters
 from flex.sim.engine_input_and_output import DISTRIBUTORS, FRONT_END
 from flex.sim.papers.claim import Claim, because, verdict
 from flex.sim.papers.experiment_lab import Lab
+from flex.sim.simulated_clusters import MICROSECOND, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.traces import Trace
 
 PAPER = "front ends"

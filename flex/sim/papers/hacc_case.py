@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB, MILLISECOND, SimulatedCluster
+from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.claim import Claim, ratio, verdict
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import no_place, serve
+from flex.sim.simulated_clusters import MIB, MILLISECOND, SimulatedCluster
 from flex.sim.traces import Trace
 
 PAPER = "HACC"

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import costs_of_nodes as clusters
-from flex.sim.costs_of_nodes import MIB, SimulatedCluster
+from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.claim import Claim, grows, percent, ratio, span, verdict
 from flex.sim.papers.experiment_lab import BURST, Lab
 from flex.sim.simulate import Result
+from flex.sim.simulated_clusters import MIB, SimulatedCluster
 from flex.sim.traces import Trace
 
 PAPER = "LARD"

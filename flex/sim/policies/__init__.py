@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flex.sim.costs_of_nodes import SimulatedCluster
 from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
 from flex.sim.policies.cap import cap
 from flex.sim.policies.frequent_everywhere import cward_cr, ward
@@ -26,7 +25,8 @@ from flex.sim.policies.hacc_tree import hacc, hacc_split
 from flex.sim.policies.hashing import bounded_hashing, hash_of_target
 from flex.sim.policies.placed_sites import flex_lard, flex_sites
 from flex.sim.policies.round_robin_clients import round_robin_clients
-from flex.sim.policy_as_rules import Place, RoutedAccesses, by_one, by_target
+from flex.sim.routed_accesses import Place, RoutedAccesses, by_one, by_target
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 Rules = Callable[[Trace, SimulatedCluster, Place], RoutedAccesses]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.costs_of_nodes import SimulatedCluster
-from flex.sim.policy_as_rules import Place, RoutedAccesses, among
+from flex.sim.routed_accesses import Place, RoutedAccesses, among
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from flex.placing.problem import Floats
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.costs_of_nodes import SimulatedCluster
-from flex.sim.policy_as_rules import Place, RoutedAccesses, rules_of, runs
+from flex.sim.routed_accesses import Place, RoutedAccesses, rules_of, runs
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 

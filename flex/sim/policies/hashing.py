@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.costs_of_nodes import SimulatedCluster
-from flex.sim.policy_as_rules import (
+from flex.sim.routed_accesses import (
     Place,
     RoutedAccesses,
     among,
@@ -18,6 +17,7 @@ from flex.sim.policy_as_rules import (
     hash_numbers,
     rules_of,
 )
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 # Pairs of a target and a node that are sorted at a time; sixteen bytes each, so 32 MB. A guess.

@@ -7,8 +7,8 @@ not move a site while the trace is served.
 
 from __future__ import annotations
 
-from flex.sim.costs_of_nodes import SimulatedCluster
-from flex.sim.policy_as_rules import Place, RoutedAccesses, among
+from flex.sim.routed_accesses import Place, RoutedAccesses, among
+from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 

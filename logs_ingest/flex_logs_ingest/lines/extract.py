@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from flex_logs_ingest.lines.find_end_of_field import end_of, end_of_quoted
 from flex_logs_ingest.lines.json_members import members
 from flex_logs_ingest.lines.layout import (
     Field,
@@ -20,7 +21,6 @@ from flex_logs_ingest.lines.layout import (
     is_directive,
     names,
 )
-from flex_logs_ingest.lines.text_ends import end_of, end_of_quoted
 from flex_logs_ingest.lines.time_formats import as_usual_time
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from flex_logs_ingest.lines.text_ends import end_of_quoted
+from flex_logs_ingest.lines.find_end_of_field import end_of_quoted
 
 # White space never decides anything, and nothing in here backtracks, whatever the line is.
 _STRING = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'

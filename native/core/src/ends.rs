@@ -1,4 +1,4 @@
-//! Where a text ends in a line that can hold what stands behind it: flex_logs_ingest/lines/text_ends.py defines it.
+//! Where a text ends in a line that can hold what stands behind it: flex_logs_ingest/lines/find_end_of_field.py defines it.
 
 use memchr::memchr;
 

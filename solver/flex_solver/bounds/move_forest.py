@@ -10,8 +10,8 @@ less the number of trees.
 
 A tree puts all its places right, and no two trees share a place. So the number of trees is at most
 the number of sets of places that can be chosen such that no two share a place, and such that
-move_trees.py rules none of them out. Where one set lies within another, only the smaller one has to
-be looked at. A row that vanishes is no move. The moves of sites without load are added.
+rule_out_move_trees.py rules none of them out. Where one set lies within another, only the smaller
+one has to be looked at. A row that vanishes is no move. The moves of sites without load are added.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds import counting
 from flex_solver.bounds.move_graph import Net, net
-from flex_solver.bounds.move_trees import EXACT, Trees
+from flex_solver.bounds.rule_out_move_trees import EXACT, Trees
 from flex_solver.wishes_as_row_rules import RowRules
 
 # Places, at most: there is a table of all sets of them, 2**18 entries. A guess.

@@ -11,9 +11,15 @@ import numpy as np
 
 from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.costs_of_nodes import MILLISECOND, SECOND, T_HIGH, T_LOW, SimulatedCluster
 from flex.sim.engine_input_and_output import OWN
 from flex.sim.rules import NUMBER
+from flex.sim.simulated_clusters import (
+    MILLISECOND,
+    SECOND,
+    T_HIGH,
+    T_LOW,
+    SimulatedCluster,
+)
 from flex.sim.traces import Trace
 
 # Eight bytes each: more would take all of a small machine's memory.
