@@ -420,7 +420,7 @@ class Identity(Protocol):
 
 
 class Audit(Protocol):
-    """Who changed what. flex/store/which_changes_are_audited.py has the entries that a store adds
+    """Who changed what. flex/store/write_changes_to_audit_log.py has the entries that a store adds
     by itself.
     """
 

@@ -61,11 +61,11 @@ from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
 from flex_api.web.keep_views_fresh import refreshing
 from flex_api.web.latency_histogram import Timing
+from flex_api.web.limit_slow_reads import Turns
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking, seal
 from flex_api.web.request_context import House
 from flex_api.web.response_cache import ResponseCache
-from flex_api.web.slow_reads import Turns
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock
 from flex_api.work_in_background import Workers

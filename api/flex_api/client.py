@@ -15,18 +15,18 @@ from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
 from flex_api.client_http import Filter, ServerCalls, error_of, part, plain
-from flex_api.schemas.dns_difference_routing_pages import (
-    DifferencePage,
-    DnsChangeRow,
-    DnsDiffPage,
-    RoutingPage,
-)
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.nodes_holders_jobs_freezes import (
     DeadRow,
     HoldersOutput,
     NodeRow,
     NodeTurn,
+)
+from flex_api.schemas.paged_dns_changes_differences_and_routes import (
+    DifferencePage,
+    DnsChangeRow,
+    DnsDiffPage,
+    RoutingPage,
 )
 from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.rest_bodies_and_answers import (
@@ -73,7 +73,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
 )
 from flex_api.schemas.routing import NodeFiles, RoutedRow, RouteOutput
 from flex_api.schemas.sim import SimulateOutput
-from flex_api.schemas.sites import PinGiven, PinShown, PinTried
+from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
     ConfigShowOutput,

@@ -28,7 +28,7 @@ from flex_dns.server_configuration.primary_setup_values import (
     ZoneRights,
 )
 from flex_dns.wire.key import Key, read_keys
-from flex_dns.wire.server import Server, address_text
+from flex_dns.wire.name_server_and_key import Server, address_text
 
 KINDS: Mapping[str, Callable[[PrimarySetup], str]] = {
     "named": named_conf.configuration,

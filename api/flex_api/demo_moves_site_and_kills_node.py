@@ -31,7 +31,7 @@ from flex_api.schemas.verbs_output import AskedRow, DemoDoors, DoorsShown
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes
 from flex_dns.checks import verify
-from flex_dns.wire.server import Address
+from flex_dns.wire.name_server_and_key import Address
 
 Say = Callable[[str], None]
 

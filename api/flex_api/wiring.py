@@ -28,7 +28,7 @@ from flex_dns.preflight import primary_check
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.wire.key import Key, read_keys
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.scan.site_rules import SiteRule

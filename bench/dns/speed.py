@@ -53,7 +53,7 @@ from pathlib import Path
 from flex_dns.zone import reading
 from flex_dns.wire.zone_names_and_owners import Asked
 from flex_dns.wire.key import read_key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 port, key, zone, size = sys.argv[1:]
 asked = Asked(zone, [f"site-{number}.{zone}" for number in range(int(size))])

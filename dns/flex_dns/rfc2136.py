@@ -27,7 +27,7 @@ from flex_dns.update.change_messages import Claim
 from flex_dns.update.record_outcomes_in_journal import Tally
 from flex_dns.update.sending import carry
 from flex_dns.update.zone_outcomes_as_error import judge
-from flex_dns.wire.server import Address, Server
+from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, Session
 from flex_dns.wire.zone_names_and_owners import AskedNames
 from flex_dns.zone import reading, where_names_lead

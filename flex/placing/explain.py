@@ -17,8 +17,8 @@ import numpy as np
 from flex.model.nodes import NodeState
 from flex.model.wish import Pin
 from flex.placing import score
-from flex.placing.alternatives import Chosen, Other
 from flex.placing.bundles import members
+from flex.placing.other_nodes_for_site import Chosen, Other
 from flex.placing.problem import Floats, Ints, Problem
 
 # So many wishes that are in a site's way are named.

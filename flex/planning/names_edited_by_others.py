@@ -18,7 +18,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
-from flex.planning import not_ours, which_sites_dns_lets_flex_move
+from flex.planning import advice_on_names_not_ours, which_sites_dns_lets_flex_move
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
@@ -376,7 +376,9 @@ def refuse_not_edited(
     if name in foreign:
         zone, why = foreign[name]
         raise _refusal(
-            name, not_ours.sentence(why), not_ours.way_on(name, zone, why, owner)
+            name,
+            advice_on_names_not_ours.sentence(why),
+            advice_on_names_not_ours.way_on(name, zone, why, owner),
         )
     others = (
         f"changed were {first_few(changed)}"

@@ -33,7 +33,7 @@ from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
 from flex.store.profiles import column, earlier, side_by_side
 from flex.store.stray_counts import MemoryStrays
-from flex.store.which_changes_are_audited import noting
+from flex.store.write_changes_to_audit_log import noting
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.traffic import which_reading_continues_which
 from flex.zones.last_dns_check import Check

@@ -23,8 +23,8 @@ from flex.store.profiles import SqlProfiles
 from flex.store.runs_and_lease import SqlRuns
 from flex.store.stray_counts import SqlStrays
 from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
-from flex.store.which_changes_are_audited import noting
 from flex.store.wishes import SqlWishes
+from flex.store.write_changes_to_audit_log import noting
 
 
 @noting

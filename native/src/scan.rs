@@ -121,7 +121,7 @@ fn columns_into_python<'py, 'a>(
     Ok(rows)
 }
 
-/// As `ReferenceFitting` of flex_logs_ingest/lines/which_layout.py.
+/// As `ReferenceFitting` of flex_logs_ingest/lines/which_lines_fit_layout.py.
 #[pyclass(module = "flex_native", frozen)]
 pub struct Fitting(Vec<Layout>);
 

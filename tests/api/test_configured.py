@@ -30,7 +30,7 @@ from flex_dns.private.private_named import (
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS
 from flex_dns.wire.key import make_key, read_key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from tests import knotd
 from tests.dns.given import placed

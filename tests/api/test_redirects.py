@@ -16,7 +16,7 @@ import pytest
 from flex.errors import Away
 from flex_api.client import client
 from flex_api.night.notifying import post
-from flex_api.schemas.sites import PinGiven
+from flex_api.schemas.sites_and_wishes import PinGiven
 from flex_api.settings.safety_and_notices import Webhook
 from tests.api.test_notify import NEWS
 

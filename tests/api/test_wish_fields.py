@@ -16,7 +16,7 @@ from flex.wishes.suspended_wishes import asks
 from flex.wishes.wishes_in_force_now import over
 from flex_api.in_words.wish_text import phrases
 from flex_api.pages.site import INPUTS
-from flex_api.schemas.sites import (
+from flex_api.schemas.sites_and_wishes import (
     OF_A_SITE,
     PinGiven,
     PinOutput,

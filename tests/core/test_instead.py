@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from flex.placing import explain
-from flex.placing.alternatives import Chosen
+from flex.placing.other_nodes_for_site import Chosen
 from flex.placing.problem import MoveLimits, Problem
 
 Make = Callable[..., Problem]

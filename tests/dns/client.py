@@ -14,7 +14,7 @@ from flex.errors import FlexError
 from flex.store import open_store
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import read_key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 
 
 def main(url: str, port: str, key_file: str, plan_id: str) -> None:

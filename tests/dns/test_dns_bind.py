@@ -22,7 +22,7 @@ from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import change_messages
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from tests.dns.given import OWNER, many, owned, placed
 

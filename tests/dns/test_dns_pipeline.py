@@ -26,7 +26,7 @@ from flex_dns.update.change_messages import Message
 from flex_dns.update.deliver_many_messages_at_once import BREATH, DEEPEST, LINES
 from flex_dns.update.pace_of_secondaries import AHEAD, STEP, Pace
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Address, Server
+from flex_dns.wire.name_server_and_key import Address, Server
 from tests.dns.given import placed
 
 # A client that has nothing to wait for but this answer sends nothing for so long.

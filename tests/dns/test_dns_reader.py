@@ -13,7 +13,7 @@ from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from tests.dns.given import OWNER, many, owned
 
 pytestmark = pytest.mark.real

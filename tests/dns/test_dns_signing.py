@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from flex_dns.wire import signing
 from flex_dns.wire.explain_dns_errors import MEANINGS
 from flex_dns.wire.key import make_key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.signing import rcode_of, sign, verify_answer
 
 ZONE = "hosting.example."

@@ -25,7 +25,7 @@ from flex_dns.checks.verify import ExpectedAnswers, verdict
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import address_text
+from flex_dns.wire.name_server_and_key import address_text
 
 pytestmark = pytest.mark.real
 

@@ -31,7 +31,7 @@ from flex_logs_ingest.reading.small_logs import (
     SmallLogs,
     reference_look_at_logs,
 )
-from flex_logs_ingest.scan.count_logs import (
+from flex_logs_ingest.scan.count_small_logs import (
     Task,
     Told,
     count_logs,

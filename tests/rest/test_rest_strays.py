@@ -14,7 +14,7 @@ from flex.model.strays import MOST_READ, Counted, StrayReading
 from flex_api.facts.visitors_at_other_nodes import outside_dns
 from flex_api.in_words import visitors_at_other_nodes_text
 from flex_api.schemas.strays import StrayRow
-from flex_api.wishes import visitors_of_site
+from flex_api.wishes import visitors_of_site_at_other_nodes
 from tests.rest.conftest import SITES, settings
 from tests.rest.test_rest_routing import of_node
 
@@ -273,4 +273,7 @@ def test_names_of_other_sites_are_not_the_sites(all_doors: Door) -> None:
     told = all_doors.open("viewer").get(f"/api/v1/sites/{site}/explanation").json()
     assert told["visitors"] == []
     assert world.store.strays()
-    assert visitors_of_site.VisitorsElsewhere.__annotations__.keys() <= told.keys()
+    assert (
+        visitors_of_site_at_other_nodes.VisitorsElsewhere.__annotations__.keys()
+        <= told.keys()
+    )

@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from flex.errors import TooMany
-from flex_api.web.slow_reads import PATIENCE, SHORT, Turns
+from flex_api.web.limit_slow_reads import PATIENCE, SHORT, Turns
 
 
 class Clock:

@@ -24,7 +24,7 @@ from flex.model.wish import Pin
 from flex.ports import Store
 from flex.store import SqlStore, open_store, schema
 from flex.store.database import Database
-from flex.store.which_changes_are_audited import CHANGES
+from flex.store.write_changes_to_audit_log import CHANGES
 from flex.table_schemas import PROFILES, SPREADS
 from tests.store.tampering import unguarded
 

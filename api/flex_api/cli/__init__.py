@@ -69,7 +69,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "explain": ("why",),
     **dict.fromkeys(
         ("demo", "init", "doctor", "serve", "completion", "version"),
-        ("installation_and_server",),
+        ("installation_verbs",),
     ),
     "plan": ("plan_apply_and_report", "what_if_verbs"),
     "sites": ("sites",),
@@ -78,7 +78,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "route": ("route_config_and_delivery",),
     "simulate": ("simulate",),
     **dict.fromkeys(("token", "audit"), ("tokens_and_audit",)),
-    **dict.fromkeys(("config", "db"), ("installation_and_server",)),
+    **dict.fromkeys(("config", "db"), ("installation_verbs",)),
 }
 UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is

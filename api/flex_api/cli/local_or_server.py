@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         NodesOutput,
     )
     from flex_api.schemas.routing import RouteOutput
-    from flex_api.schemas.sites import PinOutput, SitesOutput
+    from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,
         AuditVerifyOutput,

@@ -28,7 +28,7 @@ from flex_api.facts.log_files_not_read import error_of_unread
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
 from flex_api.night.leases import lease
-from flex_api.report import readings
+from flex_api.report import logs_and_parcels_output
 from flex_api.settings.file import Settings
 from flex_api.wiring import site_names, sources
 from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text
@@ -155,7 +155,7 @@ def ingest(
                         None,
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
-    read = readings.ingest_output(reports, bad, partials_only)
+    read = logs_and_parcels_output.ingest_output(reports, bad, partials_only)
     found.show(
         read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
     )
@@ -255,7 +255,7 @@ def import_(
         )
     if delete:
         _delete(taken)
-    output = readings.import_output(taken, missing)
+    output = logs_and_parcels_output.import_output(taken, missing)
     found.show(output, lambda console: results_in_terminal.arrivals(console, output))
     if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
         raise _refusal(refused)

@@ -32,7 +32,7 @@ from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
 from flex_api.schemas.plan_parts import BehindRow, EditRow
-from flex_api.schemas.sites import values_of_site
+from flex_api.schemas.sites_and_wishes import values_of_site
 from flex_api.schemas.verbs_output import (
     ApprovalRow,
     BadLineRow,

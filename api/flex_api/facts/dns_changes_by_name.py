@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from flex.model.plan import Plan
 from flex.model.zone_plan import Change
 from flex.zones.zone_changes import lines
-from flex_api.schemas.dns_difference_routing_pages import DnsChangeRow
+from flex_api.schemas.paged_dns_changes_differences_and_routes import DnsChangeRow
 
 
 @dataclass(frozen=True, slots=True)

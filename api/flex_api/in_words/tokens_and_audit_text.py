@@ -9,7 +9,7 @@ from rich.console import Console
 
 from flex_api.in_words import amounts, preview_text, wish_text
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.sites import PinOutput
+from flex_api.schemas.sites_and_wishes import PinOutput
 from flex_api.schemas.tokens_and_audit import (
     AuditOutput,
     AuditVerifyOutput,

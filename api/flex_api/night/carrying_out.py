@@ -18,7 +18,7 @@ from flex_api.night import (
     route_requests_by_plan,
     take_back_half_applied_plan,
 )
-from flex_api.night.doors_of_nodes import DoorsOfNodes
+from flex_api.night.lead_doors_by_plan import DoorsOfNodes
 from flex_api.wiring import World
 
 

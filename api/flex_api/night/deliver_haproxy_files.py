@@ -19,7 +19,11 @@ from flex.ports import Store
 from flex.routing import install_files
 from flex.routing.haproxy_program import HaproxyProgram, program
 from flex.routing.refuse_older_maps import refuse_older
-from flex_api.night import commands, haproxy_pools_and_files, plan_to_route_by
+from flex_api.night import (
+    haproxy_pools_and_files,
+    plan_to_route_by,
+    run_commands_of_settings,
+)
 from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
@@ -171,7 +175,7 @@ def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, 
 
 
 def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:
-    return commands.fill(
+    return run_commands_of_settings.fill(
         settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)}
     )
 
@@ -182,7 +186,7 @@ def folder_of(settings: Settings, node: str) -> Path:
 
 def _carry(command: Sequence[str]) -> None:
     """Raises NotWritten when it does not end well."""
-    if said := commands.trouble(command, _PATIENCE):
+    if said := run_commands_of_settings.trouble(command, _PATIENCE):
         raise NotWritten(
             f"running {' '.join(command)[:200]}",
             said,

@@ -15,7 +15,7 @@ from flex.planning import new_nodes_by_site
 from flex.ports import Publisher
 from flex.zones import records_of_partition
 from flex_api.night import freeze_and_change_windows, warm_and_check_before_wave
-from flex_api.night.doors_of_nodes import DoorsOfNodes
+from flex_api.night.lead_doors_by_plan import DoorsOfNodes
 from flex_api.night.wait_that_failover_may_interrupt import giving_way, pause
 from flex_api.wiring import World
 from flex_dns.make_before_break import Coming, GentlePublisher, Hooks, coming_by_name

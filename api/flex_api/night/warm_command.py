@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from flex.errors import Unwell
 from flex.model.nodes import Node
-from flex_api.night import commands
+from flex_api.night import run_commands_of_settings
 from flex_api.wiring import World
 
 # Nodes that are warmed up at a time.
@@ -56,10 +56,12 @@ def _command(world: World, node: Node, sites: Sequence[str], folder: Path) -> li
         "{address}": node.addresses[0],
         "{sites}": str(listed),
     }
-    return commands.fill(world.settings.dns.warm_command, marks)
+    return run_commands_of_settings.fill(world.settings.dns.warm_command, marks)
 
 
 def _ran(world: World, command: Sequence[str]) -> str:
     """What went wrong; empty when it ended well."""
-    said = commands.trouble(command, world.settings.dns.warm_time.total_seconds())
+    said = run_commands_of_settings.trouble(
+        command, world.settings.dns.warm_time.total_seconds()
+    )
     return f"{command[0]}: {said}" if said else ""

@@ -19,7 +19,7 @@ from flex_api.night import still_holding_lease
 from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput, HoldRow
 from flex_api.wiring import World
 from flex_dns.update import fence
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 
 # Actions of the audit log. Who asks for the first gets all of them.

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from flex_api import verify_audit_log
-from flex_api.pages.forms import from_query, moment
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
+from flex_api.pages.read_forms_and_redirect import from_query, moment
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
 from flex_api.schemas.rest_bodies_and_answers import AuditPage

@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse
 
 from flex.planning import which_servers_agree
 from flex_api.facts import core_to_output_models, verify_dns_answers
-from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
+from flex_api.pages.read_forms_and_redirect import led_on
 from flex_api.pages.warnings_on_every_page import last_check
 from flex_api.web.request_context import Desk, Viewer
 

@@ -20,7 +20,7 @@ import flex
 from flex.model.roles_and_tokens import Role
 from flex_api.in_words import amounts
 from flex_api.night import freeze_and_change_windows
-from flex_api.pages.forms import DONE, Refusal, Sent
+from flex_api.pages.read_forms_and_redirect import DONE, Refusal, Sent
 from flex_api.pages.warnings_on_every_page import Trouble, newest, troubles
 from flex_api.pictures.chart_geometry import ROUNDING
 from flex_api.pictures.time_and_forecast_charts import Spark, spark

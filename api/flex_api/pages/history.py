@@ -11,10 +11,10 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from flex_api.in_words import amounts
-from flex_api.pages.forms import from_query
+from flex_api.pages.cached_moves_and_predictions import Past, past
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.past_moves_and_predictions import Past, past
 from flex_api.pages.plans import following
+from flex_api.pages.read_forms_and_redirect import from_query
 from flex_api.pictures.chart_geometry import Columns, counts
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
 from flex_api.routes import log_readings_and_runs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
-from flex_api.pages.forms import DONE, TheForm, led_on, redirect_after
 from flex_api.pages.frame import as_model, show
+from flex_api.pages.read_forms_and_redirect import DONE, TheForm, led_on, redirect_after
 from flex_api.routes import jobs
 from flex_api.schemas.rest_bodies_and_answers import JobShown
 from flex_api.web.request_context import Operator, Viewer

@@ -11,9 +11,9 @@ from fastapi.responses import HTMLResponse
 
 from flex.model.log_reading import BadLine
 from flex_api.facts import core_to_output_models, logs_good_enough
-from flex_api.pages.forms import TheForm, from_form, from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import follow, following
+from flex_api.pages.read_forms_and_redirect import TheForm, from_form, from_query
 from flex_api.pages.warnings_on_every_page import LATEST, last_line, last_lines, quality
 from flex_api.routes import log_readings_and_runs
 from flex_api.routes.log_readings_and_runs import IngestsQuery

@@ -15,7 +15,9 @@ from flex.planning.what_if import WhatIf
 from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.in_words import amounts
 from flex_api.night import change_nodes as noding
-from flex_api.pages.forms import (
+from flex_api.pages.cached_moves_and_predictions import past
+from flex_api.pages.frame import as_model, show
+from flex_api.pages.read_forms_and_redirect import (
     TheForm,
     address,
     from_form,
@@ -23,8 +25,6 @@ from flex_api.pages.forms import (
     moment,
     redirect_after,
 )
-from flex_api.pages.frame import as_model, show
-from flex_api.pages.past_moves_and_predictions import past
 from flex_api.pages.warnings_on_every_page import latest_weeks
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load

@@ -14,9 +14,9 @@ from flex.model.plan_summary import Headline
 from flex_api.facts import core_to_output_models
 from flex_api.facts.days_until_full import NO_GROWTH, room
 from flex_api.in_words import amounts
-from flex_api.pages.forms import address
+from flex_api.pages.cached_moves_and_predictions import sent_lately
 from flex_api.pages.frame import show
-from flex_api.pages.past_moves_and_predictions import sent_lately
+from flex_api.pages.read_forms_and_redirect import address
 from flex_api.pages.warnings_on_every_page import (
     has_expired,
     last_check,

@@ -16,10 +16,15 @@ from flex_api.facts.changed_since_plan import BASE
 from flex_api.in_words import results_in_terminal
 from flex_api.night import approving, rules_that_stop_plans
 from flex_api.night.rules_that_stop_plans import EXPIRY
-from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
 from flex_api.pages.plan_pictures_and_reasons import figures, kept_apart
+from flex_api.pages.read_forms_and_redirect import (
+    TheForm,
+    from_form,
+    from_query,
+    redirect_after,
+)
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
 from flex_api.routes import make_and_apply_plans, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery

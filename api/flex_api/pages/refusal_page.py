@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from flex_api.pages.forms import Form, Refusal, Sent
 from flex_api.pages.frame import PAGES, TAKES, show, theme
+from flex_api.pages.read_forms_and_redirect import Form, Refusal, Sent
 from flex_api.problem_kinds import Problem
 from flex_api.report import page as report
 from flex_api.web.request_context import Desk, House

@@ -14,7 +14,7 @@ from flex_api.facts.site_table import Catalogue
 from flex_api.night import ask_every_haproxy, door_states
 from flex_api.pages.frame import show
 from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.web import visitors_view
+from flex_api.web import visitors_at_other_nodes_view
 from flex_api.web.cached_haproxy_state import GOOD, distributors
 from flex_api.web.request_context import Viewer
 from flex_api.web.routing_view import routing_of, wrong_names
@@ -76,8 +76,8 @@ def page(
         states=states,
         unheard=sum(bool(one.unheard) for one in states),
         name=name,
-        at=visitors_view.at_doors(desk),
-        outside=visitors_view.outside_dns(desk),
+        at=visitors_at_other_nodes_view.at_doors(desk),
+        outside=visitors_at_other_nodes_view.outside_dns(desk),
         most=MOST,
     )
 

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import RedirectResponse
 
-from flex_api.pages.forms import TheForm, address
 from flex_api.pages.frame import THEME, THEMES
+from flex_api.pages.read_forms_and_redirect import TheForm, address
 from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.web.form_body import local
 from flex_api.web.request_context import Viewer

@@ -12,8 +12,13 @@ from pydantic import TypeAdapter
 
 from flex.model.roles_and_tokens import ROLES
 from flex_api.in_words import amounts
-from flex_api.pages.forms import TheForm, from_form, moment, redirect_after
 from flex_api.pages.frame import as_model, show
+from flex_api.pages.read_forms_and_redirect import (
+    TheForm,
+    from_form,
+    moment,
+    redirect_after,
+)
 from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
 from flex_api.schemas.rest_bodies_and_answers import (

@@ -18,8 +18,8 @@ from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
 from flex.sim.simulated_clusters import MIB, MODELS
 from flex_api.in_words import amounts
-from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show
+from flex_api.pages.read_forms_and_redirect import from_query_form
 from flex_api.pictures.chart_geometry import Bars, quantities
 from flex_api.routes.simulations import period_to_replay
 from flex_api.schemas.request_and_page_base import Given

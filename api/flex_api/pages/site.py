@@ -23,7 +23,9 @@ from flex.wishes.wishes_in_force_now import NIGHT
 from flex_api import files_visitors_ask_for, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import visitors_at_other_nodes_text, wish_text
-from flex_api.pages.forms import (
+from flex_api.pages.cached_moves_and_predictions import of_site, past
+from flex_api.pages.frame import as_model, show
+from flex_api.pages.read_forms_and_redirect import (
     SEVERAL,
     Form,
     TheForm,
@@ -34,8 +36,6 @@ from flex_api.pages.forms import (
     redirect_after,
     refuse,
 )
-from flex_api.pages.frame import as_model, show
-from flex_api.pages.past_moves_and_predictions import of_site, past
 from flex_api.pages.warnings_on_every_page import latest_weeks
 from flex_api.pictures.time_and_forecast_charts import (
     Heat,
@@ -49,7 +49,7 @@ from flex_api.pictures.time_and_forecast_charts import (
 from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage
-from flex_api.schemas.sites import PinGiven, PinShown
+from flex_api.schemas.sites_and_wishes import PinGiven, PinShown
 from flex_api.schemas.verbs_output import ExplainOutput, FilesOutput, SiteRow
 from flex_api.web.etag_responses import Condition
 from flex_api.web.request_context import Desk, Operator, Viewer

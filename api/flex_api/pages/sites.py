@@ -16,10 +16,10 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from flex_api.facts.site_table import Catalogue
 from flex_api.in_words import amounts
-from flex_api.pages.forms import from_query
+from flex_api.pages.cached_moves_and_predictions import past, sent_lately
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.past_moves_and_predictions import past, sent_lately
 from flex_api.pages.plans import following
+from flex_api.pages.read_forms_and_redirect import from_query
 from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.chart_geometry import Scatter
 from flex_api.pictures.time_and_forecast_charts import Spark, course

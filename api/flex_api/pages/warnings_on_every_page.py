@@ -27,7 +27,7 @@ from flex_api.night import (
     freeze_and_change_windows,
     redelivering,
 )
-from flex_api.pages.forms import address
+from flex_api.pages.read_forms_and_redirect import address
 from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
 from flex_api.web.request_context import Desk

@@ -13,9 +13,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from flex_api.pages.forms import from_query_form, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
+from flex_api.pages.read_forms_and_redirect import from_query_form, valid
 from flex_api.pictures.chart_geometry import MOST_BARS, Load, loads, scale, worst
 from flex_api.report.content import NodeLine
 from flex_api.routes import what_if_and_differences

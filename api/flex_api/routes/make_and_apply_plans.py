@@ -19,8 +19,8 @@ from flex_api.night import (
     finish_plans_of_killed_runs,
     may_plan_be_applied,
     nightly,
+    preview_rollback,
     rules_that_stop_plans,
-    try_plan_back,
 )
 from flex_api.night.leases import lease
 from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
@@ -171,7 +171,7 @@ def rollback(
     author = desk.caller.name
     to = nightly.earlier(desk.store, given.to)
     if dry_run:
-        tried = try_plan_back.try_back(desk.world(), to, author)
+        tried = preview_rollback.try_back(desk.world(), to, author)
         return reply(desk.request, plan_with_stops(desk.world(), tried))
 
     def work(world: World, _: Follow) -> str:

@@ -22,7 +22,7 @@ from flex_api.night.prometheus_metrics import (
     text,
 )
 from flex_api.routes.nodes import in_dns_still
-from flex_api.web import visitors_view
+from flex_api.web import visitors_at_other_nodes_view
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.request_context import Desk, Viewer
 
@@ -81,5 +81,7 @@ def _of_routing(desk: Desk) -> list[Series]:
             ask_every_haproxy.as_order(desk.settings, desk.store),
             door_states.door_states(desk.settings, desk.store),
         ),
-        *ask_every_haproxy.series_of_strays(visitors_view.at_doors(desk).doors),
+        *ask_every_haproxy.series_of_strays(
+            visitors_at_other_nodes_view.at_doors(desk).doors
+        ),
     ]

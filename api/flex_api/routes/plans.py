@@ -14,7 +14,7 @@ from flex_api.in_words import amounts
 from flex_api.night import approving
 from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.report.json_and_markdown import table
-from flex_api.schemas.dns_difference_routing_pages import DnsDiffPage
+from flex_api.schemas.paged_dns_changes_differences_and_routes import DnsDiffPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.rest_bodies_and_answers import MovesPage, PlansPage
 from flex_api.schemas.verbs_output import PlanOutput

@@ -13,7 +13,7 @@ from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
 from flex.routing.host_to_node_maps import OWNERS
 from flex.routing.pool import Pool
 from flex_api.night import ask_every_haproxy, door_states, haproxy_pools_and_files
-from flex_api.schemas.dns_difference_routing_pages import RoutingPage
+from flex_api.schemas.paged_dns_changes_differences_and_routes import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import (
     DoorsQuery,
@@ -23,7 +23,7 @@ from flex_api.schemas.routing import (
     pool_row,
 )
 from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
-from flex_api.web import visitors_view
+from flex_api.web import visitors_at_other_nodes_view
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.door_answers import wait_for_doors
 from flex_api.web.etag_responses import nothing, page_response, reply
@@ -74,7 +74,10 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         cursor=query.cursor,
         wanted=lambda pool: _asked_for(pool, query),
     )
-    at, outside = visitors_view.at_doors(desk), visitors_view.outside_dns(desk)
+    at, outside = (
+        visitors_at_other_nodes_view.at_doors(desk),
+        visitors_at_other_nodes_view.outside_dns(desk),
+    )
     shown = {pool.site for pool in found.items}
     output = RoutingPage(
         on=settings.routing.on,

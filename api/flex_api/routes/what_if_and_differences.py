@@ -14,7 +14,7 @@ from flex_api import which_names_are_sites
 from flex_api.facts import partition_differences
 from flex_api.facts.partition_differences import Difference
 from flex_api.routes.plans import the_id
-from flex_api.schemas.dns_difference_routing_pages import DifferencePage
+from flex_api.schemas.paged_dns_changes_differences_and_routes import DifferencePage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest_bodies_and_answers import Supposed
 from flex_api.schemas.what_if_output import FrontierOutput, WhatIfOutput

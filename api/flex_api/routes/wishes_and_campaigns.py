@@ -10,10 +10,10 @@ from fastapi import APIRouter, Path, Query, Response
 from flex.errors import Unknown
 from flex.model.wish import Pin
 from flex_api import which_names_are_sites
-from flex_api.schemas import sites
+from flex_api.schemas import sites_and_wishes
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest_bodies_and_answers import PinsPage
-from flex_api.schemas.sites import PinGiven, PinShown, PinTried
+from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.etag_responses import (
     Condition,
@@ -259,4 +259,4 @@ def _pin_of(desk: Desk, site: str, campaign: str = "") -> Pin:
 
 def pin_model(desk: Desk, pin: Pin) -> PinShown:
     """As it is answered, with whether it holds now."""
-    return PinShown(**sites.values(pin), holds=pin.holds(desk.now))
+    return PinShown(**sites_and_wishes.values(pin), holds=pin.holds(desk.now))

@@ -25,7 +25,7 @@ from flex_api.schemas.request_and_page_base import (
     PageOf,
     Text,
 )
-from flex_api.schemas.sites import PinShown
+from flex_api.schemas.sites_and_wishes import PinShown
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
     Behind,

@@ -57,7 +57,7 @@ from flex_api.schemas.routing import (
     RouteOutput,
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.schemas.sites import PinOutput, SiteRow, SitesOutput
+from flex_api.schemas.sites_and_wishes import PinOutput, SiteRow, SitesOutput
 from flex_api.schemas.strays import StrayRow
 from flex_api.schemas.tokens_and_audit import (
     AuditOutput,

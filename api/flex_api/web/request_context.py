@@ -27,8 +27,8 @@ from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
 from flex_api.web.gate import Gate, unauthenticated_error
 from flex_api.web.latency_histogram import Timing
+from flex_api.web.limit_slow_reads import Turns
 from flex_api.web.paging import refuse_other_filters
-from flex_api.web.slow_reads import Turns
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock, World
 from flex_api.work_in_background import Workers

@@ -25,7 +25,7 @@ from flex.planning.leave_out_the_immovable import as_in
 from flex.planning.rules_of_movement import LIFTED, Guard, Reins
 from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes
-from flex_api.facts import names_that_stay, what_earlier_nights_allow
+from flex_api.facts import remarks_on_names_that_stay, what_earlier_nights_allow
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.wiring import World
@@ -74,9 +74,12 @@ def effect(world: World, node: str) -> Effect:
             (f"how many sites that is with the next plan is not known: {error}",)
         )
     if state == "active":
-        said = (_coming(turn, node), *names_that_stay.remarks(world))
+        said = (_coming(turn, node), *remarks_on_names_that_stay.remarks(world))
     elif turn.now or turn.later:
-        said = (_going(turn, node, state), *names_that_stay.remarks(world, [node]))
+        said = (
+            _going(turn, node, state),
+            *remarks_on_names_that_stay.remarks(world, [node]),
+        )
     else:
         said = (f"no site is on {node}",)
     return Effect(said, turn)
@@ -120,7 +123,7 @@ def _because(turn: SitesInAndOut) -> str:
 def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
     facts, rules = nightly.facts(world, replayed=False), world.rules
     guard = what_earlier_nights_allow.guard(world, facts.period)
-    seen = names_that_stay.newest_plan(world)
+    seen = remarks_on_names_that_stay.newest_plan(world)
     facts = as_in(seen, facts, rules) if seen else count_forwarding(facts)
     movable = set(facts.sites) - facts.fixed
     kept = suspended_wishes.possible(facts.pins, movable, facts.nodes)

@@ -24,7 +24,7 @@ from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
 from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import wiring
-from flex_api.facts import core_to_output_models, names_that_stay
+from flex_api.facts import core_to_output_models, remarks_on_names_that_stay
 from flex_api.night import failover as failing
 from flex_api.night import nightly
 from flex_api.schemas.what_if_output import PreviewRow
@@ -91,7 +91,7 @@ def of_failure(world: World, node: Node) -> PreviewRow:
         for one in facts.nodes
     )
     failed = replace(facts, nodes=nodes)
-    if seen := names_that_stay.newest_plan(world):
+    if seen := remarks_on_names_that_stay.newest_plan(world):
         facts, failed = (as_in(seen, one, rules) for one in (facts, failed))
     movable = set(failed.sites) - failed.fixed
     kept = suspended_wishes.possible(facts.pins, movable, nodes)
@@ -104,7 +104,7 @@ def of_failure(world: World, node: Node) -> PreviewRow:
     )
     moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
     after = score.balance(problem, rows, failed.parts)
-    said = names_that_stay.remarks(world, [node.name])
+    said = remarks_on_names_that_stay.remarks(world, [node.name])
     return _preview_row(moves, (), after, before, {node.name}, said)
 
 
@@ -134,7 +134,7 @@ def _preview(
     every = nightly.gather(world, replayed=False)
     changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
     with_it = _next(world, changed)
-    said = names_that_stay.remarks(world, leaving)
+    said = remarks_on_names_that_stay.remarks(world, leaving)
     return Preview(_next(world, every), replace(with_it, notes=(*with_it.notes, *said)))
 
 
@@ -145,7 +145,7 @@ def _next(world: World, every: Facts) -> WhatIf:
         rules,
         nightly.AS_SET,
         solver=quick(world.solver),
-        seen=names_that_stay.newest_plan(world),
+        seen=remarks_on_names_that_stay.newest_plan(world),
     )
 
 

@@ -23,8 +23,8 @@ from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
     forecast_and_measured_rows,
-    names_that_stay,
     partition_differences,
+    remarks_on_names_that_stay,
     what_earlier_nights_allow,
 )
 from flex_api.facts.put_forecast_loads_into_facts import expect
@@ -53,14 +53,14 @@ def what_if(
         wanted,
         solver=quick(world.solver),
         scratch=world.scratch,
-        seen=names_that_stay.newest_plan(world),
+        seen=remarks_on_names_that_stay.newest_plan(world),
     )
     points = (
         frontier.points(found.problem, short(world.rules.budget), [found.rows])
         if with_frontier
         else ()
     )
-    said = names_that_stay.remarks(world, wanted.lost)
+    said = remarks_on_names_that_stay.remarks(world, wanted.lost)
     found = replace(found, notes=(*found.notes, *said))
     return _output(found, facts.period, points)
 
@@ -100,9 +100,9 @@ def without_node(world: World, node: str) -> WhatIf:
         world.rules,
         Supposition(lost=(node,)),
         solver=quick(world.solver),
-        seen=names_that_stay.newest_plan(world),
+        seen=remarks_on_names_that_stay.newest_plan(world),
     )
-    said = names_that_stay.remarks(world, [node])
+    said = remarks_on_names_that_stay.remarks(world, [node])
     return replace(found, notes=(*found.notes, *said))
 
 
@@ -115,7 +115,7 @@ def frontier_of(world: World) -> FrontierOutput:
     """
     known, _ = expect(world, nightly.facts(world, replayed=False))
     guard = what_earlier_nights_allow.guard(world, known.period)
-    seen = names_that_stay.newest_plan(world)
+    seen = remarks_on_names_that_stay.newest_plan(world)
     counted = as_in(seen, known, world.rules) if seen else count_forwarding(known)
     facts = replace(_possible(counted), guard=guard)
     asked = decide_moves_of_tonight.resting(
@@ -141,7 +141,7 @@ def frontier_of(world: World) -> FrontierOutput:
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
         plan_worst_ratio=waiting[0].after.worst if waiting else None,
-        notes=names_that_stay.remarks(world),
+        notes=remarks_on_names_that_stay.remarks(world),
     )
 
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move, Plan
 from flex.placing import explain
-from flex.placing.alternatives import Chosen, Other
 from flex.placing.explain import Because
+from flex.placing.other_nodes_for_site import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of
-from flex.planning import not_ours, propose_plan, which_rules_stop_moves
+from flex.planning import advice_on_names_not_ours, propose_plan, which_rules_stop_moves
 from flex.planning.facts_and_rules import Facts
 from flex.planning.leave_out_the_immovable import (
     as_in,
@@ -35,7 +35,7 @@ from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 from flex_api.wiring import World
-from flex_api.wishes import visitors_of_site
+from flex_api.wishes import visitors_of_site_at_other_nodes
 
 # How many other places of a site are named.
 MOST = 5
@@ -113,7 +113,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         if edit or stuck
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         edited=core_to_output_models.edit_row(edit) if edit else None,
-        **visitors_of_site.visitors_elsewhere(
+        **visitors_of_site_at_other_nodes.visitors_elsewhere(
             world, site, [problem.nodes[node] for node in _nodes_now(problem, position)]
         ),
     )
@@ -192,8 +192,10 @@ def _not_ours(world: World, made: Plan | None, site: str) -> Iterator[str]:
     for zone_plan in made.zone_plans if made else ():
         for entry in zone_plan.foreign:
             name, _, reason = entry.removesuffix(")").partition(" (")
-            if name == name_of(site) and not not_ours.is_told_otherwise(reason):
-                yield not_ours.remark(
+            if name == name_of(site) and not advice_on_names_not_ours.is_told_otherwise(
+                reason
+            ):
+                yield advice_on_names_not_ours.remark(
                     name, zone_plan.zone, reason, world.settings.owner
                 )
 

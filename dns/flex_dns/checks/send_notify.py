@@ -20,7 +20,7 @@ import dns.query
 import dns.rcode
 
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Address
+from flex_dns.wire.name_server_and_key import Address
 
 
 def nudged(server: Address, zone: str, key: Key | None, timeout: float) -> bool:

@@ -19,7 +19,7 @@ import dns.resolver
 
 from flex.errors import DnsError
 from flex_dns.checks import verify
-from flex_dns.wire.server import Address, Server
+from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.zone_names_and_owners import Question
 
 # Servers of one zone that are asked. A guess: with many more the NS records would not fit a packet.

@@ -20,7 +20,7 @@ from flex.planning.which_servers_agree import is_since
 from flex_dns.checks import verify
 from flex_dns.checks.send_notify import nudged
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Address
+from flex_dns.wire.name_server_and_key import Address
 
 # Seconds between one look at a server's serial and the next, at least. A guess.
 SHORTEST = 0.01

@@ -30,7 +30,7 @@ from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.records_of_partition import Sets, by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Address, Server, address_text
+from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical
 from flex_dns.zone import reading

@@ -26,7 +26,7 @@ from flex_dns.preflight import PreflightResult, excessive_key_rights
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS, PRINTED
 from flex_dns.update import fence, permission
 from flex_dns.wire.explain_dns_errors import said_no, translate_errors
-from flex_dns.wire.server import Address, Server, address_text
+from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_dns.wire.session import Clock, Session
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import may_transfer

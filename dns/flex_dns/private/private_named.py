@@ -34,7 +34,7 @@ import dns.rdatatype
 from flex.errors import BadSetting, FlexError, Unreachable
 from flex_dns.server_configuration.named_conf import update_logging, update_policy
 from flex_dns.wire.key import Key
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.zone_names_and_owners import HOST_NAME
 
 LOOPBACK = "127.0.0.1"

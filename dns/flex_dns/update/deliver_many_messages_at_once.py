@@ -27,7 +27,7 @@ from flex_dns.wire.explain_dns_errors import (
     translate_errors,
     untrusted_error,
 )
-from flex_dns.wire.server import Address, Server
+from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, connect
 
 # Connections to one server. BIND reads the next update of a connection when it has answered the

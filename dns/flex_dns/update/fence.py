@@ -26,7 +26,7 @@ from dns.rdtypes.ANY.TXT import TXT
 from flex.errors import Refused
 from flex.zones.marker import LABEL
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_granted, said_no
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 
 # What the text of the record begins with.

@@ -19,7 +19,7 @@ import dns.message
 from flex.model.zone_plan import Change
 from flex_dns.checks import verify
 from flex_dns.update.change_messages import Message
-from flex_dns.wire.server import Address
+from flex_dns.wire.name_server_and_key import Address
 from flex_dns.wire.zone_names_and_owners import canonical
 
 # Zones that may be sent before a secondary has fetched them. A secondary on a machine such as the

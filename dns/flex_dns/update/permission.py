@@ -13,7 +13,7 @@ import dns.update
 
 from flex.errors import Refused
 from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 
 

@@ -26,7 +26,7 @@ from flex_dns.update import (
 from flex_dns.update.change_messages import NOBODY, Claim, Message
 from flex_dns.update.record_outcomes_in_journal import Ledger, Tally
 from flex_dns.wire.explain_dns_errors import not_granted, said_no
-from flex_dns.wire.server import Address, Server
+from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question
 from flex_dns.zone import reading

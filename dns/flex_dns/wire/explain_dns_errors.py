@@ -22,7 +22,7 @@ import dns.tsig
 from flex.errors import DnsError, Refused, Unreachable
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.messages import Unfit
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 
 UNCHANGED = "nothing was changed"
 

@@ -19,7 +19,7 @@ import dns.tsig
 from flex.errors import DnsError
 from flex_dns.wire import signing
 from flex_dns.wire.explain_dns_errors import translate_errors, untrusted_error
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 
 # Questions on their way on one connection. BIND answers up to 23 of one connection side by side;
 # more would only wait in its buffers.

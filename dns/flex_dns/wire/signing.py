@@ -18,8 +18,8 @@ import dns.tsig
 from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex_dns.wire.explain_dns_errors import skewed_error
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.read_names_in_messages import behind_questions
-from flex_dns.wire.server import Server
 
 # Seconds that a signature is good for, before and after its time (RFC 8945, section 10).
 FUDGE = 300

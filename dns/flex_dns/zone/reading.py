@@ -19,7 +19,7 @@ from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
 from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical, owners
 from flex_dns.zone.transfer import transfer

@@ -21,8 +21,8 @@ import dns.rdatatype
 import dns.tsig
 
 from flex_dns.wire.explain_dns_errors import said_no, translate_errors, untrusted_error
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.read_names_in_messages import end_of_name
-from flex_dns.wire.server import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.signing import Context
 from flex_dns.wire.zone_names_and_owners import Contents

@@ -13,7 +13,7 @@ import dns.flags
 import dns.message
 import dns.rdatatype
 
-from flex_dns.wire.server import Server
+from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 
 

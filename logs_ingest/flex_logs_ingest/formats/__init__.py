@@ -36,7 +36,7 @@ from flex_logs_ingest.formats.format_directive import from_directive
 from flex_logs_ingest.formats.server_configuration import from_file
 from flex_logs_ingest.lines.field_values import printable
 from flex_logs_ingest.lines.layout import Layout, columns, is_directive, names, unusable
-from flex_logs_ingest.lines.which_layout import Fits, first_lines, most_of
+from flex_logs_ingest.lines.which_lines_fit_layout import Fits, first_lines, most_of
 from flex_logs_ingest.scan.worldcup_binary_logs import SIZE, is_records
 
 # Formats stand before those that their lines would fit as well, so those that name the site before

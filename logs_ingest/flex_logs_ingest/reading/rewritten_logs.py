@@ -22,7 +22,7 @@ from flex.model.log_reading import Segment
 from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.find_and_unpack_logs import Log
 from flex_logs_ingest.reading.identity import Mark
-from flex_logs_ingest.scan.count_logs import first_lines
+from flex_logs_ingest.scan.count_small_logs import first_lines
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 
 # Answers that tell one log from another. A guess: a monitor that asks for the same twice makes two

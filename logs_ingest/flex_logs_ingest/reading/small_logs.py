@@ -33,7 +33,7 @@ from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.rewritten_logs import Opening, opening_of
 from flex_logs_ingest.reading.run_state import Reader
-from flex_logs_ingest.scan.count_logs import Foreseen, Task, count_logs
+from flex_logs_ingest.scan.count_small_logs import Foreseen, Task, count_logs
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner, says_site
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -1,4 +1,4 @@
-//! Which lines are of which layout: see flex_logs_ingest/lines/which_layout.py, which defines it.
+//! Which lines are of which layout: flex_logs_ingest/lines/which_lines_fit_layout.py defines it.
 
 use crate::cut::Layout;
 use crate::layout::{BYTES, Joined, STATUS, TIME, VHOST};

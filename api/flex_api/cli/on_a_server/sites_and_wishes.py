@@ -9,7 +9,7 @@ from flex.errors import Unknown
 from flex.model.wish import Pin
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
-from flex_api.schemas.sites import (
+from flex_api.schemas.sites_and_wishes import (
     PinGiven,
     PinOutput,
     PinShown,

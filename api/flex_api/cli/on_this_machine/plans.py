@@ -23,8 +23,8 @@ from flex_api.night import (
     end_half_applied_plans,
     may_plan_be_applied,
     nightly,
+    preview_rollback,
     rules_that_stop_plans,
-    try_plan_back,
 )
 from flex_api.night.end_half_applied_plans import Way
 from flex_api.night.leases import lease
@@ -116,7 +116,7 @@ class PlansHere:
         rules_that_stop_plans.refuse_unknown(force, "going back")
         if dry_run:
             with open_world(self.context, self.as_of) as here:
-                made = try_plan_back.try_back(
+                made = preview_rollback.try_back(
                     here, nightly.earlier(here.store, to), author()
                 )
                 return plan_with_stops(here, made)

@@ -9,7 +9,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models
-from flex_api.schemas.sites import PinOutput, SitesOutput, values
+from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput, values
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
 from flex_api.wishes.previewing import NOT_TRIED, Tried
