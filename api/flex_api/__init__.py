@@ -18,5 +18,5 @@ put_off(
     "flex_api.night.deliver_haproxy_files",
     "flex_api.night.probing",
     "flex_api.night.warm_command",
-    "flex_api.night.warming",
+    "flex_api.night.warm_nodes_that_sites_come_to",
 )

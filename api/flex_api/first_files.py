@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from flex.errors import BadInput
-from flex_api import systemd_units
+from flex_api import paths_in_systemd_units
 from flex_dns.server_configuration.named_conf import bind_snippet
 from flex_dns.wire.key import make_key
 
@@ -67,8 +67,11 @@ def _files(folder: Path) -> dict[str, str]:
     state = state_of(folder)
     marks = {
         "@STATE@": state,
-        **systemd_units.words(
-            systemd_units.program(), folder / SETTINGS, state, systemd_units.python()
+        **paths_in_systemd_units.words(
+            paths_in_systemd_units.program(),
+            folder / SETTINGS,
+            state,
+            paths_in_systemd_units.python(),
         ),
     }
     starter = resources.files("flex_api") / "starter"

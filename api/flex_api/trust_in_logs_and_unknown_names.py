@@ -11,7 +11,7 @@ from flex_api.facts import logs_good_enough
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.verbs_output import UnknownName, UnknownOutput
 from flex_api.wiring import World
-from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
+from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
 
 
 def data_output(world: World) -> DataOutput:

@@ -23,7 +23,7 @@ from flex.table_schemas import SPREADS
 from flex.zones import records_of_partition, zone_changes
 from flex_api import wiring
 from flex_api.facts import what_earlier_nights_allow
-from flex_api.night import carrying_out, nightly
+from flex_api.night import nightly, route_and_publish_plan
 from flex_api.night.leases import lease
 from flex_api.report import write_reports
 from flex_dns.memory import MemoryPublisher
@@ -57,7 +57,9 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
         timed("gates", lambda: what_earlier_nights_allow.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
-        applied = timed("apply", lambda: carrying_out.carry_out(world, made.plan))
+        applied = timed(
+            "apply", lambda: route_and_publish_plan.carry_out(world, made.plan)
+        )
     timed("report", lambda: write_reports.write(world, applied))
     timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
     status = Path("/proc/self/status").read_text()

@@ -44,7 +44,7 @@ from flex.model.period import LAST_DAY, Period
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import read_with_spark
-from flex_logs_ingest.counts import hours_and_sample, merge_expression
+from flex_logs_ingest.counts import add_up_hours_and_sample, merge_expression
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.formats import detect, layout_of
@@ -189,7 +189,7 @@ def _here(sources: Sequence[Source], counts: Path) -> tuple[int, Totals]:
     )
     return lines, _totals(
         file_table(store, counts, ALWAYS).whole(),
-        hours_and_sample.hours_of(store, counts, ALWAYS),
+        add_up_hours_and_sample.hours_of(store, counts, ALWAYS),
     )
 
 

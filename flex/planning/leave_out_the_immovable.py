@@ -19,7 +19,7 @@ from flex.planning import (
     which_sites_dns_lets_flex_move,
 )
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.forwarding_at_doors import count_forwarding
+from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts

@@ -25,7 +25,7 @@ from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
 from flex.planning import (
-    forwarding_at_doors,
+    load_from_forwarding_at_doors,
     names_edited_by_others,
     remarks_on_forecasts,
 )
@@ -395,7 +395,7 @@ def _forecasts(
 def forecast_with_doors(facts: Facts, partition: pd.DataFrame, policy: str) -> Forecast:
     """What each node has to do: its sites' answers, and the requests that its door passes on."""
     made = predict.forecast(facts.sample, partition, facts.nodes, policy=policy)
-    away = forwarding_at_doors.forwarding(facts, partition)
+    away = load_from_forwarding_at_doors.forwarding(facts, partition)
     return predict.with_forwarding(made, facts.nodes, away.requests, away.bytes)
 
 

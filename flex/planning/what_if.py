@@ -23,8 +23,8 @@ from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.leave_out_the_immovable import as_in
+from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.planning.remarks_on_sites import of_wishes
 from flex.ports import Solver
 from flex.prediction import predict

@@ -20,9 +20,9 @@ from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.pool import Pool, unusable_configuration
 from flex.routing.ports_and_paths import Layout, endpoint
-from flex.routing.rules import RULES, popular_on_more_members
+from flex.routing.rules import RULES, popular_targets_on_more_members
 from flex.routing.rules.dynamic_requests import send_lines, split
-from flex.routing.rules.popular_on_more_members import POPULAR
+from flex.routing.rules.popular_targets_on_more_members import POPULAR
 
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
@@ -73,7 +73,9 @@ def files(
         CONFIGURATION: "\n".join(map(_section, sections)),
         HOSTS: _hosts(ours),
         POPULAR: "".join(
-            line for pool in ours for line in popular_on_more_members.entries(pool)
+            line
+            for pool in ours
+            for line in popular_targets_on_more_members.entries(pool)
         ),
     }
     if layout.bypass:
@@ -294,7 +296,7 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
 
 def _lines_of_rule(pool: Pool, layout: Layout) -> list[str]:
     wide = (
-        popular_on_more_members.looked_up(pool, layout.directory)
+        popular_targets_on_more_members.looked_up(pool, layout.directory)
         if pool.policy == "lardr"
         else ()
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from flex.routing.haproxy import CONFIGURATION, HOSTS
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.rules.popular_on_more_members import POPULAR
+from flex.routing.rules.popular_targets_on_more_members import POPULAR
 
 Words = tuple[str, ...]
 

@@ -23,7 +23,7 @@ from flex.routing.haproxy import CONFIGURATION, HOSTS, NAMES
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import HaproxyProgram, refusal, write
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.rules.popular_on_more_members import POPULAR
+from flex.routing.rules.popular_targets_on_more_members import POPULAR
 
 BEFORE = ".before"
 # Beginnings of the names of folders that are there only while somebody writes: the next files, and

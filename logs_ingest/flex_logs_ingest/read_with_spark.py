@@ -37,7 +37,7 @@ from flex.traffic import which_reading_continues_which
 from flex_logs_ingest.counts import (
     count_files,
     file_of_counts_by_other_names,
-    unknown_hosts,
+    file_of_unknown_hosts,
 )
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
@@ -169,7 +169,7 @@ def send(folder: str, out: Path) -> int:
     }
     some = {
         kind: _file_names(folder, kind)
-        for kind in (unknown_hosts.KIND, file_of_counts_by_other_names.KIND)
+        for kind in (file_of_unknown_hosts.KIND, file_of_counts_by_other_names.KIND)
     }
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:

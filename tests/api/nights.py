@@ -20,7 +20,7 @@ from flex.store import MemoryStore
 from flex.table_schemas import PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.facts import verify_dns_answers, what_earlier_nights_allow
-from flex_api.night import carrying_out, nightly
+from flex_api.night import nightly, route_and_publish_plan
 from flex_api.settings import file as config
 from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher
@@ -51,7 +51,7 @@ class Cluster:
         self.learn(loads)
         made = nightly.propose(self.world).plan
         assert made.breaches == ()
-        applied = carrying_out.carry_out(self.world, made)
+        applied = route_and_publish_plan.carry_out(self.world, made)
         served = set(rows["site"])
         self.moved.update(
             move.site for move in applied.moves if move.target and move.site in served

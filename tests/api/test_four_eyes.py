@@ -21,7 +21,12 @@ from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex_api import wiring
 from flex_api.cli.common import author
-from flex_api.night import apply_or_accept_plan, approving, may_plan_be_applied, nightly
+from flex_api.night import (
+    apply_or_accept_plan,
+    may_plan_be_applied,
+    nightly,
+    person_says_yes_or_no_to_plan,
+)
 from flex_api.settings import file as config
 from flex_api.wiring import World
 
@@ -59,7 +64,9 @@ def as_one(found: World, name: str) -> World:
 
 
 def yes(found: World, plan: Plan, name: str) -> Plan:
-    return approving.approve(found, plan.id, Approval("approve", name, found.clock()))
+    return person_says_yes_or_no_to_plan.approve(
+        found, plan.id, Approval("approve", name, found.clock())
+    )
 
 
 def pin(found: World, name: str, *, at: int = 0) -> str:
@@ -196,8 +203,8 @@ def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(
     assert (plan.author, plan.wishers) == ("", ("anna",))
     with pytest.raises(Held, match="anna asked for what it does"):
         yes(found, plan, "anna")
-    assert "nobody but anna" in approving.lacks(found, plan)
-    assert approving.lacks(found, yes(found, plan, "bert")) == ""
+    assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, plan)
+    assert person_says_yes_or_no_to_plan.lacks(found, yes(found, plan, "bert")) == ""
 
 
 def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
@@ -209,12 +216,12 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
     plan = nightly.propose(found).plan
     assert plan.wishers == ("anna", "bert")
     one = yes(found, plan, "anna")
-    assert "nobody but anna" in approving.lacks(found, one)
+    assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, one)
     with pytest.raises(Held, match="four_eyes"):
         may_plan_be_applied.refuse_forbidden(found, plan.id)
-    assert approving.lacks(found, yes(found, one, "bert")) == ""
+    assert person_says_yes_or_no_to_plan.lacks(found, yes(found, one, "bert")) == ""
     third = nightly.propose(found).plan
-    assert approving.lacks(found, yes(found, third, "carla")) == ""
+    assert person_says_yes_or_no_to_plan.lacks(found, yes(found, third, "carla")) == ""
 
 
 def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> None:

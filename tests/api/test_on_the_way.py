@@ -26,8 +26,8 @@ from flex.table_schemas import PLACEMENT
 from flex.zones.marker import marker_name, marker_text
 from flex_api import wiring
 from flex_api.night import (
-    carrying_out,
     finish_plans_of_killed_runs,
+    route_and_publish_plan,
     take_back_half_applied_plan,
 )
 from flex_api.night.leases import lease
@@ -131,7 +131,7 @@ class Cluster:
         """As far as the name server lets it."""
         self.server.to_updates, self.server.is_late = list(to_updates), is_late
         with pytest.raises((FlexError, Killed)):
-            carrying_out.carry_out(self.world, self.plan)
+            route_and_publish_plan.carry_out(self.world, self.plan)
         self.server.is_late = False
         assert self.plan.state == "applying"
 
@@ -299,7 +299,7 @@ def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -
 def test_what_was_forced_at_the_start_stops_no_wave() -> None:
     here = Cluster()
     here.store.put_freeze(Freeze(NOW))
-    carrying_out.carry_out(here.world, here.plan)
+    route_and_publish_plan.carry_out(here.world, here.plan)
     assert here.homes == ALL_NEW
 
 
@@ -312,10 +312,10 @@ def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
         breaks_in=True,
     )
     with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
-        carrying_out.carry_out(here.world, here.plan)
+        route_and_publish_plan.carry_out(here.world, here.plan)
 
 
 def test_how_long_it_takes_at_least_is_said_before_it_begins() -> None:
     here = Cluster()
-    carrying_out.carry_out(here.world, here.plan)
+    route_and_publish_plan.carry_out(here.world, here.plan)
     assert here.said[0] == "Resolvers are waited for 1.0 s in all, in 2 waves."

@@ -12,7 +12,7 @@ import pytest
 from flex.model.limits_and_approvals import Approval
 from flex.store import open_store
 from flex_api import wiring
-from flex_api.night import approving
+from flex_api.night import person_says_yes_or_no_to_plan
 from flex_api.settings import file as config
 
 if TYPE_CHECKING:
@@ -106,10 +106,12 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(
     assert apply(installation, made["id"]).code == 22
     world = wiring.world(config.load(installation.settings), lambda: moment)
     with pytest.raises(Exception, match="made it"):
-        approving.approve(
+        person_says_yes_or_no_to_plan.approve(
             world, made["id"], Approval("approve", made["author"], moment)
         )
-    approving.approve(world, made["id"], Approval("approve", "somebody else", moment))
+    person_says_yes_or_no_to_plan.approve(
+        world, made["id"], Approval("approve", "somebody else", moment)
+    )
     assert apply(installation, made["id"]).code == 0
 
 
@@ -127,7 +129,9 @@ def test_a_plan_is_approved_only_while_its_base_is_in_force(
     moment = datetime.fromisoformat(first["created"])
     world = wiring.world(config.load(installation.settings), lambda: moment)
     with pytest.raises(Exception, match="was in force"):
-        approving.approve(world, first["id"], Approval("approve", "somebody", moment))
+        person_says_yes_or_no_to_plan.approve(
+            world, first["id"], Approval("approve", "somebody", moment)
+        )
 
 
 def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes_to(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flex_api import first_files, systemd_units
+from flex_api import first_files, paths_in_systemd_units
 
-HOME = systemd_units.HOMES[0] / "anna"
+HOME = paths_in_systemd_units.HOMES[0] / "anna"
 ETC = Path("/etc/flex/flex.toml")
 UNITS = ("flex-nightly.service", "flex-api.service")
 # Runs on a node, where there are no settings.
@@ -69,23 +69,28 @@ def test_a_link_stays_what_it_is_for_pipx_makes_what_it_leads_to_anew(
     link.symlink_to(program(tmp_path / "venvs/flex-1/bin/flex"))
     monkeypatch.setenv("PATH", str(link.parent))
     monkeypatch.setattr(sys, "argv", ["flex", "init"])
-    assert systemd_units.program() == link
+    assert paths_in_systemd_units.program() == link
 
 
 def test_units_may_write_where_flex_writes_and_see_where_it_is() -> None:
-    usual = systemd_units.words(Path("/usr/local/bin/flex"), ETC, first_files.STATE)
+    usual = paths_in_systemd_units.words(
+        Path("/usr/local/bin/flex"), ETC, first_files.STATE
+    )
     assert (usual["@HOME@"], usual["@WRITABLE@"]) == ("yes", "")
-    beside = systemd_units.words(
+    beside = paths_in_systemd_units.words(
         Path("/usr/local/bin/flex"), Path("/srv/my flex/flex.toml"), ""
     )
     assert beside["@WRITABLE@"] == 'ReadWritePaths="/srv/my flex"\n'
     pipx = HOME / ".local/bin/flex"
-    assert systemd_units.words(pipx, ETC, first_files.STATE)["@HOME@"] == "read-only"
-    assert str(pipx) in systemd_units.trouble(pipx, ETC)
-    assert "do not run" in systemd_units.trouble(
-        systemd_units.PRIVATE[0] / "venv/bin/flex", ETC
+    assert (
+        paths_in_systemd_units.words(pipx, ETC, first_files.STATE)["@HOME@"]
+        == "read-only"
     )
-    assert systemd_units.trouble(Path("/opt/flex/bin/flex"), ETC) == ""
-    assert f"read {HOME}" in systemd_units.trouble(
+    assert str(pipx) in paths_in_systemd_units.trouble(pipx, ETC)
+    assert "do not run" in paths_in_systemd_units.trouble(
+        paths_in_systemd_units.PRIVATE[0] / "venv/bin/flex", ETC
+    )
+    assert paths_in_systemd_units.trouble(Path("/opt/flex/bin/flex"), ETC) == ""
+    assert f"read {HOME}" in paths_in_systemd_units.trouble(
         Path("/opt/flex/bin/flex"), ETC, HOME / "python"
     )

@@ -20,7 +20,7 @@ from flex.model.wish import Pin
 from flex.placing import score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
-from flex.planning.forwarding_at_doors import count_forwarding, forwarding
+from flex.planning.load_from_forwarding_at_doors import count_forwarding, forwarding
 from flex.planning.what_if import Supposition
 from flex.prediction.predict import PAPER
 from flex.prediction.replay_accesses_through_caches import Sample

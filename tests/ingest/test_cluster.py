@@ -18,7 +18,11 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import read_with_spark
-from flex_logs_ingest.counts import hours_and_sample, merge_expression, unknown_hosts
+from flex_logs_ingest.counts import (
+    add_up_hours_and_sample,
+    file_of_unknown_hosts,
+    merge_expression,
+)
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.find_and_unpack_logs import Source, Unusable
@@ -102,7 +106,7 @@ def test_counts_made_there_are_those_made_here(
     files, hours = tables(to)
     pd.testing.assert_frame_equal(files, file_table(store, counts, PERIOD).whole())
     pd.testing.assert_frame_equal(
-        hours, hours_and_sample.hours_of(store, counts, PERIOD)
+        hours, add_up_hours_and_sample.hours_of(store, counts, PERIOD)
     )
     assert {entry.segment.id for entry in read_with_spark.entries(str(to))} == {
         s.id for s in store.segments(0, 10**6)
@@ -267,10 +271,12 @@ def test_names_that_are_no_sites_arrive_as_well(
     (logs / "access.log").write_bytes(log(line, 0, MANY))
     read_there()
     (entry,) = read_with_spark.entries(str(to))
-    unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
+    file_of_unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
     read_with_spark.send(str(to), tmp_path / "incoming")
     take_in_parcels.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
-    assert unknown_hosts.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
+    assert file_of_unknown_hosts.names_of(counts, entry.segment.id) == [
+        ("scanned.example", 3)
+    ]
 
 
 def test_what_cannot_be_read_is_reported_and_the_rest_is_read(

@@ -11,7 +11,7 @@ import pytest
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import daily_sums, hours_and_sample
+from flex_logs_ingest.counts import add_up_hours_and_sample, daily_sums
 from flex_logs_ingest.counts.retention import tidy
 from flex_logs_ingest.reading.read_logs import FileReport
 
@@ -38,7 +38,7 @@ def three_days(logs: Path, line: Line, read: Read) -> None:
 
 def by_hours(store: MemoryStore, counts: Path, day: int) -> dict[str, int]:
     start = datetime.fromtimestamp(day * DAY, UTC)
-    hours = hours_and_sample.hours_of(
+    hours = add_up_hours_and_sample.hours_of(
         store, counts, Period(start, start + timedelta(days=1))
     )
     asked = hours.groupby("site")["bytes"].sum()

@@ -18,9 +18,9 @@ from flex.errors import BadInput
 from flex.model.period import Period
 from flex.planning.missing_readings import holes
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import hours_and_sample
+from flex_logs_ingest.counts import add_up_hours_and_sample
+from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
-from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import Outbox
 from flex_logs_ingest.parcels.take_in_parcels import Arrival, take
@@ -117,7 +117,7 @@ def test_what_is_shipped_counts_as_if_the_controller_had_read_the_log(
     )
     assert store.streams("one") == here.streams("one")
     ours, other = (
-        hours_and_sample.sample_of(*each, EVER, 1000)
+        add_up_hours_and_sample.sample_of(*each, EVER, 1000)
         for each in ((store, counts), (here, tmp_path / "here"))
     )
     assert ours.time.tolist() == other.time.tolist()

@@ -21,7 +21,7 @@ from flex.errors import Busy, NoData, NotWritten
 from flex.model.period import Period
 from flex.prediction.similar_targets import Kinds, kinds
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import count_files, hours_and_sample
+from flex_logs_ingest.counts import add_up_hours_and_sample, count_files
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
@@ -154,7 +154,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
     accesses = within(logs, period())
     with counted(logs) as (store, directory):
         files = file_table(store, directory, period()).whole()
-        hours = hours_and_sample.hours_of(store, directory, period())
+        hours = add_up_hours_and_sample.hours_of(store, directory, period())
     assert rows(hours) == hours_by_hand(accesses)
     by_hand = files_by_hand(accesses)
     # A size that these days did not show is a matter of the days before them.
@@ -172,7 +172,7 @@ def test_the_sample_has_every_access_to_the_targets_it_has(
     logs: list[list[Access]], kept: int, limit: int
 ) -> None:
     with counted(logs, sample_limit=kept) as (store, directory):
-        sample = hours_and_sample.sample_of(store, directory, period(), limit)
+        sample = add_up_hours_and_sample.sample_of(store, directory, period(), limit)
         files = file_table(store, directory, period()).whole()
     assert len(sample.time) <= limit
     assert (np.diff(sample.time) >= 0).all()
@@ -216,7 +216,7 @@ def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(
     for spread in (logs, one_log):
         with counted(spread) as (store, directory):
             samples.append(
-                hours_and_sample.sample_of(store, directory, period(), limit)
+                add_up_hours_and_sample.sample_of(store, directory, period(), limit)
             )
     several, one = samples
     assert (several.sites, several.rate) == (one.sites, one.rate)
@@ -232,7 +232,7 @@ def test_accesses_in_one_second_stay_in_the_order_of_their_log(
     with (logs / "access.log").open("ab") as file:
         file.write(line("/c") + line("/a"))
     read()
-    sample = hours_and_sample.sample_of(store, counts, period(), 100)
+    sample = add_up_hours_and_sample.sample_of(store, counts, period(), 100)
     assert sample.target.tolist() == [1, 0, 1, 2, 0]
 
 
@@ -267,7 +267,7 @@ def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
         "/corrected": 300,
         "/never": 0,
     }
-    sample = hours_and_sample.sample_of(store, counts, period(1), 100)
+    sample = add_up_hours_and_sample.sample_of(store, counts, period(1), 100)
     assert sample.size.tolist() == [300, 700, 50]
 
 
@@ -275,8 +275,8 @@ def test_nothing_counted_merges_to_empty_tables(
     store: MemoryStore, counts: Path
 ) -> None:
     assert file_table(store, counts, period()).whole().empty
-    assert hours_and_sample.hours_of(store, counts, period()).empty
-    sample = hours_and_sample.sample_of(store, counts, period(), 100)
+    assert add_up_hours_and_sample.hours_of(store, counts, period()).empty
+    sample = add_up_hours_and_sample.sample_of(store, counts, period(), 100)
     assert (sample.sites, len(sample.time), sample.rate) == ((), 0, 1.0)
 
 
@@ -403,8 +403,8 @@ def test_counts_that_are_gone_or_damaged_are_never_taken_for_none(
     read()
     for path in counts.glob("*.parquet"):
         damage(path)
-    for merged in (file_table, hours_and_sample.hours_of):
+    for merged in (file_table, add_up_hours_and_sample.hours_of):
         with pytest.raises(NoData, match="gone or damaged"):
             merged(store, counts, period())
     with pytest.raises(NoData, match="gone or damaged"):
-        hours_and_sample.sample_of(store, counts, period(), 100)
+        add_up_hours_and_sample.sample_of(store, counts, period(), 100)

@@ -16,7 +16,7 @@ import pytest
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.store import MemoryStore, migrate, open_store
-from flex_logs_ingest.counts import hours_and_sample
+from flex_logs_ingest.counts import add_up_hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.retention import Tidied, tidy
 from flex_logs_ingest.files.find_and_unpack_logs import Source
@@ -53,7 +53,7 @@ def four_weeks(logs: Path, line: Line, read: Read) -> None:
 def tables(
     store: MemoryStore, counts: Path, period: Period
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return file_table(store, counts, period).whole(), hours_and_sample.hours_of(
+    return file_table(store, counts, period).whole(), add_up_hours_and_sample.hours_of(
         store, counts, period
     )
 
@@ -74,7 +74,7 @@ def test_weeks_before_the_window_are_added_up_and_say_the_same(
     for period, (files, hours) in zip(PERIODS, before, strict=True):
         pd.testing.assert_frame_equal(file_table(store, counts, period).whole(), files)
         pd.testing.assert_frame_equal(
-            hours_and_sample.hours_of(store, counts, period), hours
+            add_up_hours_and_sample.hours_of(store, counts, period), hours
         )
     assert tidy(store, counts, window_from=TODAY - 7, keep_from=0) == Tidied()
 
@@ -112,7 +112,7 @@ def test_days_whose_counts_were_deleted_are_never_taken_for_idle(
 ) -> None:
     assert tidy(store, counts, window_from=TODAY - 7, keep_from=TODAY - 21).deleted == 7
     assert len(file_table(store, counts, days(-14, -1)).whole()) == 15
-    for made in (file_table, hours_and_sample.hours_of):
+    for made in (file_table, add_up_hours_and_sample.hours_of):
         with pytest.raises(NoData, match=r"deleted.*keep_days"):
             made(store, counts, days(-22, -1))
 
@@ -132,11 +132,17 @@ def test_a_sample_is_of_the_days_that_still_have_one(
     store: MemoryStore, counts: Path
 ) -> None:
     tidy(store, counts, window_from=TODAY - 7, keep_from=0)
-    sample = hours_and_sample.sample_of(store, counts, days(-28, -1), 1_000)
+    sample = add_up_hours_and_sample.sample_of(store, counts, days(-28, -1), 1_000)
     assert len(sample.time) == 2 * 9
     # Totals would be of the days that have none, too.
-    assert hours_and_sample.sample_of(store, counts, days(-28, -1), 9).totals is None
-    assert hours_and_sample.sample_of(store, counts, days(-7, -1), 9).totals is not None
+    assert (
+        add_up_hours_and_sample.sample_of(store, counts, days(-28, -1), 9).totals
+        is None
+    )
+    assert (
+        add_up_hours_and_sample.sample_of(store, counts, days(-7, -1), 9).totals
+        is not None
+    )
 
 
 # Tells of each step on disk and in the store, so that it can be killed at any of them.

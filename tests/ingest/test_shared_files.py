@@ -21,12 +21,16 @@ from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import daily_sums, damaged_count_files, hours_and_sample
+from flex_logs_ingest.counts import (
+    add_up_hours_and_sample,
+    daily_sums,
+    damaged_count_files,
+)
+from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.names_visited import Names, count_names
 from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
 from flex_logs_ingest.counts.retention import tidy
-from flex_logs_ingest.counts.unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -104,10 +108,13 @@ def answers(store: MemoryStore, counts: Path) -> Answers:
     segments = store.segments(0, 10**6)
     return Answers(
         [text(file_table(store, counts, period).whole()) for period in PERIODS],
-        [text(hours_and_sample.hours_of(store, counts, each)) for each in PERIODS],
+        [
+            text(add_up_hours_and_sample.hours_of(store, counts, each))
+            for each in PERIODS
+        ],
         [text(daily_sums.bytes_by_site(store, counts, TODAY + n)) for n in (-1, 0)],
         [
-            sampled(hours_and_sample.sample_of(store, counts, period, limit))
+            sampled(add_up_hours_and_sample.sample_of(store, counts, period, limit))
             for period in PERIODS
             for limit in (3, 10**6)
         ],
@@ -252,9 +259,9 @@ def test_what_a_run_recorded_between_two_questions_is_found_where_it_is(
 
     everything = PERIODS[0]
     for question in (
-        hours_and_sample.hours_of,
+        add_up_hours_and_sample.hours_of,
         file_table,
-        partial(hours_and_sample.sample_of, limit=100),
+        partial(add_up_hours_and_sample.sample_of, limit=100),
     ):
         store = Meanwhile()
         question(store, counts, everything)
@@ -294,8 +301,8 @@ def test_shared_counts_that_are_damaged_stop_nights_until_they_are_set_aside(
     path.write_bytes(b"damaged")
 
     def ask() -> int:
-        hours_and_sample.hours_of(store, counts, PERIODS[0])
-        hours_and_sample.sample_of(store, counts, PERIODS[0], 100)
+        add_up_hours_and_sample.hours_of(store, counts, PERIODS[0])
+        add_up_hours_and_sample.sample_of(store, counts, PERIODS[0], 100)
         return int(file_table(store, counts, PERIODS[0]).whole()["requests"].sum())
 
     with pytest.raises(NoData, match="gone or damaged"):

@@ -8,7 +8,10 @@ import pytest
 
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import count_files
-from flex_logs_ingest.counts.unknown_hosts import Unhosted, requests_for_unknown_hosts
+from flex_logs_ingest.counts.file_of_unknown_hosts import (
+    Unhosted,
+    requests_for_unknown_hosts,
+)
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule

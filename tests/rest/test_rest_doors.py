@@ -20,7 +20,7 @@ from flex.routing import haproxy, host_to_node_maps
 from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
 from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, with_heading
 from flex.store import MemoryStore, SqlStore, open_store
-from flex_api.night.door_states import door_states
+from flex_api.night.which_order_doors_go_by import door_states
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch, Has, report_of
 from tests.migrated import new_database
 from tests.rest.conftest import settings

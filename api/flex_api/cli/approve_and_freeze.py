@@ -15,8 +15,8 @@ from flex_api.cli.common import (
     context,
     moment,
 )
+from flex_api.cli.night_verbs import show
 from flex_api.cli.on_this_machine_only import AsOf
-from flex_api.cli.plan_apply_and_report import show
 from flex_api.in_words import amounts
 from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
 

@@ -19,7 +19,7 @@ import typer
 
 from flex.errors import BadInput, FlexError
 from flex_api.cli import is_started_by_timer
-from flex_api.schemas.output import ErrorOutput, Output, StopRow
+from flex_api.schemas.output_base import ErrorOutput, Output, StopRow
 from flex_api.schemas.request_and_page_base import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings

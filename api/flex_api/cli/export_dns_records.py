@@ -11,7 +11,7 @@ import typer
 from flex.errors import NotWritten
 from flex_api.cli import local_or_server
 from flex_api.cli.common import context, write
-from flex_api.wishes import export_plan
+from flex_api.facts import plan_by_zone_for_other_tools
 from flex_dns.exports import ENDINGS, EXPORTS
 
 
@@ -39,7 +39,7 @@ def export(
     """Print the records of a plan for another tool. nsupdate gets its changes, with what they
     require.
     """
-    export_plan.refuse_unknown(form)
+    plan_by_zone_for_other_tools.refuse_unknown(form)
     found = context(ctx)
     by = local_or_server.exports(found)
     if to is None:

@@ -13,7 +13,7 @@ import typer
 from flex.errors import BadInput
 from flex.routing.haproxy_program import program
 from flex.store import migrate
-from flex_api import check_files_in_settings, first_files, systemd_units
+from flex_api import check_files_in_settings, first_files, paths_in_systemd_units
 from flex_api import doctor as checking
 from flex_api.cli import local_or_server
 from flex_api.cli.common import Context, Format, context, now
@@ -121,10 +121,10 @@ def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
         found.say(f"wrote {path}")
     for path in output.kept:
         found.say(f"kept  {path}, which was there")
-    if why := systemd_units.trouble(
-        systemd_units.program(),
+    if why := paths_in_systemd_units.trouble(
+        paths_in_systemd_units.program(),
         folder.absolute() / first_files.SETTINGS,
-        systemd_units.python(),
+        paths_in_systemd_units.python(),
     ):
         found.say(f"look at this: {why}")
     found.say(

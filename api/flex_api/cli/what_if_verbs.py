@@ -14,7 +14,7 @@ from flex.planning.what_if import Supposition
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import PlanId, context, split_names
-from flex_api.cli.plan_apply_and_report import plan_app
+from flex_api.cli.night_verbs import plan_app
 from flex_api.in_words import (
     amounts,
     forecast_text,

@@ -2,7 +2,8 @@
 For a rollback, every wish counts.
 
 Takes the world and a plan that waits. Returns the rules against approving and applying it. Does not
-say whether another partition is in force: approving.py refuses that, and nobody can override it.
+say whether another partition is in force: person_says_yes_or_no_to_plan.py refuses that, and
+nobody can override it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from flex.model.plan import Plan
 from flex.placing import score
 from flex.planning import propose_plan
 from flex.planning.facts_and_rules import Facts
-from flex.planning.forwarding_at_doors import count_forwarding
+from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.prediction import compare_with_measured, predict, site_traffic_forecast
 from flex_api.facts import past_traffic
 from flex_api.wiring import World

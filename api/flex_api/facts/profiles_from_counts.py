@@ -12,7 +12,7 @@ from flex.traffic import rate_and_working_set
 from flex_api import which_names_are_sites
 from flex_api.in_words import amounts
 from flex_api.wiring import World, merging
-from flex_logs_ingest.counts import hours_and_sample
+from flex_logs_ingest.counts import add_up_hours_and_sample
 from flex_logs_ingest.counts.file_table import file_table
 
 # Working sets on k replicas are kept for sites that ask for more than this share of a node.
@@ -54,7 +54,7 @@ def learn_profiles(
 
 def hours(world: World, period: Period) -> Iterator[pd.DataFrame]:
     """HOURS of each day, weighed as the settings say. Raises NoData where counts were deleted."""
-    found = hours_and_sample.hours_by_day(
+    found = add_up_hours_and_sample.hours_by_day(
         world.store, world.settings.ingest.directory, period
     )
     half_life = world.settings.profile.half_life

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from flex.planning.refuse_ended_or_outdated import WAITING
-from flex_api.schemas.output import StopRow
+from flex_api.schemas.output_base import StopRow
 from flex_api.schemas.verbs_output import PlanOutput
 
 

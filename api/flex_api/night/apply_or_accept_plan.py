@@ -2,7 +2,7 @@
 
 Takes a plan's id and the rules that somebody goes over by name, by a run that holds the lease.
 Returns the plan as it ended. Does not ask the rules itself (may_plan_be_applied.py) and does not
-write to DNS itself (carrying_out.py).
+write to DNS itself (route_and_publish_plan.py).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from flex.errors import held_or_frozen
 from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex_api.night import (
-    approving,
-    carrying_out,
     finish_plans_of_killed_runs,
     freeze_and_change_windows,
     make_before_break_plans,
     may_plan_be_applied,
+    person_says_yes_or_no_to_plan,
+    route_and_publish_plan,
     route_requests_by_plan,
-    warming,
+    warm_nodes_that_sites_come_to,
 )
 from flex_api.wiring import World
 
@@ -44,12 +44,12 @@ def apply(
     )
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
-        world.say(f"Warming up: {warming.ahead(world, plan)}.")
+        world.say(f"Warming up: {warm_nodes_that_sites_come_to.ahead(world, plan)}.")
         # That took a while, and people may have thought again.
         plan = may_plan_be_applied.refuse_forbidden(
             world, plan_id, force=force, checksum=checksum
         )
-    return carrying_out.carry_out(world, plan, enters)
+    return route_and_publish_plan.carry_out(world, plan, enters)
 
 
 def _go_on(
@@ -60,7 +60,9 @@ def _go_on(
     enters: Callable[[str], None],
 ) -> Plan:
     plan = world.store.plan(plan_id)
-    approving.refuse_other(plan.id, plan.digest, checksum, "finishing")
+    person_says_yes_or_no_to_plan.refuse_other(
+        plan.id, plan.digest, checksum, "finishing"
+    )
     if world.settings.cluster.mode == "shadow":
         raise may_plan_be_applied.in_shadow(plan)
     if broken := [

@@ -24,10 +24,10 @@ from flex.routing.read_haproxy_live_state import (
     Paths,
     distributor,
 )
-from flex.routing.warming import hottest
+from flex.routing.warm_node_by_fetching_targets import hottest
 from flex_api.night import deliver_haproxy_files
-from flex_api.night.door_states import DoorState
 from flex_api.night.prometheus_metrics import Labels, Series
+from flex_api.night.which_order_doors_go_by import DoorState
 from flex_api.schemas.routing import (
     LiveMember,
     LiveRow,

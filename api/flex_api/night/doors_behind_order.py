@@ -15,7 +15,7 @@ from pathlib import Path
 from flex.errors import Away
 from flex.routing import apply_owners_map_to_haproxy
 from flex.routing.haproxy_socket import Socket
-from flex_api.night import door_states, haproxy_pools_and_files
+from flex_api.night import haproxy_pools_and_files, which_order_doors_go_by
 from flex_api.wiring import World
 
 # Nodes that are asked at a time.
@@ -50,7 +50,7 @@ def who_has_not_heard(
 def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
     if not world.store.door_reports():
         return {}
-    found = door_states.states_against(world.settings, world.store, number)
+    found = which_order_doors_go_by.states_against(world.settings, world.store, number)
     return {
         one.node: one.unheard
         for one in sorted(found, key=lambda one: one.node)
@@ -77,7 +77,7 @@ def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str,
             return f"it goes by order {goes} of another cluster"
         newest = (last.number, last.moved) if last else (0, "")
         if goes > newest[0] or (goes == newest[0] and moved != newest[1]):
-            return door_states.unknown_order(goes)
+            return which_order_doors_go_by.unknown_order(goes)
         by = f"order {goes}" if goes else "no order"
         return "" if goes >= number else f"it goes by {by}, not by order {number}"
 

@@ -22,10 +22,10 @@ from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
 from flex_api.facts import other_names
 from flex_api.night import (
-    carrying_out,
     change_nodes,
     finish_plans_of_killed_runs,
     record_failover_attempts,
+    route_and_publish_plan,
     route_requests_by_plan,
 )
 from flex_api.night.leases import RunWithLease
@@ -110,7 +110,9 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken
     plan = _tried_before(world, made.plan)
     if plan is None:
         world.store.propose(made.plan, made.placement)
-    return Taken(carrying_out.carry_out(world, plan or made.plan, enters), left)
+    return Taken(
+        route_and_publish_plan.carry_out(world, plan or made.plan, enters), left
+    )
 
 
 def _plan_failover(world: World, node: str) -> Proposal:

@@ -14,10 +14,10 @@ from flex.planning import carry_out_plan
 from flex.zones import zone_changes
 from flex.zones.records_of_partition import addresses_of
 from flex_api.night import (
-    carrying_out,
     freeze_and_change_windows,
     give_up_half_applied_plan,
     make_before_break_plans,
+    route_and_publish_plan,
     take_back_half_applied_plan,
 )
 from flex_api.wiring import World
@@ -87,7 +87,7 @@ def _finish_or_end(world: World, plan: Plan, enters: Callable[[str], None]) -> N
             take_back_half_applied_plan.undo(world, plan)
         else:
             give_up_half_applied_plan.refuse_late(world, plan)
-            carrying_out.carry_out(world, plan, enters)
+            route_and_publish_plan.carry_out(world, plan, enters)
     except (Unreachable, OnTheWay):
         raise
     except Unwell as error:

@@ -16,7 +16,7 @@ from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.planning import which_servers_agree
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts, grouped_moves_text
-from flex_api.schemas.output import SCHEMA_VERSION
+from flex_api.schemas.output_base import SCHEMA_VERSION
 
 Event = Literal["applied", "approval", "failure", "drift"]
 

@@ -24,7 +24,7 @@ from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import Heading, Owners, digest
 from flex.routing.pool import is_host
 from flex.table_schemas import PLACEMENT, texts
-from flex_api.night import other_names_to_route, who_stands_in_for_dead_nodes
+from flex_api.night import doors_lead_to_stand_ins_of_dead_nodes, other_names_to_route
 from flex_api.settings.file import Settings
 
 
@@ -99,7 +99,7 @@ def _next(
     """The number of the order and its maps: those of the last one where nothing else is wanted now
     than then.
     """
-    placement = who_stands_in_for_dead_nodes.on_serving_nodes(
+    placement = doors_lead_to_stand_ins_of_dead_nodes.on_serving_nodes(
         settings, store, _partition(store, wanted), wanted.serving
     )
     owner_of = owners_of_names(settings, placement, wanted.serving)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from flex.errors import Held, held_or_frozen
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
-from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.wiring import World
 
 
@@ -40,13 +40,15 @@ def refuse_forbidden(
     if world.settings.cluster.mode == "shadow":
         plan = world.store.plan(plan_id)
         raise in_shadow(plan)
-    plan = approving.waiting(world, plan_id, "applying", checksum=checksum)
-    if lacking := approving.lacks(world, plan):
+    plan = person_says_yes_or_no_to_plan.waiting(
+        world, plan_id, "applying", checksum=checksum
+    )
+    if lacking := person_says_yes_or_no_to_plan.lacks(world, plan):
         raise _held_error(
             plan,
             lacking,
             f"`flex approve {plan.id}`, by somebody else",
-            approving.needs_another(plan),
+            person_says_yes_or_no_to_plan.needs_another(plan),
         )
     _refuse_stopped(world, plan, force)
     return plan
@@ -57,7 +59,9 @@ def _refuse_stopped(world: World, plan: Plan, force: Collection[str] = ()) -> No
     every = rules_that_stop_plans.stops(world, plan)
     broken = [stop for stop in every if stop.rule not in force]
     if not broken:
-        approving.refuse_forced_alone(world, plan, [stop.rule for stop in every])
+        person_says_yes_or_no_to_plan.refuse_forced_alone(
+            world, plan, [stop.rule for stop in every]
+        )
         return
     forced = " ".join(f"--force {stop.rule}" for stop in broken)
     raise held_or_frozen(broken)(

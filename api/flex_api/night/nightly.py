@@ -37,13 +37,13 @@ from flex_api.facts.profiles_from_counts import learn_profiles
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
 from flex_api.night import (
-    carrying_out,
     dead_nodes_first,
     finish_plans_of_killed_runs,
     make_before_break_plans,
     notifying,
     redelivering,
-    warming,
+    route_and_publish_plan,
+    warm_nodes_that_sites_come_to,
     whose_wishes_caused_plan,
     why_plan_waits,
 )
@@ -52,7 +52,7 @@ from flex_api.night.put_visitors_at_doors_into_facts import with_visitors
 from flex_api.night.record_stages import Steps
 from flex_api.report import write_reports
 from flex_api.wiring import World, sources
-from flex_logs_ingest.counts import hours_and_sample, retention
+from flex_logs_ingest.counts import add_up_hours_and_sample, retention
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
@@ -134,7 +134,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             plan = made.plan
         else:
             plan = step.through(
-                lambda: carrying_out.carry_out(world, made.plan, step.enter),
+                lambda: route_and_publish_plan.carry_out(world, made.plan, step.enter),
                 lambda done: done.state,
             )
         path = step("report", lambda: _report(world, plan), str)
@@ -151,7 +151,7 @@ def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
     )
     if found[1] or not make_before_break_plans.warms_first(world, plan):
         return found
-    step("warm", lambda: warming.ahead(world, plan), str)
+    step("warm", lambda: warm_nodes_that_sites_come_to.ahead(world, plan), str)
     return step(
         "gate again",
         lambda: why_plan_waits.why(world, plan),
@@ -472,7 +472,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         period=period,
         profiles=profiles,
         spreads=spreads,
-        sample=hours_and_sample.sample_of(
+        sample=add_up_hours_and_sample.sample_of(
             world.store, settings.directory, period, limit=settings.sample_limit
         )
         if replayed

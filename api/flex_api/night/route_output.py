@@ -12,10 +12,10 @@ from flex.model.strays import Visitors
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import (
     ask_every_haproxy,
-    door_states,
     haproxy_pools_and_files,
     note_strays_of_doors,
     plan_to_route_by,
+    which_order_doors_go_by,
 )
 from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
 from flex_api.night.routing_settings_without_effect import misnamed_sites
@@ -66,7 +66,7 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
             wanted,
             ask_every_haproxy.versions_delivered(settings, list(wanted)),
             found,
-            door_states.door_states(settings, store),
+            which_order_doors_go_by.door_states(settings, store),
         ),
         live=ask_every_haproxy.as_live(found),
         strays=[stray_row(one) for one in strays[:MOST]],

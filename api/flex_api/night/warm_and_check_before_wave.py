@@ -16,7 +16,12 @@ from flex.errors import Unwell, held_or_frozen
 from flex.health import Pulse
 from flex.model.nodes import Node
 from flex_api.in_words import amounts
-from flex_api.night import freeze_and_change_windows, probing, warm_command, warming
+from flex_api.night import (
+    freeze_and_change_windows,
+    probing,
+    warm_command,
+    warm_nodes_that_sites_come_to,
+)
 from flex_api.night.wait_that_failover_may_interrupt import giving_way
 from flex_api.wiring import World
 from flex_dns.make_before_break import Coming
@@ -43,7 +48,9 @@ def prepare_wave(
     with giving_way(world):
         if world.settings.warming.bytes:
             by_name = {node.name: names for node, names in of_node.items()}
-            world.say(f"Warming up: {warming.warm_up_nodes(world, by_name)}.")
+            world.say(
+                f"Warming up: {warm_nodes_that_sites_come_to.warm_up_nodes(world, by_name)}."
+            )
         if world.settings.dns.warm_command:
             warm_command.run(world, of_node)
 

@@ -11,7 +11,7 @@ from flex.errors import Frozen, Held
 from flex.model import limits_and_approvals
 from flex.model.limits_and_approvals import FREEZE
 from flex.model.plan import Plan
-from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.wiring import World
 
 
@@ -31,7 +31,7 @@ def why(world: World, plan: Plan) -> tuple[int, str]:
     if begun:
         return Held.exit_code, f"{made}plan {begun[0].id} is half applied."
     waits = f"Plan {plan.id} waits for approval: "
-    lacking = approving.lacks(world, plan)
+    lacking = person_says_yes_or_no_to_plan.lacks(world, plan)
     if lacking and (plan.author or mode == "review"):
         more = f"; {told}" if stops else ""
         do = f"`flex approve {plan.id}`, by somebody else; then `flex apply {plan.id}`."

@@ -14,7 +14,7 @@ from flex.model.plan import Plan
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.facts.changed_since_plan import BASE
 from flex_api.in_words import results_in_terminal
-from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.night.rules_that_stop_plans import EXPIRY
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
@@ -109,7 +109,7 @@ def plan(
         stops=stops,
         outdated=outdated,
         expired=expired,
-        lacking=approving.lacks(desk.world(), chosen)
+        lacking=person_says_yes_or_no_to_plan.lacks(desk.world(), chosen)
         if open_ and not outdated and not expired
         else "",
         shadow=desk.settings.cluster.mode == "shadow",
@@ -243,7 +243,7 @@ def apply(desk: Approver, plan: str, form: TheForm) -> Response:
 @router.post("/plans/{plan}/discard")
 def discard(desk: Operator, plan: str, form: TheForm) -> Response:
     why = from_form(RollbackGiven, form).reason
-    approving.discard(desk.because(why).world(), plan, why)
+    person_says_yes_or_no_to_plan.discard(desk.because(why).world(), plan, why)
     return redirect_after("discarded", f"/plans/{plan}")
 
 

@@ -11,10 +11,10 @@ from fastapi.responses import HTMLResponse
 
 from flex.routing.pool import Pool
 from flex_api.facts.site_table import Catalogue
-from flex_api.night import ask_every_haproxy, door_states
+from flex_api.night import ask_every_haproxy, which_order_doors_go_by
 from flex_api.pages.frame import show
 from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.web import visitors_at_other_nodes_view
+from flex_api.web import strays_and_sites_outside_dns
 from flex_api.web.cached_haproxy_state import GOOD, distributors
 from flex_api.web.request_context import Viewer
 from flex_api.web.routing_view import routing_of, wrong_names
@@ -58,7 +58,7 @@ def page(
     heard = desk.house.later.ask(
         "distributors", lambda: distributors(desk), lasting=GOOD
     )
-    states = door_states.door_states(desk.settings, desk.store)
+    states = which_order_doors_go_by.door_states(desk.settings, desk.store)
     return show(
         desk,
         "routing.html",
@@ -76,8 +76,8 @@ def page(
         states=states,
         unheard=sum(bool(one.unheard) for one in states),
         name=name,
-        at=visitors_at_other_nodes_view.at_doors(desk),
-        outside=visitors_at_other_nodes_view.outside_dns(desk),
+        at=strays_and_sites_outside_dns.at_doors(desk),
+        outside=strays_and_sites_outside_dns.outside_dns(desk),
         most=MOST,
     )
 

@@ -55,7 +55,7 @@ from flex_api.web.etag_responses import Condition
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare, why_site_is_there
 from flex_api.wishes.previewing import Preview
-from flex_logs_ingest.counts.hours_and_sample import hours_of_site
+from flex_logs_ingest.counts.add_up_hours_and_sample import hours_of_site
 
 router = APIRouter(include_in_schema=False)
 

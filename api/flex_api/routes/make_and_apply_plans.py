@@ -15,10 +15,10 @@ from flex.model.plan import Plan
 from flex.planning.what_if import Supposition
 from flex_api.night import (
     apply_or_accept_plan,
-    approving,
     finish_plans_of_killed_runs,
     may_plan_be_applied,
     nightly,
+    person_says_yes_or_no_to_plan,
     preview_rollback,
     rules_that_stop_plans,
 )
@@ -91,7 +91,11 @@ def approval(
     said = Approval(
         given.decision, desk.caller.name, desk.now, given.reason, given.force
     )
-    decide = approving.approve if given.decision == "approve" else approving.reject
+    decide = (
+        person_says_yes_or_no_to_plan.approve
+        if given.decision == "approve"
+        else person_says_yes_or_no_to_plan.reject
+    )
     with desk.store.together():
         if if_match:
             waiting = desk.store.plan(plan)

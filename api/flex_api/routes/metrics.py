@@ -9,8 +9,8 @@ from flex_api import work_in_background
 from flex_api.night import (
     ask_every_haproxy,
     deliver_haproxy_files,
-    door_states,
     freeze_and_change_windows,
+    which_order_doors_go_by,
 )
 from flex_api.night.metrics_despite_failed_parts import Parts
 from flex_api.night.metrics_from_store import JOBS, NO_LOGS, of_logs
@@ -22,7 +22,7 @@ from flex_api.night.prometheus_metrics import (
     text,
 )
 from flex_api.routes.nodes import in_dns_still
-from flex_api.web import visitors_at_other_nodes_view
+from flex_api.web import strays_and_sites_outside_dns
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.request_context import Desk, Viewer
 
@@ -79,9 +79,9 @@ def _of_routing(desk: Desk) -> list[Series]:
         *ask_every_haproxy.series(distributors(desk)),
         *ask_every_haproxy.series_of_doors(
             ask_every_haproxy.as_order(desk.settings, desk.store),
-            door_states.door_states(desk.settings, desk.store),
+            which_order_doors_go_by.door_states(desk.settings, desk.store),
         ),
         *ask_every_haproxy.series_of_strays(
-            visitors_at_other_nodes_view.at_doors(desk).doors
+            strays_and_sites_outside_dns.at_doors(desk).doors
         ),
     ]

@@ -11,7 +11,7 @@ from flex.model.plan import Move, Plan
 from flex_api.facts import core_to_output_models, dns_changes_by_name
 from flex_api.facts.dns_changes_by_name import Named
 from flex_api.in_words import amounts
-from flex_api.night import approving
+from flex_api.night import person_says_yes_or_no_to_plan
 from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.report.json_and_markdown import table
 from flex_api.schemas.paged_dns_changes_differences_and_routes import DnsDiffPage
@@ -273,7 +273,9 @@ def discard(
     desk = desk.because(reason)
     with desk.store.together():
         condition.refuse_unmet(f"the plan {plan}", _output(desk, desk.store.plan(plan)))
-        put_aside = approving.discard(desk.world(), plan, reason, dry_run=dry_run)
+        put_aside = person_says_yes_or_no_to_plan.discard(
+            desk.world(), plan, reason, dry_run=dry_run
+        )
     if dry_run:
         return reply(desk.request, _output(desk, put_aside))
     return nothing()

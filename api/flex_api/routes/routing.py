@@ -12,7 +12,11 @@ from flex.routing import host_to_node_maps
 from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
 from flex.routing.host_to_node_maps import OWNERS
 from flex.routing.pool import Pool
-from flex_api.night import ask_every_haproxy, door_states, haproxy_pools_and_files
+from flex_api.night import (
+    ask_every_haproxy,
+    haproxy_pools_and_files,
+    which_order_doors_go_by,
+)
 from flex_api.schemas.paged_dns_changes_differences_and_routes import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import (
@@ -23,7 +27,7 @@ from flex_api.schemas.routing import (
     pool_row,
 )
 from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
-from flex_api.web import visitors_at_other_nodes_view
+from flex_api.web import strays_and_sites_outside_dns
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.door_answers import wait_for_doors
 from flex_api.web.etag_responses import nothing, page_response, reply
@@ -75,8 +79,8 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         wanted=lambda pool: _asked_for(pool, query),
     )
     at, outside = (
-        visitors_at_other_nodes_view.at_doors(desk),
-        visitors_at_other_nodes_view.outside_dns(desk),
+        strays_and_sites_outside_dns.at_doors(desk),
+        strays_and_sites_outside_dns.outside_dns(desk),
     )
     shown = {pool.site for pool in found.items}
     output = RoutingPage(
@@ -88,7 +92,7 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
             made.versions,
             ask_every_haproxy.versions_delivered(settings, list(made.versions)),
             heard,
-            door_states.door_states(settings, desk.store),
+            which_order_doors_go_by.door_states(settings, desk.store),
         ),
         order=ask_every_haproxy.as_order(settings, desk.store),
         live=[row for row in ask_every_haproxy.as_live(heard) if row.site in shown],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 
 
 class BadLineRow(Part):

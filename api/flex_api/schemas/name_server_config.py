@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 
 
 class ServerPart(Part):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.what_if_output import PreviewRow
 
 

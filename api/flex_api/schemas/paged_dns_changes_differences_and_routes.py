@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from flex_api.schemas.output import Part
+from flex_api.schemas.output_base import Part
 from flex_api.schemas.request_and_page_base import PageOf
 from flex_api.schemas.routing import (
     LeftOut,

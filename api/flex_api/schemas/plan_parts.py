@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from flex_api.schemas.output import Part
+from flex_api.schemas.output_base import Part
 
 
 class LoadRow(Part):

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
-from flex_api.schemas.output import Part
+from flex_api.schemas.output_base import Part
 
 # Moments that somebody gives lie between these, here and on the command line. Both are guesses: the
 # first is long before the first access log, the second long after the last, and sums of days stay

@@ -15,7 +15,7 @@ from pydantic import AliasChoices, Field
 from flex.model.jobs import JobState
 from flex.model.roles_and_tokens import Role
 from flex_api.schemas.nodes_holders_jobs_freezes import TURN, DeadRow, NodeRow
-from flex_api.schemas.output import Part
+from flex_api.schemas.output_base import Part
 from flex_api.schemas.request_and_page_base import (
     CLEAN,
     Given,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from flex.routing.pool import Pool
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given
 from flex_api.schemas.strays import StrayRow
 

@@ -6,7 +6,7 @@ Where nothing takes time there is no rate, and no node is idle: both are null.
 
 from __future__ import annotations
 
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 
 
 class SimulatedNode(Part):

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.what_if_output import PreviewRow
 

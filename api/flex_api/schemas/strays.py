@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from flex.model.strays import MOST_READ, Counted, DoorRead, StrayReading, Visitors
-from flex_api.schemas.output import Part
+from flex_api.schemas.output_base import Part
 from flex_api.schemas.request_and_page_base import Given
 
 # Larger than any count, and still a whole number for every program that reads JSON. A database

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from flex.model.audit_chain import Entry
 from flex.model.roles_and_tokens import Role, Token
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 
 
 class TokenRow(Part):

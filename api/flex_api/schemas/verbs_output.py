@@ -36,7 +36,7 @@ from flex_api.schemas.nodes_holders_jobs_freezes import (
     NodeRow,
     NodesOutput,
 )
-from flex_api.schemas.output import ErrorOutput, Output, Part, StopRow
+from flex_api.schemas.output_base import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
     BehindRow,

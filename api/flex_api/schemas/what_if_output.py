@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from flex_api.schemas.output import Output, Part
+from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.plan_parts import BalanceOutput, ForecastRow, MoveRow
 
 

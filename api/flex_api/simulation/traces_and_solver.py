@@ -26,7 +26,7 @@ from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS, PLACEMENT
 from flex.traffic import rate_and_working_set
 from flex_api.simulation import clients_in_logs
-from flex_logs_ingest.counts.hours_and_sample import sample_of
+from flex_logs_ingest.counts.add_up_hours_and_sample import sample_of
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule

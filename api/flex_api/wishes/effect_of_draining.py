@@ -20,8 +20,8 @@ from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
-from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.leave_out_the_immovable import as_in
+from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.planning.rules_of_movement import LIFTED, Guard, Reins
 from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes

@@ -16,8 +16,8 @@ from flex.placing.frontier import Point, keeps_wishes
 from flex.planning import decide_moves_of_tonight, propose_plan
 from flex.planning import what_if as suppose
 from flex.planning.facts_and_rules import Facts
-from flex.planning.forwarding_at_doors import count_forwarding
 from flex.planning.leave_out_the_immovable import as_in, with_parts
+from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.planning.what_if import Supposition, WhatIf
 from flex.wishes import suspended_wishes
 from flex_api.facts import (

@@ -13,8 +13,9 @@ returns from them the rows of any days:
 Small readings share files, and the name that these have (put_small_readings_into_shared_files.py).
 Then the store says which.
 
-Where names were asked for that are no sites, there is a file of those too (unknown_hosts.py); where
-the lines say which name was asked for, one of the other names of sites (other_names.py).
+Where names were asked for that are no sites, there is a file of those too
+(file_of_unknown_hosts.py); where the lines say which name was asked for, one of the other names of
+sites (file_of_counts_by_other_names.py).
 
 A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds
 a whole file. Does not decide which files count: the store does, and a file whose segment it does
@@ -39,8 +40,8 @@ import pyarrow.parquet as pq
 from flex.errors import Busy, NotWritten
 from flex_logs_ingest.counts import (
     file_of_counts_by_other_names,
+    file_of_unknown_hosts,
     put_small_readings_into_shared_files,
-    unknown_hosts,
 )
 from flex_logs_ingest.counts.sorted_runs import SortedRun, damage
 from flex_logs_ingest.files.sizes_from_document_root import Documents
@@ -116,7 +117,7 @@ def begin(
         counts.write(*unfinished)
         if documents:
             documents.resize(*unfinished[:2])
-        unknown_hosts.write(
+        file_of_unknown_hosts.write(
             directory, segment, counts.strangers if strangers is None else strangers
         )
         file_of_counts_by_other_names.write(

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
 from flex.ports import Moves
-from flex_logs_ingest.counts import count_files, daily_sums, hours_and_sample
+from flex_logs_ingest.counts import add_up_hours_and_sample, count_files, daily_sums
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 from flex_logs_ingest.counts.sorted_runs import SortedRun
 from flex_logs_ingest.counts.sorted_runs import merge as merge_runs
@@ -117,7 +117,7 @@ def _add_up(
     kept: Mapping[str, Sequence[Segment]],
 ) -> None:
     name = sha1("\n".join(files).encode(), usedforsecurity=False).hexdigest()
-    hours = hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
+    hours = add_up_hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
     try:
         with (
             count_files.write_whole(directory / f"{name}.files.parquet") as file,

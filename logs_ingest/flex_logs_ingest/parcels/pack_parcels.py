@@ -28,7 +28,7 @@ from flex.ports import Segments
 from flex_logs_ingest.counts import (
     count_files,
     file_of_counts_by_other_names,
-    unknown_hosts,
+    file_of_unknown_hosts,
 )
 
 # The version of the format of a parcel.
@@ -142,7 +142,7 @@ class Outbox:
                 count_files.sync(self._out)
             except OSError as error:
                 raise _not_written(self._out, error) from error
-        unknown_hosts.delete(self._counts, id_)
+        file_of_unknown_hosts.delete(self._counts, id_)
         file_of_counts_by_other_names.delete(self._counts, id_)
         # The files go before the note: without it nobody would know what is left of them.
         for path in (*files.values(), self._note_of(id_)):
@@ -176,7 +176,7 @@ def manifest_fields(counts: Path, id_: str) -> dict[str, object]:
     others = file_of_counts_by_other_names.fitting(
         file_of_counts_by_other_names.read(counts, id_)
     )
-    return {"strangers": unknown_hosts.names_of(counts, id_), "names": others}
+    return {"strangers": file_of_unknown_hosts.names_of(counts, id_), "names": others}
 
 
 def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) -> None:

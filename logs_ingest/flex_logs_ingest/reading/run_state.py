@@ -24,7 +24,7 @@ from flex_logs_ingest.formats import detect, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading import finished_files as finished
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
-from flex_logs_ingest.reading.may_renamed_log_continue_stream import (
+from flex_logs_ingest.reading.may_log_continue_stream_of_other_source_or_site import (
     may_be,
     may_be_piped,
 )
@@ -167,7 +167,7 @@ class Reader:
 
     def elsewhere(self, log: Log | Pipe, head: bytes, family: str) -> list[Stream]:
         """What it may go on with of other families and sources: see
-        may_renamed_log_continue_stream.py.
+        may_log_continue_stream_of_other_source_or_site.py.
         """
         with self.run.apart.serial():
             if self.run.elsewhere is None:

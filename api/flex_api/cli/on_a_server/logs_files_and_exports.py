@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex_api.client import Client
+from flex_api.facts import plan_by_zone_for_other_tools
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
-from flex_api.wishes import export_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ExportsThere:
 
     def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
         found = self.client.plan(plan or self._latest())[0]
-        names = [export_plan.zone_name(zone) for zone in zones]
+        names = [plan_by_zone_for_other_tools.zone_name(zone) for zone in zones]
         return {
             name: self.client.export(found.id, form, name)
             for name in names or [zone.zone for zone in found.zones]
@@ -48,4 +48,4 @@ class ExportsThere:
     def _latest(self) -> str:
         for row in self.client.plans(limit=1):
             return row.id
-        raise export_plan.no_plan()
+        raise plan_by_zone_for_other_tools.no_plan()

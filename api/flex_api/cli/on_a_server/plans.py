@@ -15,7 +15,7 @@ from flex_api.cli.on_a_server.send_and_follow_jobs import (
     result_of,
 )
 from flex_api.client import Client
-from flex_api.night import approving, rules_that_stop_plans
+from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.night.end_half_applied_plans import Way
 from flex_api.schemas.rest_bodies_and_answers import (
     ApplyGiven,
@@ -111,7 +111,9 @@ class PlansThere:
     def _looked_at(self, plan: str, checksum: str) -> PlanOutput:
         """Raises Held where it is another plan than that whose checksum somebody wrote down."""
         found = self.one(plan)
-        approving.refuse_other(found.id, found.digest, checksum, "deciding on")
+        person_says_yes_or_no_to_plan.refuse_other(
+            found.id, found.digest, checksum, "deciding on"
+        )
         return found
 
     def _next(self) -> str:

@@ -19,10 +19,10 @@ from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models
 from flex_api.night import (
     apply_or_accept_plan,
-    approving,
     end_half_applied_plans,
     may_plan_be_applied,
     nightly,
+    person_says_yes_or_no_to_plan,
     preview_rollback,
     rules_that_stop_plans,
 )
@@ -76,7 +76,10 @@ class PlansHere:
             nullcontext() if dry_run else lease(here, "discard"),
         ):
             return plan_with_stops(
-                here, approving.discard(here, plan, reason, dry_run=dry_run)
+                here,
+                person_says_yes_or_no_to_plan.discard(
+                    here, plan, reason, dry_run=dry_run
+                ),
             )
 
     def apply(
@@ -149,7 +152,10 @@ class PlansHere:
                 "approve", author(), here.time_of_day(), reason, tuple(force)
             )
             return plan_with_stops(
-                here, approving.approve(here, plan, said, checksum=checksum)
+                here,
+                person_says_yes_or_no_to_plan.approve(
+                    here, plan, said, checksum=checksum
+                ),
             )
 
     def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
@@ -159,7 +165,10 @@ class PlansHere:
         ):
             said = Approval("reject", author(), here.time_of_day(), reason)
             return plan_with_stops(
-                here, approving.reject(here, plan, said, checksum=checksum)
+                here,
+                person_says_yes_or_no_to_plan.reject(
+                    here, plan, said, checksum=checksum
+                ),
             )
 
 

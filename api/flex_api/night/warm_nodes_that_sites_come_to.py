@@ -15,7 +15,13 @@ from functools import partial
 from flex.errors import FlexError
 from flex.model.plan import Plan
 from flex.ports import Store
-from flex.routing.warming import Target, Warmed, WarmingBudget, hottest, warm
+from flex.routing.warm_node_by_fetching_targets import (
+    Target,
+    Warmed,
+    WarmingBudget,
+    hottest,
+    warm,
+)
 from flex_api.in_words import amounts
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
