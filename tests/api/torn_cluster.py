@@ -121,7 +121,11 @@ class TornCluster:
             text = text.replace(
                 old, f'name = "{name}"\naddresses = ["{address}"{more}]'
             )
-        text = text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n')
+        # Wishes of several rounds, and what comes back to a node, may meet in one plan of few sites.
+        text = text.replace(
+            "[safety]\n",
+            '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n',
+        )
         # Nobody is waited for who was killed.
         text = text.replace("[dns]\n", '[dns]\nsettle = "1s"\n')
         given.settings.write_text(text + self._routing(given.folder, HERE))
