@@ -121,7 +121,7 @@ class TornCluster:
             text = text.replace(
                 old, f'name = "{name}"\naddresses = ["{address}"{more}]'
             )
-        # Wishes of several rounds, and what comes back to a node, may meet in one plan of few sites.
+        # Wishes of several rounds, and what comes back to a node, may meet in one plan.
         text = text.replace(
             "[safety]\n",
             '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n',
