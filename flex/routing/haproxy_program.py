@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,6 +123,8 @@ def start_with_master(
     with _start(
         [found.path, "-W", "-S", str(master)], folder, (address, port)
     ) as process:
+        # HAProxy listens to visitors before it has its sockets; the master answers after that.
+        _await_answer(master, folder)
         yield process
 
 
@@ -149,6 +151,23 @@ def _with_parent() -> list[str]:
     """What makes HAProxy end with the thread that began it even when that is killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
+
+
+def _await_answer(master: Path, folder: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
+            asked.settimeout(_PATIENCE)
+            asked.connect(str(master))
+            asked.sendall(b"show proc\n")
+            if asked.recv(1):
+                return
+        time.sleep(0.02)
+    said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
+    raise _unfit(
+        f"its master does not answer on {master}: {said}",
+        "correct what it complains about",
+    )
 
 
 def _await(process: subprocess.Popen[bytes], folder: Path, at: tuple[str, int]) -> None:
