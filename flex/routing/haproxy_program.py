@@ -13,13 +13,14 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from flex.errors import BadSetting
+from flex.errors import Away, BadSetting
 from flex.routing.haproxy import CONFIGURATION
+from flex.routing.haproxy_socket import Socket
 
 # Loads are compared by conditional set-var, which came with this version.
 OLDEST = (2, 6)
@@ -106,7 +107,7 @@ def running(
     id once it listens.
     """
     with _start([found.path, "-db"], folder, (address, port)) as process:
-        yield process
+        yield process.pid
 
 
 @contextmanager
@@ -124,20 +125,24 @@ def start_with_master(
         [found.path, "-W", "-S", str(master)], folder, (address, port)
     ) as process:
         # HAProxy listens to visitors before it has its sockets; the master answers after that.
-        _await_answer(master, folder)
-        yield process
+        lacking = f"its master does not answer on {master}"
+        _await(process, folder, lambda: _answers(master), lacking)
+        yield process.pid
 
 
 @contextmanager
-def _start(command: list[str], folder: Path, at: tuple[str, int]) -> Iterator[int]:
+def _start(
+    command: list[str], folder: Path, at: tuple[str, int]
+) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / "haproxy.log").open("wb") as log:
         whole = [*_with_parent(), *command, "-f", str(folder / CONFIGURATION)]
         process = subprocess.Popen(  # noqa: S603 - ours
             whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL
         )
     try:
-        _await(process, folder, at)
-        yield process.pid
+        lacking = f"it does not listen on {at[0]}:{at[1]}"
+        _await(process, folder, lambda: _listens(at), lacking)
+        yield process
     finally:
         process.terminate()
         try:
@@ -153,35 +158,31 @@ def _with_parent() -> list[str]:
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
-def _await_answer(master: Path, folder: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
-            asked.settimeout(_PATIENCE)
-            asked.connect(str(master))
-            asked.sendall(b"show proc\n")
-            if asked.recv(1):
-                return
-        time.sleep(0.02)
-    said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
-    raise _unfit(
-        f"its master does not answer on {master}: {said}",
-        "correct what it complains about",
-    )
+def _listens(at: tuple[str, int]) -> bool:
+    with socket.socket() as probe:
+        return not probe.connect_ex(at)
 
 
-def _await(process: subprocess.Popen[bytes], folder: Path, at: tuple[str, int]) -> None:
+def _answers(master: Path) -> bool:
+    try:
+        return bool(Socket(str(master)).ask("show", "proc"))
+    except Away:
+        return False
+
+
+def _await(
+    process: subprocess.Popen[bytes],
+    folder: Path,
+    is_ready: Callable[[], bool],
+    lacking: str,
+) -> None:
     deadline = time.monotonic() + _PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if not probe.connect_ex(at):
-                return
+        if is_ready():
+            return
         time.sleep(0.02)
     said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
-    raise _unfit(
-        f"it does not listen on {at[0]}:{at[1]}: {said}",
-        "correct what it complains about",
-    )
+    raise _unfit(f"{lacking}: {said}", "correct what it complains about")
 
 
 def _unfit(answer: str, advice: str) -> BadSetting:

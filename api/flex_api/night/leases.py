@@ -95,16 +95,16 @@ def _begin(
     world: World, run: NightlyRun, *, breaks_in: bool, waits: timedelta
 ) -> tuple[NightlyRun, ...]:
     """The runs that ended without a word. Each look is one at the store, however long it takes."""
-    looks = int(waits.total_seconds() / LOOK)
-    for look in range(looks + 1):
+    left = looks = int(waits.total_seconds() / LOOK)
+    while True:
         try:
             return world.store.begin(
                 run, PATIENCE, world.time_of_day(), breaks_in=breaks_in
             )
         except Busy as error:
-            if look == looks:
+            if not left:
                 raise
-            if not look:
+            if left == looks:
                 world.say(f"Waiting up to {amounts.span(waits)}: {error}")
+        left -= 1
         sleep(LOOK)
-    raise AssertionError("the last look returns or raises")
