@@ -25,6 +25,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
 from flex.model.roles_and_tokens import Token
+from flex.model.site_moves import SiteMoves
 from flex.model.strays import Strays
 from flex.model.when_to_retry_failover_or_delivery import Attempts
 from flex.model.wish import Pin
@@ -510,6 +511,7 @@ class Store(
     Attempts,
     DoorOrders,
     Strays,
+    SiteMoves,
     Moves,
     Readings,
     Profiles,

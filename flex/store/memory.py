@@ -31,6 +31,7 @@ from flex.store import errors_of_stores
 from flex.store.dns_journal_store import MemoryJournal
 from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
+from flex.store.moves_and_stage_runs import MemorySiteMoves
 from flex.store.profiles import column, earlier, side_by_side
 from flex.store.stray_counts import MemoryStrays
 from flex.store.write_changes_to_audit_log import noting
@@ -40,7 +41,7 @@ from flex.zones.last_dns_check import Check
 
 
 @noting
-class MemoryStore(MemoryDoorOrders, MemoryStrays):
+class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:

@@ -17,6 +17,7 @@ from flex.store.dns_journal_store import SqlJournals
 from flex.store.door_orders import SqlDoorOrders
 from flex.store.haproxy_member_slots import SqlRoutingState
 from flex.store.how_far_logs_were_read import SqlSegments
+from flex.store.moves_and_stage_runs import SqlSiteMoves
 from flex.store.node_orders_and_freeze import SqlOrders
 from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
@@ -34,6 +35,7 @@ class SqlStore(
     SqlRoutingState,
     SqlDoorOrders,
     SqlStrays,
+    SqlSiteMoves,
     SqlAttempts,
     SqlSegments,
     SqlProfiles,

@@ -17,6 +17,7 @@ from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
+from flex.model.site_moves import SiteMove, StageRun
 from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
 from flex.ports import Store
@@ -556,3 +557,31 @@ def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(
         4,
     ]
     assert store.bytes_sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty
+
+
+def test_moves_of_sites_and_their_commands_are_kept_as_they_were_last(
+    store: Store,
+) -> None:
+    first = SiteMove("one/1", "a.example", "n1", "n2", "one", NOW)
+    second = SiteMove("two/1", "b.example", "n2", "n1", "two", NOW + timedelta(hours=1))
+    copying = StageRun("one/1", "copy", "files", "begun", 1, NOW)
+    store.put_site_moves([first, second])
+    store.put_stage_run(copying)
+    store.put_stage_run(StageRun("two/1", "copy", "files", "begun", 1, NOW))
+    copied = replace(copying, state="done", ended=NOW + timedelta(minutes=1))
+    store.put_stage_run(copied)
+    stayed = replace(
+        first,
+        state="stayed",
+        ended=NOW,
+        reason="no room",
+        rests_until=NOW + timedelta(days=7),
+    )
+    store.put_site_moves([stayed])
+
+    assert store.site_moves() == (second, stayed)
+    assert store.site_moves(1) == (second,)
+    assert store.site_moves(site="a.example") == (stayed,)
+    assert store.site_moves(only_open=True) == (second,)
+    assert store.stage_runs(["one/1"]) == (copied,)
+    assert store.stage_runs([]) == ()

@@ -26,6 +26,7 @@ from flex_api.settings.api import Api, Auth
 from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.file_changed import Origin
 from flex_api.settings.health_watch_settings import Watch
+from flex_api.settings.moving import Move
 from flex_api.settings.name_servers_and_zones import Dns
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing_and_warming import Routing, Warming
@@ -432,6 +433,7 @@ class Settings(Section):
     dns: Dns = Dns()
     routing: Routing = Routing()
     warming: Warming = Warming()
+    move: Move = Move()
     report: Report = Report()
     notify: Notify = Notify()
     metrics: Metrics = Metrics()
@@ -471,6 +473,17 @@ class Settings(Section):
                 "solver.tolerance is the aim and must not be over "
                 "safety.trigger_imbalance, which starts a plan"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _known_classes(self) -> Settings:
+        for hook in self.move.hook:
+            for name in hook.classes:
+                if name not in self.solver.classes:
+                    raise ValueError(
+                        f"the hook {hook.shown_name!r} of {hook.stage} is for the class {name!r}; "
+                        f"[solver.classes] has {', '.join(self.solver.classes) or 'none'}"
+                    )
         return self
 
     @property

@@ -1,0 +1,116 @@
+"""Settings of what goes with a site that moves: the commands that are run for it, stage by stage.
+
+Takes what the file says. Returns values. Does not run anything, and does not look whether a command
+is there: check_files_in_settings.py does.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from pydantic import Field, field_validator, model_validator
+
+from flex.model.site_moves import HOOK_STAGES, MARKS, UNDOABLE
+from flex_api.settings.explain_bad_settings import of_register, twice_in
+from flex_api.settings.quantities import Section, Span, Whole
+
+# The shortest span that a setting takes which must not be 0.
+SECOND = timedelta(seconds=1)
+# What stands in braces in a command.
+_MARK = re.compile(r"\{[^{}]*\}")
+
+
+class Hook(Section):
+    """One command of one stage."""
+
+    stage: str = Field(description=f"when it is run: {', '.join(HOOK_STAGES)}")
+    command: tuple[str, ...] = Field(
+        min_length=1,
+        description=f"the command and its arguments; {', '.join(sorted(MARKS))} are filled in, "
+        "no shell",
+    )
+    undo: tuple[str, ...] = Field(
+        (),
+        description="the command that takes it back where the site stays; it is run also "
+        "where the command itself ended half-way",
+    )
+    name: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$|^$",
+        description="what it is called where moves are shown; the stage when empty",
+    )
+    timeout: Span = Field(
+        timedelta(hours=1),
+        ge=SECOND,
+        description="a command that takes longer is ended, with all that it started",
+    )
+    retries: Whole = Field(
+        1, le=100, description="how often it is run again where it failed"
+    )
+    sites: tuple[str, ...] = Field(
+        (), description="the sites that it is for; empty: all, but for `classes`"
+    )
+    classes: tuple[str, ...] = Field(
+        (), description="the classes of [solver.classes] that it is for; empty: all"
+    )
+
+    @field_validator("stage")
+    @classmethod
+    def _known_stage(cls, value: str) -> str:
+        return of_register(value, value, list(HOOK_STAGES))
+
+    @field_validator("command", "undo")
+    @classmethod
+    def _known_marks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for word in value:
+            for mark in _MARK.findall(word):
+                if mark not in MARKS:
+                    raise ValueError(
+                        f"{mark} stands for nothing; there are {', '.join(sorted(MARKS))}"
+                    )
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_undone(self) -> Hook:
+        if self.undo and self.stage not in UNDOABLE:
+            raise ValueError(
+                f"undo does nothing for {self.stage}: by then the site is at its new node"
+            )
+        return self
+
+    @property
+    def shown_name(self) -> str:
+        return self.name or self.stage
+
+
+class Move(Section):
+    """What goes with a site that moves from one node to another."""
+
+    at_once: Whole = Field(
+        4, ge=1, le=1000, description="sites whose commands are run at a time"
+    )
+    at_once_per_node: Whole = Field(
+        2, ge=1, le=1000, description="of these, how many come from or go to one node"
+    )
+    rest: Span = Field(
+        timedelta(days=7),
+        description="how long a site stays where it is after its move failed",
+    )
+    clean_after: Span = Field(
+        timedelta(days=3),
+        description="how long after a move the commands of the stage clean wait",
+    )
+    hook: tuple[Hook, ...] = Field(
+        (), description="the commands, in the order in which those of a stage are run"
+    )
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> Move:
+        names = [f"{hook.stage} {hook.shown_name}" for hook in self.hook]
+        if twice := twice_in(names):
+            stage, _, name = twice.rpartition(" ")
+            raise ValueError(
+                f"two hooks of {stage} are called {name!r}: give each a name of its own"
+            )
+        return self
