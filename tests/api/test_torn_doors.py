@@ -3,8 +3,9 @@ their nodes: doors, DNS and the partition in force agree in the end.
 
 Each round is a real plan. FLEX or a follower stops itself at a step that is drawn; then somebody is
 killed, and what stopped goes on. A round is drawn by its number and the seed, which it says. ROUNDS
-in the environment says how many there are, FIRST with which to begin, SEED which they are, and
-DATABASE, sqlite or postgresql, where it is all kept.
+in the environment says how many there are, FIRST with which to begin, SEED which they are,
+DATABASE, sqlite or postgresql, where it is all kept, and WAVES=yes that sites move in waves, each
+with its new node in DNS before the old one leaves it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ ROUNDS = int(os.environ.get("ROUNDS", "200"))
 DATABASE = os.environ.get("DATABASE", "sqlite")
 FIRST = int(os.environ.get("FIRST", "0"))
 SEED = os.environ.get("SEED", "22")
+WAVES = os.environ.get("WAVES", "") == "yes"
+# The TTL is a second, so that nobody waits long for resolvers.
+IN_WAVES = "ttl = 1\nmake_before_break = true\nwaves = [0.01, 0.5]\n"
 ADDRESSES = {"n1": "127.0.0.31", "n2": "127.0.0.32", "n3": "127.0.0.33"}
 # The share of wishes by which a site is on two nodes, and is routed by content. A guess.
 ON_TWO_NODES = 0.1
@@ -283,7 +287,9 @@ def torn(
         installation.extra += f'[database]\nurl = "{url}"\n'
     with ExitStack() as stack:
         ports = stack.enter_context(free_ports([*ADDRESSES.values(), "127.0.0.1"]))
-        made = TornCluster(installation, found, ports, stack)
+        made = TornCluster(
+            installation, found, ports, stack, IN_WAVES if WAVES else ""
+        )
         made.begin(ADDRESSES)
         yield made
 

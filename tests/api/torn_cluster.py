@@ -83,6 +83,8 @@ class TornCluster:
     found: HaproxyProgram
     ports: Ports
     stack: ExitStack
+    # What `[dns]` says beside where the name server is.
+    dns: str = ""
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def begin(self, addresses: dict[str, str]) -> None:
@@ -127,7 +129,7 @@ class TornCluster:
             '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n',
         )
         # Nobody is waited for who was killed.
-        text = text.replace("[dns]\n", '[dns]\nsettle = "1s"\n')
+        text = text.replace("[dns]\n", f'[dns]\nsettle = "1s"\n{self.dns}')
         given.settings.write_text(text + self._routing(given.folder, HERE))
 
     def _routing(self, here: Path, address: str) -> str:
