@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection
 from statistics import median
 
 from bench.figures import Figures
-from bench.routing.doors import web_servers
 from bench.routing.follow_doors import following_cluster
+from bench.routing.web_servers import web_servers
 
 NODES = 8
 NAMES = int(os.environ.get("NAMES", "1_000_000"))

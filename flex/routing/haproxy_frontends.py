@@ -107,6 +107,8 @@ def inner_door_lines(layout: Layout, hosts: str) -> list[str]:
             for at in layout.inner_listen or (f":{layout.inner_port}",)
         ),
         f"tcp-request connection reject unless {{ src -f {layout.directory}/{NEIGHBOURS} }}",
+        # As at the door that passed it on: a large answer is copied at neither node.
+        "option splice-response",
         *_answer_to_check(layout),
         f"http-request set-src req.hdr_ip({VISITOR})",
         f"http-request del-header {VISITOR}",

@@ -287,9 +287,7 @@ def torn(
         installation.extra += f'[database]\nurl = "{url}"\n'
     with ExitStack() as stack:
         ports = stack.enter_context(free_ports([*ADDRESSES.values(), "127.0.0.1"]))
-        made = TornCluster(
-            installation, found, ports, stack, IN_WAVES if WAVES else ""
-        )
+        made = TornCluster(installation, found, ports, stack, IN_WAVES if WAVES else "")
         made.begin(ADDRESSES)
         yield made
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import os
 import queue
+import random
 import re
 import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +26,7 @@ from flex.routing import (
     host_to_node_maps,
     install_files,
 )
-from flex.routing.haproxy import files
+from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import STRAYS, Doors
 from flex.routing.haproxy_program import (
     HaproxyProgram,
@@ -220,6 +222,38 @@ def test_a_flip_takes_no_reload_and_the_next_request_of_a_kept_connection_goes_b
         assert held.node == "n3"
         held.answer()
         assert until_closed(kept).endswith(b"ok")
+
+
+def test_a_large_answer_is_passed_on_to_the_last_byte_though_its_site_moves_meanwhile(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    whole = random.Random(1).randbytes(4 * 2**20)
+    with ThreadPoolExecutor() as visitors:
+        visitor = visitors.submit(until_closed, cluster.ask("n2", "b.example"))
+        held = cluster.members.asked.get(timeout=60)
+        head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(whole)}\r\n\r\n"
+        with held.connection as answering:
+            answering.sendall(head.encode() + whole[: 2**20])
+            assert cluster.flip("n2", NAMES | {"b.example": "n3"}) == "commands"
+            answering.sendall(whole[2**20 :])
+        assert held.node == "n1"
+        assert visitor.result(60).partition(b"\r\n\r\n")[2] == whole
+
+
+def test_a_large_answer_is_copied_at_no_inner_door_and_at_none_that_passed_it_on() -> (
+    None
+):
+    layout = Layout("/etc/haproxy/flex")
+    doors = Doors(host_to_node_maps.maps_of({"a.example": "n2"}, ""), {"127.0.0.1"})
+    made = files("n1", {"n1": "127.0.0.2", "n2": "127.0.0.3"}, [], layout, doors)
+    sections = re.split(r"\n(?=\S)", made[CONFIGURATION])
+    spliced = {
+        section.partition("\n")[0]
+        for section in sections
+        if "    option splice-response\n" in f"{section}\n"
+    }
+    assert spliced == {"frontend inner", "backend at_n2"}
 
 
 def test_haproxy_checks_whatever_changes_beside_owners(

@@ -1,0 +1,147 @@
+"""Web servers that answer at once: nginx where it is installed, else a small one in Python.
+
+Each listens on its node's address and says in `x-node` which node it is. `/` is two bytes, `/1m` a
+file of 1 MiB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+MIB = 2**20
+_PATIENCE = 30.0
+_CONNECTIONS = 8_192
+
+
+def name_of_program() -> str:
+    """As figures name what answered."""
+    return "nginx" if nginx() else "python"
+
+
+def nginx() -> str | None:
+    places = (None, "/usr/sbin:/usr/local/sbin")
+    return next(filter(None, (shutil.which("nginx", path=one) for one in places)), None)
+
+
+@contextmanager
+def web_servers(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
+    """One at each node's address."""
+    servers = _nginx(port, nodes) if nginx() else _python(port, nodes)
+    with servers:
+        until_listens((address, port) for address in nodes.values())
+        yield
+
+
+def until_listens(places: Iterator[tuple[str, int]]) -> None:
+    end = time.monotonic() + _PATIENCE
+    for place in places:
+        while _is_silent(place):
+            assert time.monotonic() < end, f"nobody listens on {place}"
+            time.sleep(0.02)
+
+
+def _is_silent(place: tuple[str, int]) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(place) != 0
+
+
+@contextmanager
+def _nginx(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
+    """One process for all of them, as they are on one machine."""
+    with tempfile.TemporaryDirectory(prefix="flex-bench-") as folder:
+        process = start_nginx(Path(folder), port, nodes)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(_PATIENCE)
+
+
+def start_nginx(
+    folder: Path, port: int, nodes: Mapping[str, str], before: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """`before` is what the command begins with. Whoever started it ends it."""
+    program = nginx()
+    assert program
+    (folder / "1m").write_bytes(os.urandom(MIB))
+    configuration = folder / "nginx.conf"
+    configuration.write_text(_configuration(folder, port, nodes))
+    log = str(folder / "nginx.log")
+    return subprocess.Popen([*before, program, "-e", log, "-c", str(configuration)])
+
+
+def _configuration(folder: Path, port: int, nodes: Mapping[str, str]) -> str:
+    # A worker of another user could not read what a folder of ours has.
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    parts = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"    {part}_temp_path {folder}/{part};\n" for part in parts)
+    servers = "".join(_server(folder, port, *node) for node in nodes.items())
+    return (
+        f"{user}daemon off;\nworker_processes 1;\npid {folder}/nginx.pid;\n"
+        f"events {{ worker_connections {_CONNECTIONS}; }}\n"
+        "http {\n    access_log off;\n    sendfile on;\n"
+        f"    keepalive_requests 1000000000;\n{temporary}{servers}}}\n"
+    )
+
+
+def _server(folder: Path, port: int, node: str, address: str) -> str:
+    return (
+        f"    server {{\n        listen {address}:{port} backlog=1024;\n"
+        f'        add_header x-node {node} always;\n        location / {{ return 200 "ok"; }}\n'
+        f"        location = /1m {{ root {folder}; }}\n    }}\n"
+    )
+
+
+@contextmanager
+def _python(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
+    process = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(port, dict(nodes)), daemon=True
+    )
+    process.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(port: int, nodes: Mapping[str, str]) -> None:
+    asyncio.run(_serve_all(port, nodes))
+
+
+async def _serve_all(port: int, nodes: Mapping[str, str]) -> None:
+    servers = [
+        await asyncio.start_server(_answerer(node), address, port)
+        for node, address in nodes.items()
+    ]
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+def _answerer(node: str):  # type: ignore[no-untyped-def]  # what asyncio calls
+    small, large = (
+        b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nx-node: %b\r\n\r\n%b"
+        % (len(body), node.encode(), body)
+        for body in (b"ok", os.urandom(MIB))
+    )
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                writer.write(large if head.startswith(b"GET /1m ") else small)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    return answer
