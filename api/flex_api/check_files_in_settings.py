@@ -1,8 +1,8 @@
 """Whether the files and logs that the settings name are there and can be used.
 
 Takes Settings. Returns sentences: problems, with which a part of FLEX cannot work, and remarks on
-what may be intended. Does not parse anything but the list of sites and the keys, and opens no
-database.
+what may be intended. Does not parse anything but the list of sites, other names of sites and the
+keys, and opens no database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 from flex.errors import FlexError
 from flex.store import database
 from flex.why_file_unreadable import why_unreadable
-from flex_api import which_names_are_sites
+from flex_api import other_names_in_settings, which_names_are_sites
+from flex_api.other_names_in_settings import NamesInSettings
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.whole_settings import Settings
 from flex_api.wiring import sources
@@ -50,6 +51,7 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
         )
     yield from _of_database(settings)
     yield from _of_site_list(settings)
+    yield from _of_other_names(settings)
 
 
 def _of_database(settings: Settings) -> Iterator[str]:
@@ -86,6 +88,23 @@ def _of_site_list(settings: Settings) -> Iterator[str]:
         yield f"{where}: {len(wrong) - _SHOWN} more lines are no names of sites"
 
 
+def _of_other_names(settings: Settings) -> Iterator[str]:
+    """A list of sites that cannot be read has a line of its own."""
+    try:
+        listed = _listed_sites(settings)
+    except FlexError:
+        return
+    try:
+        other_names_in_settings.names_in_settings(settings.ingest, listed)
+    except FlexError as error:
+        yield f"{error}; {error.advice}"
+
+
+def _listed_sites(settings: Settings) -> frozenset[str]:
+    path = settings.ingest.sites_file
+    return frozenset(which_names_are_sites.read_site_list(path) if path else ())
+
+
 def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
     """A line for each single glob without files, each folder that is not there, and each alias that
     leads to no site of the list.
@@ -100,28 +119,44 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
         if root and not Path(root).exists():
             yield f"ingest.source[{number}].document_root: there is no {root}"
     try:
-        listed = (
-            set(which_names_are_sites.read_site_list(settings.ingest.sites_file))
-            if settings.ingest.sites_file
-            else set()
-        )
-        found = sources(settings)
+        listed, found = _listed_sites(settings), sources(settings)
+        names = other_names_in_settings.names_in_settings(settings.ingest, listed)
     except FlexError:
         return
     for source in found:
         for pattern in source.globs:
             if not paths(replace(source, globs=(pattern,))):
                 yield f"the logs of {source.name}: nothing matches {pattern}"
-    for name, site in settings.ingest.aliases.items():
+    yield from _remarks_on_names(settings, names, listed)
+
+
+def _remarks_on_names(
+    settings: Settings, names: NamesInSettings, listed: Collection[str]
+) -> Iterator[str]:
+    written = [("ingest.aliases", *one) for one in settings.ingest.aliases.items()]
+    written += [
+        (f"ingest.aliases_file ({one.where})", one.name, one.site)
+        for one in names.claims
+        if one.is_of_file
+    ]
+    for where, name, site in written:
         if (
             listed
             and not site.startswith("/")
             and which_names_are_sites.site_name(site) not in listed
         ):
             yield (
-                f"ingest.aliases: {name!r:.100} leads to {site!r:.100}, which "
+                f"{where}: {name!r:.100} leads to {site!r:.100}, which "
                 "ingest.sites_file does not list"
             )
+    for pattern in names.vhosts.empty:
+        yield f"ingest.vhosts: nothing matches {pattern}"
+    for said in names.vhosts.unread:
+        yield f"ingest.vhosts: not read: {said}"
+    if left := names.vhosts.not_taken:
+        named = [f"{one.text!r:.100} ({one.where})" for one in left[:_SHOWN]]
+        more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+        yield f"ingest.vhosts: stand for no one name, so not taken: {', '.join(named)}{more}"
 
 
 def _files(settings: Settings) -> Iterator[tuple[str, Path]]:

@@ -20,7 +20,7 @@ from flex.model.period import Period
 from flex.planning import remarks_on_sites
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition
-from flex_api import which_names_are_sites, wiring
+from flex_api import other_names_in_settings, which_names_are_sites, wiring
 from flex_api.facts import logs_good_enough, other_names
 from flex_api.in_words import amounts
 from flex_api.night.routing_settings_without_effect import misnamed_sites
@@ -37,6 +37,8 @@ OTHER_NAMES = (
     "make each a CNAME to its site, which then takes it along; only an "
     "apex cannot be one"
 )
+# Files that a line names.
+NAMED = 3
 # Less than this beside the partials and the database makes a night a gamble.
 ROOM = 10**9
 
@@ -49,6 +51,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _logs(settings, now)
     yield from _counts(settings, now)
     yield _sites(settings)
+    yield from _names_in_files(settings)
     yield _room(settings.ingest.directory)
     yield from _routing(settings)
     yield from _dns(settings, now)
@@ -260,6 +263,43 @@ def _sites(settings: Settings) -> CheckRow:
         "hosted sites",
         f"{amounts.count(len(listed), 'site')} in {settings.ingest.sites_file}",
     )
+
+
+def _names_in_files(settings: Settings) -> Iterator[CheckRow]:
+    """What files say of other names of sites, where the settings name such files."""
+    ingest, name = settings.ingest, "names in files"
+    if not ingest.aliases_file and not ingest.vhosts:
+        return
+    try:
+        listed = frozenset(
+            which_names_are_sites.read_site_list(ingest.sites_file)
+            if ingest.sites_file
+            else ()
+        )
+        found = other_names_in_settings.names_in_settings(ingest, listed)
+    except FlexError as error:
+        yield _fail(name, error)
+        return
+    names = len({claim.name for claim in found.claims})
+    sites = len({claim.site for claim in found.claims})
+    said = f"{amounts.count(names, 'other name')} of {amounts.count(sites, 'site')}"
+    if ingest.vhosts:
+        hosts, files = len(found.vhosts.hosts), len(found.vhosts.files)
+        said += f"; {amounts.count(hosts, 'virtual host')} in {amounts.count(files, 'file')}"
+    if found.vhosts.empty:
+        yield _warn(
+            name,
+            f"{said}; nothing matches {', '.join(found.vhosts.empty)}",
+            "correct ingest.vhosts, or let the files arrive",
+        )
+    elif found.vhosts.unread:
+        yield _warn(
+            name,
+            f"{said}; not read: {'; '.join(found.vhosts.unread[:NAMED])}",
+            "make these readable for FLEX if they have names of sites",
+        )
+    else:
+        yield _ok(name, said)
 
 
 def _room(directory: Path) -> CheckRow:

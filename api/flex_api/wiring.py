@@ -21,7 +21,7 @@ from flex.planning.facts_and_rules import Rules
 from flex.ports import Publisher, Solver, Store
 from flex.store import SqlStore, open_store
 from flex.wishes import wishes_in_force_now
-from flex_api import which_names_are_sites
+from flex_api import other_names_in_settings
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_dns.preflight import primary_check
@@ -265,13 +265,7 @@ def _address(name: str) -> tuple[str, int]:
 
 def site_names(settings: Settings) -> SiteRule:
     """What all sources have in common in how their sites are named."""
-    ingest = settings.ingest
-    listed = (
-        frozenset(which_names_are_sites.read_site_list(ingest.sites_file))
-        if ingest.sites_file
-        else None
-    )
-    return SiteRule(aliases=ingest.aliases, listed=listed or None, www=ingest.www)
+    return other_names_in_settings.site_rule(settings.ingest)
 
 
 def source_name(node: str, site: str) -> str:

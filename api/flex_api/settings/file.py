@@ -194,6 +194,10 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
             "sites_file": None
             if settings.ingest.sites_file is None
             else folder / settings.ingest.sites_file,
+            "aliases_file": None
+            if settings.ingest.aliases_file is None
+            else folder / settings.ingest.aliases_file,
+            "vhosts": tuple(str(folder / glob) for glob in settings.ingest.vhosts),
             "source": tuple(
                 _anchored_source(source, folder) for source in settings.ingest.source
             ),

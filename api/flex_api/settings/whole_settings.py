@@ -238,6 +238,15 @@ class Ingest(Section):
         default_factory=dict,
         description="other names of sites: 'www.a.example' = 'a.example'",
     )
+    aliases_file: Path | None = Field(
+        None,
+        description="a file with more of them: on each line a name and its site",
+    )
+    vhosts: tuple[str, ...] = Field(
+        (),
+        description="globs of files of nginx and Apache: the names of each virtual "
+        "host are other names of the first of them, or of the one that is a site",
+    )
     www: Literal["listed", "same", "apart"] = Field(
         "listed",
         description="whether www.a.example and a.example are one site. listed: when "

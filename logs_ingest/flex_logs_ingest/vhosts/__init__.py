@@ -1,0 +1,1 @@
+"""The names of virtual hosts, from the files of nginx and Apache."""
