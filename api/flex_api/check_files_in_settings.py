@@ -167,6 +167,8 @@ def _files(settings: Settings) -> Iterator[tuple[str, Path]]:
         ):
             if path:
                 yield f"notify.webhook[{number}].{name}", path
+    if settings.move.ready.ca_file:
+        yield "move.ready.ca_file", settings.move.ready.ca_file
 
 
 def _every_key(settings: Settings) -> Iterator[tuple[str, Path]]:

@@ -209,6 +209,17 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
             "database": _anchored_database(settings.database, folder),
             "report": Report(dir=folder / settings.report.dir),
             "notify": _anchored_notify(settings.notify, folder),
+            "move": settings.move.model_copy(
+                update={
+                    "ready": settings.move.ready.model_copy(
+                        update={
+                            "ca_file": _anchored_secret(
+                                settings.move.ready.ca_file, folder
+                            )
+                        }
+                    )
+                }
+            ),
             "metrics": Metrics(
                 textfile=_anchored_secret(settings.metrics.textfile, folder)
             ),

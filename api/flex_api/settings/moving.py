@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from flex.model.site_moves import HOOK_STAGES, MARKS, UNDOABLE
 from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.quantities import Section, Span, Whole
+from flex_api.settings.ready_nodes import MovedSite, Ready
 
 # The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
@@ -104,6 +105,15 @@ class Move(Section):
     hook: tuple[Hook, ...] = Field(
         (), description="the commands, in the order in which those of a stage are run"
     )
+
+    ready: Ready = Ready()
+    site: tuple[MovedSite, ...] = Field((), description="settings for single sites")
+
+    @model_validator(mode="after")
+    def _each_site_once(self) -> Move:
+        if twice := twice_in([one.name for one in self.site]):
+            raise ValueError(f"the site {twice!r} is there twice")
+        return self
 
     @model_validator(mode="after")
     def _told_apart(self) -> Move:

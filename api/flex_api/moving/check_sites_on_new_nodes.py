@@ -1,0 +1,141 @@
+"""Which sites their new nodes are not ready for: all that a plan moves, asked side by side.
+
+Takes a world and moves. Returns by site why it should stay. Where `move.ready.check` is off nobody
+is asked, and every site is taken to be ready. Does not keep a site where it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
+from typing import Any
+
+from flex.model.plan import Move
+from flex_api.moving.check_site_on_new_node import (
+    Checked,
+    Nodes,
+    SiteRules,
+    Wanted,
+    check,
+)
+from flex_api.moving.compare_answers import Demands
+from flex_api.moving.take_turns_at_nodes import Turns
+from flex_api.moving.trust_in_certificates import Trust
+from flex_api.moving.where_web_servers_listen import addresses, ways
+from flex_api.night.other_names_to_route import other_names
+from flex_api.settings.ready_nodes import MovedSite
+from flex_api.wiring import World
+
+# Sites that are asked for side by side, at all nodes together. A guess.
+_SIDE_BY_SIDE = 32
+
+
+def not_ready(world: World, moves: Iterable[Move]) -> Mapping[str, str]:
+    """By site why its new node is not ready, as far as it has one. What is asked takes
+    `move.ready.budget` at most; a site that nobody asked for by then is not ready.
+    """
+    if not world.settings.move.ready.check:
+        return {}
+    asked = check_sites(world, wanted_of(world, moves))
+    return {one.wanted.site: one.why for one in reversed(asked) if one.why}
+
+
+def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
+    """What is to be asked: each node that a site comes to, and a node that serves it now. A site
+    whose nodes are all down or gone is not asked for, as it cannot stay there.
+    """
+    coming = [move for move in moves if move.target]
+    sites = sorted({move.site for move in coming})
+    exempt = {one.name for one in world.settings.move.site if one.ready_check is False}
+    served = _nodes_now(world, sites)
+    alive = addresses(world.nodes)
+    others = other_names(world.settings, sites)
+    found = []
+    for move in sorted(coming, key=lambda move: (move.site, move.target or "")):
+        nodes = served.get(move.site, [])
+        living = [node for node in nodes if node in alive]
+        if move.site in exempt or (nodes and not living) or move.target in nodes:
+            continue
+        source = move.source if move.source in living else next(iter(living), None)
+        assert move.target, "as was asked for above"
+        names = tuple(others.get(move.site, ()))
+        found.append(Wanted(move.site, move.target, source, names))
+    return tuple(found)
+
+
+def _nodes_now(world: World, sites: Collection[str]) -> dict[str, list[str]]:
+    _, now = world.store.placement()
+    rows = now[now["site"].isin(list(sites))]
+    return {
+        str(site): sorted(map(str, nodes))
+        for site, nodes in rows.groupby("site")["node"]
+    }
+
+
+def check_sites(
+    world: World, wanted: Collection[Wanted], seconds: float | None = None
+) -> tuple[Checked, ...]:
+    """In the order in which they were wanted. `seconds` are for all of them, `move.ready.budget`
+    if none are given.
+    """
+    ready = world.settings.move.ready
+    if not wanted:
+        return ()
+    budget = ready.budget.total_seconds() if seconds is None else seconds
+    nodes = Nodes(
+        addresses(world.nodes),
+        ways(world.settings),
+        Turns(
+            ready.at_once,
+            ready.per_second,
+            time.monotonic() + budget,
+            time.monotonic,
+            time.sleep,
+        ),
+        world.time_of_day,
+    )
+    own = {one.name: one for one in world.settings.move.site}
+    asked_for = _node_after_node(wanted)
+    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked_for))) as pool:
+        done = pool.map(
+            lambda one: check(one, _rules(world, own.get(one.site)), nodes), asked_for
+        )
+        found = dict(zip(asked_for, done, strict=True))
+    return tuple(found[one] for one in wanted)
+
+
+def _node_after_node(wanted: Collection[Wanted]) -> list[Wanted]:
+    """One of each node after the other, so that no node keeps all who ask waiting."""
+    by_node: dict[str, list[Wanted]] = {}
+    for one in wanted:
+        by_node.setdefault(one.target, []).append(one)
+    return [one for row in zip_longest(*by_node.values()) for one in row if one]
+
+
+def _rules(world: World, own: MovedSite | None) -> SiteRules:
+    """What is set for one site, else for all."""
+    ready = world.settings.move.ready
+
+    def setting(name: str) -> Any:
+        """Any: each setting has a type of its own."""
+        found = getattr(own, f"ready_{name}", None)
+        return getattr(ready, name) if found is None else found
+
+    scheme = setting("scheme")
+    return SiteRules(
+        schemes=("http", "https") if scheme == "both" else (scheme,),
+        path=setting("path"),
+        demands=Demands(setting("status"), setting("marker"), setting("length_factor")),
+        trust=Trust(
+            world.time_of_day,
+            ready.ca_file,
+            setting("self_signed"),
+            ready.certificate_days,
+        ),
+        patience=ready.patience.total_seconds(),
+        largest=ready.largest,
+        age_path=setting("age_path"),
+        max_age=setting("max_age"),
+    )
