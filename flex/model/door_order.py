@@ -17,7 +17,8 @@ class DoorOrder:
     """All doors are to go by the partition of this plan.
 
     `large` and `moved` are the digests of both maps, as these say themselves. Visitors of the sites
-    in `waiting` are led by the partition before it, until their wave begins.
+    in `waiting` are led by the partition before it, until their wave begins. Requests for the sites
+    in `held` wait at doors, since `held_since`: nobody answers them.
     """
 
     number: int
@@ -26,10 +27,22 @@ class DoorOrder:
     moved: str
     time: datetime
     waiting: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    held_since: datetime | None = None
 
     @property
     def sites_waiting(self) -> int:
         return len(self.waiting)
+
+    @property
+    def sites_held(self) -> int:
+        return len(self.held)
+
+
+# Of a report: the node did not say which held names it is still answering.
+NOT_SAID = -1
+# Names of those that a report has at most. A guess: whoever waits for all looks at their number.
+MOST_BUSY = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,8 @@ class DoorReport:
     """A node goes by the order `number`, whose small map has the digest `moved`; 0 and "" for none.
 
     `since` is when it first said so. `error` is why it goes by no newer one, if it said that.
+    Of the held names that this node was the last to own it is still answering requests for
+    `busy_names`; `busy` has some of them with how many requests each has.
     """
 
     node: str
@@ -44,6 +59,8 @@ class DoorReport:
     moved: str
     since: datetime
     error: str = ""
+    busy: tuple[tuple[str, int], ...] = ()
+    busy_names: int = NOT_SAID
 
     def goes_by(self, order: DoorOrder) -> bool:
         return (self.number, self.moved) == (order.number, order.moved)

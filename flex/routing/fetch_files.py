@@ -125,8 +125,7 @@ def _read(path: Path) -> bytes:
 def _of_folder(folder: Path) -> dict[str, str]:
     return {
         name: (folder / name).read_text("ascii")
-        for name in haproxy.NAMES
-        if (folder / name).exists()
+        for name in install_files.there_of(folder)
     }
 
 

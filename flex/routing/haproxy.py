@@ -15,8 +15,14 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
-from flex.routing import haproxy_doors_by_sni, haproxy_frontends, host_to_node_maps
+from flex.routing import (
+    haproxy_doors_by_sni,
+    haproxy_frontends,
+    haproxy_one_writer,
+    host_to_node_maps,
+)
 from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
+from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.pool import Pool, unusable_configuration
 from flex.routing.ports_and_paths import Layout, endpoint
@@ -29,7 +35,9 @@ HOSTS = "hosts.map"
 VERSION = ":version"
 # The names of routed sites, as an nginx `map` includes them.
 ROUTED = "routed.map"
-NAMES = frozenset((CONFIGURATION, HOSTS, POPULAR, ROUTED, OWNERS, MOVED, NEIGHBOURS))
+NAMES = frozenset(
+    (CONFIGURATION, HOSTS, POPULAR, ROUTED, OWNERS, MOVED, NEIGHBOURS, HOLD)
+)
 # These say themselves what they are, so that the largest is not read for each node anew.
 _TELLING = frozenset((OWNERS, MOVED))
 
@@ -52,8 +60,11 @@ def files(
         if any(member.node == node for member in pool.members):
             ours.append(pool)
     _refuse_shared_hosts(ours)
+    one_writer = bool(everywhere and everywhere.one_writer)
+    more = haproxy_one_writer.global_lines(layout) if one_writer else []
     sections = [
-        _globals(node, layout),
+        [*_globals(node, layout), *more],
+        *([haproxy_one_writer.defaults_lines(_defaults(layout))] if one_writer else []),
         _defaults(layout),
         _peers(addresses, layout),
         _frontend(node, layout, everywhere),
@@ -82,6 +93,7 @@ def files(
         made[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
     if everywhere:
         made |= everywhere.files
+        made |= haproxy_one_writer.files(layout) if one_writer else {}
     return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
 
 
@@ -176,13 +188,19 @@ def _peers(addresses: Mapping[str, str], layout: Layout) -> list[str]:
 
 def _frontend(node: str, layout: Layout, everywhere: Doors | None) -> list[str]:
     tls = f"ssl crt {layout.certificates} alpn h2,http/1.1 ssl-min-ver TLSv1.2"
+    head = "frontend visitors"
+    one_writer = bool(everywhere and everywhere.one_writer)
     return [
-        "frontend visitors",
+        haproxy_one_writer.begins_like(head) if one_writer else head,
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
         *([] if everywhere else _visitor_header(layout)),
         *_visitor_scheme(layout),
-        *(_to_any_site(node, layout) if everywhere else _to_replicated_sites(layout)),
+        *(
+            _to_any_site(node, layout, one_writer=one_writer)
+            if everywhere
+            else _to_replicated_sites(layout)
+        ),
     ]
 
 
@@ -197,21 +215,35 @@ def _to_replicated_sites(layout: Layout) -> list[str]:
     ]
 
 
-def _to_any_site(node: str, layout: Layout) -> list[str]:
+def _to_any_site(node: str, layout: Layout, *, one_writer: bool) -> list[str]:
+    looked_up = haproxy_frontends.lookup_lines(layout, HOSTS)
+    counted = haproxy_frontends.stray_counting_line(node, one_writer=one_writer)
+    chosen = haproxy_frontends.choosing_lines(layout)
+    if not one_writer:
+        return [*looked_up, counted, *chosen]
     return [
-        *haproxy_frontends.lookup_lines(layout, HOSTS),
-        haproxy_frontends.stray_counting_line(node),
-        *haproxy_frontends.choosing_lines(layout),
+        *haproxy_one_writer.refuses_forged(),
+        *looked_up,
+        *haproxy_one_writer.waiting_lines(node, layout),
+        counted,
+        *haproxy_one_writer.choosing_lines(),
+        *chosen,
     ]
 
 
 def _doors_of(
     node: str, addresses: Mapping[str, str], layout: Layout, everywhere: Doors
 ) -> Iterator[list[str]]:
-    yield haproxy_frontends.inner_door_lines(layout, HOSTS)
+    one_writer = everywhere.one_writer
+    yield haproxy_frontends.inner_door_lines(node, layout, HOSTS, one_writer=one_writer)
     yield haproxy_frontends.stray_table_lines()
+    yield from haproxy_one_writer.tables() if one_writer else ()
     yield from haproxy_frontends.ways_to_nodes(
-        node, addresses, _answering(layout, everywhere), layout
+        node,
+        addresses,
+        _answering(layout, everywhere),
+        layout,
+        one_writer=one_writer,
     )
     if layout.listen_sni:
         every = haproxy_frontends.seconds_between_checks(len(addresses))

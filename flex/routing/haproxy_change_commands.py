@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from flex.routing.haproxy import CONFIGURATION, HOSTS
 from flex.routing.haproxy_frontends import NEIGHBOURS
+from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.rules.popular_targets_on_more_members import POPULAR
 
@@ -47,7 +48,8 @@ def change(
     """`directory` is where HAProxy found its maps."""
     commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
     structure = any(
-        before.get(name, "") != after.get(name, "") for name in (POPULAR, NEIGHBOURS)
+        before.get(name, "") != after.get(name, "")
+        for name in (POPULAR, NEIGHBOURS, HOLD)
     )
     if commands is None or structure:
         return HaproxyChange(reload=True)

@@ -13,11 +13,19 @@ each other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import MOVED, OWNERS, Owners, of
+from flex.routing import haproxy_one_writer, host_to_node_maps
+from flex.routing.host_to_node_maps import (
+    ANY_DOOR,
+    MOVED,
+    ONE_WRITER,
+    OWNERS,
+    Owners,
+    of,
+    with_one_writer,
+)
 from flex.routing.ports_and_paths import Layout, endpoint
 
 # Who may come in at inner doors, one address a line.
@@ -47,16 +55,20 @@ _HOST = "req.hdr(host),host_only,rtrim(.),lower"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Doors:
-    """Who owns which host name, and every address by which a node may come in at an inner door."""
+    """Who owns which host name, and every address by which a node may come in at an inner door.
+
+    Some sites may have one writer (`one_writer`), which the maps then say of their names.
+    """
 
     owners: Owners
     neighbours: Collection[str]
+    one_writer: bool = False
 
     @property
     def without_order(self) -> Doors:
         """The same, by maps that nobody was told to go by."""
         owners = host_to_node_maps.without_heading(self.owners)
-        return Doors(owners, self.neighbours)
+        return replace(self, owners=owners)
 
     @property
     def files(self) -> dict[str, str]:
@@ -82,10 +94,13 @@ def lookup_lines(layout: Layout, hosts: str) -> list[str]:
     ]
 
 
-def stray_counting_line(node: str) -> str:
+def stray_counting_line(node: str, *, one_writer: bool = False) -> str:
     """Counts, by host name, what came in here and belongs elsewhere."""
-    own = f"{{ var(txn.backend) -m str {of(node)} }}"
-    elsewhere = "{ var(txn.backend) -m beg at_ }"
+    ours, all_of = of(node), ANY_DOOR
+    if one_writer:
+        ours, all_of = f"{ours} {with_one_writer(node)}", f"{ANY_DOOR} {ONE_WRITER}"
+    own = f"{{ var(txn.backend) -m str {ours} }}"
+    elsewhere = f"{{ var(txn.backend) -m beg {all_of} }}"
     return f"http-request track-sc0 var(txn.host) table {STRAYS} if {elsewhere} !{own}"
 
 
@@ -98,10 +113,29 @@ def choosing_lines(layout: Layout) -> list[str]:
     return [f"use_backend %[var(txn.backend)] if {some}{alive}", "default_backend here"]
 
 
-def inner_door_lines(layout: Layout, hosts: str) -> list[str]:
-    """Where requests from other nodes come in; whoever is none of them is not listened to."""
+def inner_door_lines(
+    node: str, layout: Layout, hosts: str, *, one_writer: bool = False
+) -> list[str]:
+    """Where requests from other nodes come in; whoever is none of them is not listened to.
+
+    It looks at owners only where sites have one writer, and then for these alone.
+    """
+    head = "frontend inner"
+    if one_writer:
+        looked_up = [
+            *lookup_lines(layout, hosts),
+            f"http-request unset-var(txn.backend) if {{ var(txn.backend) -m beg {ANY_DOOR} }}",
+            *haproxy_one_writer.inner_lines(node, layout),
+        ]
+    else:
+        looked_up = [
+            (
+                f"http-request set-var(txn.backend) {_HOST},"
+                f"map_str({layout.directory}/{hosts})"
+            )
+        ]
     return [
-        "frontend inner",
+        haproxy_one_writer.begins_like(head) if one_writer else head,
         *(
             f"bind {at}{_tls_between_nodes(layout)}"
             for at in layout.inner_listen or (f":{layout.inner_port}",)
@@ -112,10 +146,7 @@ def inner_door_lines(layout: Layout, hosts: str) -> list[str]:
         *_answer_to_check(layout),
         f"http-request set-src req.hdr_ip({VISITOR})",
         f"http-request del-header {VISITOR}",
-        (
-            f"http-request set-var(txn.backend) {_HOST},"
-            f"map_str({layout.directory}/{hosts})"
-        ),
+        *looked_up,
         "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }",
         "default_backend here",
     ]
@@ -133,16 +164,26 @@ def stray_table_lines() -> list[str]:
 
 
 def ways_to_nodes(
-    node: str, addresses: Mapping[str, str], here: list[str], layout: Layout
+    node: str,
+    addresses: Mapping[str, str],
+    here: list[str],
+    layout: Layout,
+    *,
+    one_writer: bool = False,
 ) -> Iterator[list[str]]:
     """A backend for each node, of the same name on all of them, so that all have the same maps. On
-    its own node it is what answers `here`.
+    its own node it is what answers `here`. Another one is for what that node alone may answer.
     """
     every = seconds_between_checks(len(addresses))
     for name in sorted(addresses):
         yield [
             f"backend {of(name)}",
             *(here if name == node else _way(addresses[name], layout, every)),
+        ]
+    for name in sorted(addresses) if one_writer else ():
+        yield [
+            f"backend {with_one_writer(name)}",
+            *(here if name == node else _way_to_writer(addresses[name], layout, every)),
         ]
     if layout.content == "everywhere":
         yield _lines_around_owners(layout)
@@ -158,14 +199,7 @@ def _way(address: str, layout: Layout, every: int) -> list[str]:
 
     What cannot be connected counts as away at once: no request waits until checks have found that.
     """
-    at = f"{endpoint(address, layout.inner_port)}{_tls_between_nodes(layout)}"
-    lines = [
-        "http-reuse aggressive",
-        "option splice-response",
-        *_check(layout),
-        f"http-request set-header {VISITOR} %[src]",
-    ]
-    server = f"server inner {at} check inter {every}s fall 2 rise 2"
+    lines, server = _lines_of_way(layout), _server_of_way(address, layout, every)
     if layout.content != "everywhere":
         return [*lines, server]
     return [
@@ -173,6 +207,29 @@ def _way(address: str, layout: Layout, every: int) -> list[str]:
         f"{server} {DOWN_AT_ONCE}",
         f"server around {_around(layout)} send-proxy-v2 backup",
     ]
+
+
+def _way_to_writer(address: str, layout: Layout, every: int) -> list[str]:
+    """To the node that alone may answer: where it does not, nobody does."""
+    return [
+        *_lines_of_way(layout),
+        *haproxy_one_writer.lines_of_way(),
+        _server_of_way(address, layout, every),
+    ]
+
+
+def _lines_of_way(layout: Layout) -> list[str]:
+    return [
+        "http-reuse aggressive",
+        "option splice-response",
+        *_check(layout),
+        f"http-request set-header {VISITOR} %[src]",
+    ]
+
+
+def _server_of_way(address: str, layout: Layout, every: int) -> str:
+    at = f"{endpoint(address, layout.inner_port)}{_tls_between_nodes(layout)}"
+    return f"server inner {at} check inter {every}s fall 2 rise 2"
 
 
 def _lines_around_owners(layout: Layout) -> list[str]:

@@ -77,6 +77,14 @@ def program(path: str = "") -> HaproxyProgram:
     return HaproxyProgram(path, version)
 
 
+def has_lua(found: HaproxyProgram) -> bool:
+    command = [found.path, "-vv"]
+    done = subprocess.run(  # noqa: S603 - ours
+        command, capture_output=True, text=True, check=False, timeout=_PATIENCE
+    )
+    return bool(re.search(r"\+LUA\b|\bUSE_LUA=1\b", done.stdout))
+
+
 def write(files: Mapping[str, str], folder: Path) -> None:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="ascii")

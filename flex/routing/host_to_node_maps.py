@@ -9,12 +9,15 @@ have no number.
 
 HAProxy looks into the small one first. A change then costs what changes and not what exists: 20,000
 names of a million are exchanged within some 30 ms, where the large map would take seconds.
+
+A name whose site has one writer says so, and while requests for it wait at doors it says that. Such
+a name is always in the small map, so whoever waits looks at no other one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -31,6 +34,11 @@ _HEADING = re.compile(
 )
 # The value of a name that the large map has, and that nobody owns any more.
 NOBODY = "nobody"
+# What comes before the node: of a name that any node may answer where the owner does not, of one
+# that its owner alone may answer, and of one that nobody answers now: requests wait.
+ANY_DOOR = "at_"
+ONE_WRITER = "st_"
+HELD = "hd_"
 # The small map is not worth writing the large one anew before it has so many names.
 ALWAYS_SMALL = 1_000
 # A quarter of all names. HAProxy takes about 310 bytes for a name, whichever map it is in.
@@ -94,18 +102,51 @@ def _begin(text: str) -> int:
 
 def of(node: str) -> str:
     """What the maps say of a name that this node owns: the backend that reaches the node."""
-    return f"at_{node}"
+    return f"{ANY_DOOR}{node}"
 
 
-def maps_of(owner_of: Mapping[str, str], large: str = "") -> Owners:
+def with_one_writer(node: str) -> str:
+    """The same of a name that this node alone may answer."""
+    return f"{ONE_WRITER}{node}"
+
+
+def of_held_name(node: str) -> str:
+    """What they say of a name whose requests wait, and that this node was the last to answer."""
+    return f"{HELD}{node}"
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """The names of sites that have one writer, and of these the names whose requests wait."""
+
+    one: Collection[str] = frozenset()
+    waiting: Collection[str] = frozenset()
+
+    def of(self, name: str, node: str) -> str:
+        """What the maps say of a name that this node owns."""
+        if not self.one:
+            return of(node)
+        if name in self.waiting:
+            return of_held_name(node)
+        return with_one_writer(node) if name in self.one else of(node)
+
+
+NO_WRITERS = Writers()
+
+
+def maps_of(
+    owner_of: Mapping[str, str], large: str = "", writers: Writers = NO_WRITERS
+) -> Owners:
     """The maps by which each name has its owner now. Without a `large` map there is a new one."""
     if not is_whole(large):
-        return Owners(map_of(owner_of), map_of({}), len(owner_of), 0)
+        large = map_of(owner_of, writers)
+        if not writers.waiting:
+            return Owners(large, map_of({}), len(owner_of), 0)
     said = read(large)
     differ = {
         name: backend
         for name, node in owner_of.items()
-        if said.get(name) != (backend := of(node))
+        if said.get(name) != (backend := writers.of(name, node))
     }
     gone = dict.fromkeys(said.keys() - owner_of.keys(), NOBODY)
     moved = {**differ, **gone}
@@ -120,16 +161,39 @@ def large_map_of(large: str, moved: str) -> str:
     lines = large[_begin(large) :].splitlines(keepends=True)
     # A map may be of a million names: it is not made a dictionary.
     kept = [line for line in lines if line[: line.index(" ")] not in differ]
-    kept += [f"{name} {to}\n" for name, to in differ.items() if to != NOBODY]
+    kept += [f"{name} {_lasting(to)}\n" for name, to in differ.items() if to != NOBODY]
     # No sign of a host name comes before the space that follows it, so lines sort as names do.
     kept.sort()
     names = "".join(kept)
     return f"{DIGEST} {_digest(names)}\n{names}"
 
 
-def map_of(owner_of: Mapping[str, str]) -> str:
-    """One map of these names alone."""
-    return _text({name: of(node) for name, node in owner_of.items()})
+def _lasting(backend: str) -> str:
+    """No large map says that requests wait."""
+    if not backend.startswith(HELD):
+        return backend
+    return with_one_writer(backend.removeprefix(HELD))
+
+
+def map_of(owner_of: Mapping[str, str], writers: Writers = NO_WRITERS) -> str:
+    """One map of these names alone; that requests wait is not in it."""
+    return _text(
+        {name: _lasting(writers.of(name, node)) for name, node in owner_of.items()}
+    )
+
+
+def has_held_names(moved: str) -> bool:
+    """Quick, however large the map is."""
+    return f" {HELD}" in moved
+
+
+def held_names(moved: str) -> dict[str, str]:
+    """By name whose requests wait the node that was the last to answer it."""
+    return {
+        name: to.removeprefix(HELD)
+        for name, to in read(moved).items()
+        if to.startswith(HELD)
+    }
 
 
 def read(text: str) -> dict[str, str]:

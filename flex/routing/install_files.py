@@ -21,7 +21,8 @@ from pathlib import Path
 from flex.errors import BadInput, NotWritten, Unknown
 from flex.routing.haproxy import CONFIGURATION, HOSTS, NAMES
 from flex.routing.haproxy_frontends import NEIGHBOURS
-from flex.routing.haproxy_program import HaproxyProgram, refusal, write
+from flex.routing.haproxy_one_writer import HOLD
+from flex.routing.haproxy_program import HaproxyProgram, has_lua, refusal, write
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.rules.popular_targets_on_more_members import POPULAR
 
@@ -35,8 +36,10 @@ _SCRATCHES = (_NEXT, _HELD)
 OWED = ".owed"
 
 # Where the configuration names a file beside it.
-_FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS)))
-_BESIDE = re.compile(rf"(\(|-f )[^\s(]*/({_FILES})([,) ])")
+_FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS, HOLD)))
+_BESIDE = re.compile(
+    rf"(\(|-f |lua-load |\")[^\s(\"]*/({_FILES})([,) \"]|$)", re.MULTILINE
+)
 # A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
 _UNCHECKED = frozenset((OWNERS, MOVED))
 _CERTIFICATES = re.compile(r" (?:crt|ca-file) (\S+)")
@@ -165,8 +168,13 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def there_of(folder: Path) -> list[str]:
-    """The names of the files of haproxy.py that are there."""
-    return [name for name in sorted(NAMES) if (folder / name).exists()]
+    """The names of the files of haproxy.py that are there and in use: nobody waits by a file that
+    the configuration does not load any more.
+    """
+    names = [name for name in sorted(NAMES) if (folder / name).exists()]
+    if HOLD in names and f"/{HOLD}\n" not in (content(folder / CONFIGURATION) or ""):
+        names.remove(HOLD)
+    return names
 
 
 @contextmanager
@@ -194,11 +202,21 @@ def _asks_for_check(changed: Mapping[str, str], folder: Path) -> bool:
 
 def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> None:
     """With the maps of now, and without certificates that only the node has."""
+    if HOLD in files and not has_lua(found):
+        raise BadInput(
+            "a configuration for HAProxy that has requests of sites with one writer wait",
+            f"{found.path} was built without Lua",
+            kept="the configuration before is in force",
+            advice="install a HAProxy with Lua, as Debian's is (`haproxy -vv` says +LUA), or "
+            "say in [routing] that no site is stateful",
+        )
     text = _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[CONFIGURATION])
     text = "".join(
         line for line in text.splitlines(keepends=True) if not _elsewhere(line)
     )
     write({**files, CONFIGURATION: text}, scratch)
+    if HOLD in files:
+        write({HOLD: _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[HOLD])}, scratch)
     if said := refusal(found, scratch):
         raise BadInput(
             "a configuration for HAProxy",

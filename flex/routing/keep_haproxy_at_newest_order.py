@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flex.errors import Away, FlexError
+from flex.model.door_order import MOST_BUSY
 from flex.routing import (
     apply_owners_map_to_haproxy,
     apply_to_haproxy,
@@ -27,6 +28,7 @@ from flex.routing import (
     haproxy,
     host_to_node_maps,
     install_files,
+    read_under_way,
 )
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.ask_flex_server import Asker, HttpAnswer
@@ -41,6 +43,8 @@ from flex.routing.report_strays import Reporter
 WAIT = 25
 # Seconds between two looks whether HAProxy still goes by what it was told.
 LOOK = 1.0
+# The same while requests wait for those that are still answered. A guess.
+LOOK_WHILE_BUSY = 0.02
 # Seconds between the first two tries while something is wrong; then less often. A guess.
 FIRST_PAUSE = 0.5
 # Seconds between two tries in the end. A guess.
@@ -79,6 +83,9 @@ class Follower:
     # what is here.
     trouble: str = ""
     told: str = ""
+    # The held names for which requests are under way here, as the server was told last; None where
+    # none is held.
+    busy: Mapping[str, int] | None = None
     away: FlexError | None = None
     is_older: bool = False
     pause: float = FIRST_PAUSE
@@ -141,6 +148,7 @@ class Follower:
             "files": self._tag(),
             "wait": wait,
             "error": self.told[:_LONGEST_ERROR],
+            **self._say_busy(),
         }
         url = f"{self.node.url.rstrip('/')}/doors?{urlencode(asked)}"
         told = self.asker.begin(
@@ -160,12 +168,50 @@ class Follower:
                 return None
             if time.monotonic() > until:
                 break
-            if self.wake.wait(LOOK):
+            if self.wake.wait(LOOK_WHILE_BUSY if self.busy else LOOK):
                 # Also what was given up before comes to its end some time.
                 self.wake.clear()
-            elif self._is_elsewhere():
+            elif self._is_elsewhere() or self._is_less_busy():
                 return None
         return ask_flex_server.wait_for_answer(self.node.url, told, 0)
+
+    def _say_busy(self) -> dict[str, str]:
+        """Nothing where no name is held here, which an older server would not understand."""
+        self.busy = self._read_busy()
+        if self.busy is None:
+            return {}
+        most = sorted(self.busy.items(), key=lambda one: (-one[1], one[0]))[:MOST_BUSY]
+        said = ",".join(f"{name}:{count}" for name, count in most)
+        return {"busy": said, "busy_names": str(len(self.busy))}
+
+    def _read_busy(self) -> dict[str, int] | None:
+        """None where nothing is held that this node was the last to own, and where HAProxy is not
+        there to be asked.
+        """
+        names = self._held_here()
+        sockets = self._sockets() if names else None
+        if sockets is None or self.away:
+            return None
+        try:
+            return read_under_way.under_way(sockets.stats, sockets.master, names)
+        except Away:
+            return None
+
+    def _held_here(self) -> set[str]:
+        moved = install_files.content(self.node.folder / MOVED) or ""
+        if not host_to_node_maps.has_held_names(moved):
+            return set()
+        files = apply_owners_map_to_haproxy.small_files(self.node.folder)
+        own = Pulled(files).node if haproxy.CONFIGURATION in files else ""
+        held = host_to_node_maps.held_names(moved)
+        return {name for name, node in held.items() if node == own}
+
+    def _is_less_busy(self) -> bool:
+        """Whoever waits for what is under way here hears of it when a name has none left."""
+        if not self.busy:
+            return False
+        now = self._read_busy()
+        return now is not None and now.keys() < self.busy.keys()
 
     def _here(self) -> tuple[int, str]:
         """The number and digest of the map in the folder; 0 and "" where there is none."""

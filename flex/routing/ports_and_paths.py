@@ -15,6 +15,10 @@ from flex.routing.pool import unusable_configuration
 
 DIRECTORY = "/etc/haproxy/flex"
 
+# Requests of a held site wait no shorter and no longer than this. HAProxy's own times are 60 s.
+_SHORTEST_HOLD = timedelta(milliseconds=100)
+_LONGEST_HOLD = timedelta(seconds=25)
+
 _WORD = re.compile(r"[A-Za-z0-9_./:*\[\]@-]{1,200}")
 _PORTS = range(1, 65_536)
 _LISTENED = re.compile(r":([0-9]{1,5})(?:-([0-9]{1,5}))?$")
@@ -32,7 +36,8 @@ class Layout:
     `inner_certificate`, which each node has with its key, and `inner_ca`, which signed those of all
     nodes. With `listen_sni` doors lead to web servers that end TLS themselves, on `origin_tls_port`
     of the same addresses. `content` says whether each node has the content of all sites
-    ("everywhere"), or of its own alone ("owner").
+    ("everywhere"), or of its own alone ("owner"). Requests for a site that is held wait for
+    `hold_time` at most, and at each door no more than `hold_requests` for one name.
     """
 
     directory: str = DIRECTORY
@@ -57,6 +62,8 @@ class Layout:
     inner_ca: str = ""
     content: str = "everywhere"
     hard_stop_after: timedelta = timedelta(minutes=5)
+    hold_time: timedelta = timedelta(seconds=10)
+    hold_requests: int = 1000
 
     def __post_init__(self) -> None:
         words = (
@@ -107,6 +114,12 @@ class Layout:
             raise unusable_configuration(
                 "hard_stop_after in [routing]",
                 "it is a second at least, and a week at most",
+            )
+        if not _SHORTEST_HOLD <= self.hold_time <= _LONGEST_HOLD:
+            raise unusable_configuration(
+                f"hold_time = {self.hold_time.total_seconds():g} s in [routing]",
+                "it is 0.1 s at least, and 25 s at most: a request may wait at two nodes, and "
+                "the first waits 60 s for the answer",
             )
         ipaddress.ip_address(self.origin)
 

@@ -62,11 +62,11 @@ class SqlDoorOrders(StorePart):
         return _decompress(packed)
 
     def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
-        waiting = "\n".join(sorted(order.waiting))
         row = {
             "id": 1,
             **asdict(order),
-            "waiting": waiting,
+            "waiting": "\n".join(sorted(order.waiting)),
+            "held": "\n".join(sorted(order.held)),
             "content": _compress(moved),
         }
         with self._database.writing() as connection:
@@ -82,14 +82,18 @@ class SqlDoorOrders(StorePart):
                 connection.execute(
                     delete(door_reports).where(door_reports.c.node == report.node)
                 )
-                connection.execute(insert(door_reports), asdict(report))
+                busy = "".join(f"{name} {count}\n" for name, count in report.busy)
+                row = {**asdict(report), "busy": busy}
+                connection.execute(insert(door_reports), row)
 
     def door_reports(self) -> tuple[DoorReport, ...]:
         with self._database.reading() as connection:
             found = connection.execute(
                 select(door_reports).order_by(door_reports.c.node)
             ).mappings()
-            return tuple(DoorReport(**row) for row in found)
+            return tuple(
+                DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in found
+            )
 
 
 class MemoryDoorOrders(AllOrNothing):
@@ -147,8 +151,13 @@ def _order(connection: Connection) -> DoorOrder | None:
     found = connection.execute(select(*_ORDER)).mappings().one_or_none()
     if found is None:
         return None
-    waiting = frozenset(found["waiting"].splitlines())
-    return DoorOrder(**{**found, "waiting": waiting})
+    sites = {name: frozenset(found[name].splitlines()) for name in ("waiting", "held")}
+    return DoorOrder(**{**found, **sites})
+
+
+def _counts(text: str) -> tuple[tuple[str, int], ...]:
+    pairs = (line.split(" ") for line in text.splitlines())
+    return tuple((name, int(count)) for name, count in pairs)
 
 
 def _digest(connection: Connection) -> str:

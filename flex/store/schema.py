@@ -176,6 +176,9 @@ door_order = Table(
     Column("content", LargeBinary, nullable=False),
     # Sites that are led as before the plan, one on each line, until their wave begins.
     Column("waiting", TEXT, nullable=False),
+    # Sites whose requests wait, one on each line, and since when some do.
+    Column("held", TEXT, nullable=False),
+    Column("held_since", Utc),
     CheckConstraint("id = 1", name="single"),
 )
 
@@ -188,6 +191,10 @@ door_reports = Table(
     Column("moved", TEXT, nullable=False),
     Column("since", Utc, nullable=False),
     Column("error", TEXT, nullable=False),
+    # Held names that the node is still answering, with how many requests: some, one on each line;
+    # and the number of all of them, -1 where it did not say.
+    Column("busy", TEXT, nullable=False),
+    Column("busy_names", Integer, nullable=False),
 )
 
 # Host names have 253 letters at most, so that a key can hold them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import StoreError
-from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport
 from flex.model.roles_and_tokens import Role
 from flex.ports import Store
 from flex.routing import haproxy, host_to_node_maps
@@ -185,6 +186,61 @@ def test_lists_and_metrics_say_who_goes_by_what_and_who_has_not_heard(
     page = all_doors.open("viewer").get("/routing").text
     assert "HAProxy does not answer" in page
     assert "2 nodes have not heard of the newest order" in page
+
+
+def test_sites_whose_requests_wait_are_counted_with_since_when(all_doors: Door) -> None:
+    store, viewer = all_doors.store, all_doors.open("viewer")
+    last = order(store, 1)
+    assert viewer.get("/api/v1/routing").json()["order"]["held_since"] is None
+    assert "flex_route_held_sites 0\n" in viewer.get("/metrics").text
+    held = frozenset({"a.example", "b.example"})
+    new = replace(last, number=2, waiting=held, held=held, held_since=NOW)
+    assert store.put_door_order(new, "", 1)
+    said = viewer.get("/api/v1/routing").json()["order"]
+    assert said["sites_held"] == 2
+    assert datetime.fromisoformat(said["held_since"]) == NOW
+    assert (
+        "Requests for 2 sites wait at every door since" in viewer.get("/routing").text
+    )
+    metrics = viewer.get("/metrics").text
+    since = f"flex_route_held_since_timestamp_seconds {NOW.timestamp():.0f}"
+    assert "flex_route_held_sites 2\n" in metrics
+    assert since in metrics.replace(".0\n", "\n")
+
+
+def test_a_node_says_which_held_names_it_is_still_answering(all_doors: Door) -> None:
+    """Also none at all, which is another thing than saying nothing of it."""
+    store = all_doors.store
+    order(store, 1)
+    node = of_node(all_doors, "n1")
+    heard: tuple[tuple[dict[str, str | int], tuple[tuple[str, int], ...], int], ...]
+    heard = (
+        ({}, (), NOT_SAID),
+        (
+            {"busy": "a.example:3,b.example:1", "busy_names": 7},
+            (("a.example", 3), ("b.example", 1)),
+            7,
+        ),
+        ({"busy": "", "busy_names": 0}, (), 0),
+    )
+    for said, busy, names in heard:
+        asked = {"have": 1, "goes": 1, "moved": "m1", "wait": 0, **said}
+        assert node.get(DOORS, params=asked).is_success
+        _until_noted(store, "n1", busy, names)
+    for wrong in ({"busy": "a.example"}, {"busy": "a:1;b:2"}, {"busy_names": "-1"}):
+        answer = node.get(DOORS, params=wrong)
+        assert answer.status_code == 422
+
+
+def _until_noted(
+    store: Store, node: str, busy: tuple[tuple[str, int], ...], names: int
+) -> None:
+    for _ in range(2_000):
+        found = {report.node: report for report in store.door_reports()}.get(node)
+        if found and (found.busy, found.busy_names) == (busy, names):
+            return
+        time.sleep(0.01)
+    pytest.fail(f"not noted: {busy}, {names}; {store.door_reports()}")
 
 
 def test_sites_that_wait_for_their_wave_are_counted(all_doors: Door) -> None:

@@ -8,10 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import NOBODY, Heading, maps_of, of
+from flex.routing.host_to_node_maps import (
+    HELD,
+    NOBODY,
+    Heading,
+    Writers,
+    maps_of,
+    of,
+)
 
 NAMES = st.sampled_from([f"{letter}.example" for letter in "abcdefgh"])
 OWNERS = st.dictionaries(NAMES, st.sampled_from(["n1", "n2", "n3"]))
+
+SOME = st.frozensets(NAMES)
+
+
+@st.composite
+def some_writers(draw: st.DrawFn) -> Writers:
+    """What waits has one writer."""
+    one = draw(SOME)
+    return Writers(one, one & draw(SOME))
 
 
 def said(made: host_to_node_maps.Owners) -> dict[str, str]:
@@ -126,3 +142,40 @@ def test_of_maps_that_are_not_whole_nothing_is_made() -> None:
     assert host_to_node_maps.large_map_of(whole[:-1], whole) == ""
     assert host_to_node_maps.large_map_of(whole, whole[:-1]) == ""
     assert host_to_node_maps.large_map_of("", "") == ""
+
+
+@given(OWNERS, OWNERS, some_writers(), some_writers())
+def test_the_two_maps_say_of_each_name_whether_it_has_one_writer_and_whether_requests_wait(
+    before: dict[str, str], now: dict[str, str], had: Writers, has: Writers
+) -> None:
+    large = maps_of(before, "", had).large
+    for made in (maps_of(now, large, has), maps_of(now, "", has)):
+        assert said(made) == {name: has.of(name, node) for name, node in now.items()}
+        wait = {name: now[name] for name in has.waiting & now.keys()}
+        # Whoever waits looks at the small map alone.
+        assert host_to_node_maps.held_names(made.moved) == wait
+        assert HELD not in made.large
+        assert host_to_node_maps.is_whole(made.moved)
+        assert made.differ == len(host_to_node_maps.read(made.moved))
+
+
+@given(OWNERS, OWNERS, some_writers())
+def test_the_next_large_map_does_not_say_that_requests_wait(
+    before: dict[str, str], now: dict[str, str], has: Writers
+) -> None:
+    made = maps_of(now, host_to_node_maps.map_of(before), has)
+    large = host_to_node_maps.large_map_of(made.large, made.moved)
+    assert large == host_to_node_maps.map_of(now, has)
+    again = maps_of(now, large, has)
+    assert said(again) == said(made)
+    assert host_to_node_maps.read(again.moved).keys() == has.waiting & now.keys()
+
+
+@given(OWNERS, OWNERS)
+def test_without_such_sites_maps_are_as_if_there_could_be_none(
+    before: dict[str, str], now: dict[str, str]
+) -> None:
+    large = host_to_node_maps.map_of(before)
+    other = Writers(frozenset({"z.example"}))
+    assert maps_of(now, large, other).moved == maps_of(now, large).moved
+    assert maps_of(now, "", other).large == maps_of(now).large

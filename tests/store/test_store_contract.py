@@ -304,7 +304,9 @@ def test_the_large_map_is_kept_and_replaced_by_who_knows_the_one_that_is_there(
 
 def door_order(number: int, moved: str = "m1") -> DoorOrder:
     waiting = frozenset({"b.example", "c.example"})
-    return DoorOrder(number, "p1", "l1", moved, NOW, waiting)
+    held = frozenset({"a.example", "c.example"}) if number > 1 else frozenset()
+    since = NOW if held else None
+    return DoorOrder(number, "p1", "l1", moved, NOW, waiting, held, since)
 
 
 def test_an_order_of_doors_takes_the_place_of_the_one_that_its_author_knew(
@@ -340,7 +342,8 @@ def test_what_nodes_last_said_of_their_doors_is_kept(store: Store) -> None:
     assert store.door_reports() == ()
     store.note_door_reports(first)
     assert store.door_reports() == tuple(reversed(first))
-    later = DoorReport("n1", LARGEST, "m2", NOW + DAY)
+    busy = (("a.example", 3), ("b.example", 1))
+    later = DoorReport("n1", LARGEST, "m2", NOW + DAY, "", busy, 2)
     store.note_door_reports([later])
     assert store.door_reports() == (later, first[0])
     assert store.last_number() == 0

@@ -347,6 +347,12 @@ def _print_orders(console: Console, output: RouteOutput, order: OrderTold) -> No
     if order.sites_waiting:
         waiting = amounts.count(order.sites_waiting, "site")
         console.print(f"Waiting for their wave, and led as before: {waiting}.")
+    if order.held_since:
+        held = amounts.count(order.sites_held, "site")
+        since = amounts.when(order.held_since)
+        console.print(
+            f"Held at every door since {since}, so that requests wait: {held}."
+        )
     table = grid("node", "order>", "since", "")
     for row in output.nodes:
         since = amounts.when(row.order_since) if row.order_since else ""

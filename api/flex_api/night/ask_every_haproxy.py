@@ -260,6 +260,20 @@ def series_of_doors(
     """For Prometheus."""
     newest: list[tuple[Labels, float]] = [({}, float(order.number))] if order else []
     yield Series("flex_route_order", "gauge", "The newest order for all doors.", newest)
+    held: list[tuple[Labels, float]] = [({}, float(order.sites_held))] if order else []
+    yield Series(
+        "flex_route_held_sites",
+        "gauge",
+        "Sites with one writer whose requests wait at every door.",
+        held,
+    )
+    since = order.held_since if order else None
+    yield Series(
+        "flex_route_held_since_timestamp_seconds",
+        "gauge",
+        "Since when some do.",
+        [({}, since.timestamp())] if since else [],
+    )
     yield Series(
         "flex_route_node_order",
         "gauge",

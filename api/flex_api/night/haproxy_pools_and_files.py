@@ -146,7 +146,11 @@ def among(
         if (spread := _spread(everybody, site, at))
     }
     names = other_names(settings, several)
+    one_writer = settings.routing.stateful_of(several)
     for site, (here, leaving) in several.items():
+        if site in one_writer:
+            left_out[site] = "it is stateful: one node alone answers for it"
+            continue
         try:
             own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
             joined = _members(
@@ -317,7 +321,7 @@ def maker_without_owners(settings: Settings, store: Store, which: Between) -> Ma
     """The same but for who owns which name."""
     at, pools = _pools(settings, store, which)
     doors = (
-        make_host_maps.doors_without_owners(nodes(settings, store))
+        make_host_maps.doors_without_owners(settings, nodes(settings, store))
         if store_order_for_doors.has_doors(settings, which)
         else None
     )

@@ -9,7 +9,7 @@ nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
@@ -21,7 +21,13 @@ from flex.model.nodes import Node
 from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.host_to_node_maps import Heading, Owners, digest
+from flex.routing.host_to_node_maps import (
+    NO_WRITERS,
+    Heading,
+    Owners,
+    Writers,
+    digest,
+)
 from flex.routing.pool import is_host
 from flex.table_schemas import PLACEMENT, texts
 from flex_api.night import doors_lead_to_stand_ins_of_dead_nodes, other_names_to_route
@@ -31,7 +37,8 @@ from flex_api.settings.file import Settings
 @dataclass(frozen=True, slots=True)
 class PartitionForMaps:
     """The sites of this plan's partition are to be on its nodes, as far as these are `serving`.
-    Those that are `waiting` stay where the partition in force has them.
+    Those that are `waiting` stay where the partition in force has them. Requests for those that are
+    `held` wait at doors, as far as these sites have one writer.
 
     While the plan is `coming` no large map is written in place of an old one: that takes seconds.
     Whoever `decides` also orders anew what nodes say they know better than the store.
@@ -43,12 +50,13 @@ class PartitionForMaps:
     coming: bool
     decides: bool
     waiting: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
 
 
 def doors(settings: Settings, store: Store, wanted: PartitionForMaps) -> Doors:
     """As they would be ordered now; nothing is."""
     _, maps = _next(settings, store, wanted, store.door_order(), store.large_map())
-    return Doors(maps, _addresses(wanted.known))
+    return _doors(settings, wanted.known, maps)
 
 
 def doors_ordered(
@@ -79,14 +87,30 @@ def doors_ordered(
                 digest(maps.moved),
                 now,
                 wanted.waiting,
+                wanted.held,
+                _held_since(wanted, last, now),
             )
             store.put_door_order(order, maps.moved, before)
-    return Doors(maps, _addresses(wanted.known))
+    return _doors(settings, wanted.known, maps)
 
 
-def doors_without_owners(known: Sequence[Node]) -> Doors:
+def doors_without_owners(settings: Settings, known: Sequence[Node]) -> Doors:
     """Nobody owns any name by these."""
-    return Doors(Owners("", "", 0, 0), _addresses(known))
+    return _doors(settings, known, Owners("", "", 0, 0))
+
+
+def _doors(settings: Settings, known: Sequence[Node], maps: Owners) -> Doors:
+    return Doors(maps, _addresses(known), settings.routing.has_stateful)
+
+
+def _held_since(
+    wanted: PartitionForMaps, last: DoorOrder | None, now: datetime
+) -> datetime | None:
+    """As long as some sites of the order before are held."""
+    if not wanted.held:
+        return None
+    goes_on = last is not None and not last.held.isdisjoint(wanted.held)
+    return last.held_since if last and goes_on else now
 
 
 def _next(
@@ -103,12 +127,13 @@ def _next(
         settings, store, _partition(store, wanted), wanted.serving
     )
     owner_of = owners_of_names(settings, placement, wanted.serving)
-    maps = host_to_node_maps.maps_of(owner_of, large)
+    writers = _writers(settings, owner_of, wanted.held)
+    maps = host_to_node_maps.maps_of(owner_of, large, writers)
     if maps.is_old and not wanted.coming:
         # Nodes that go by the last order have both maps that this one is made of, and need not
         # fetch it. Where they have not, they hear of the change first.
         new = host_to_node_maps.large_map_of(large, store.moved_map()) if last else ""
-        again = host_to_node_maps.maps_of(owner_of, new)
+        again = host_to_node_maps.maps_of(owner_of, new, writers)
         maps = maps if again.is_old else again
     cluster, reports = store.installation(), store.door_reports()
 
@@ -116,7 +141,12 @@ def _next(
         heading = Heading(cluster, digest(maps.large), number)
         return host_to_node_maps.with_heading(maps, heading)
 
-    if last and (last.plan, last.waiting) == (wanted.plan, wanted.waiting):
+    is_as_last = last and (last.plan, last.waiting, last.held) == (
+        wanted.plan,
+        wanted.waiting,
+        wanted.held,
+    )
+    if last and is_as_last:
         again = with_number(last.number)
         is_known = not wanted.decides or not is_behind(last, reports)
         if digest(again.moved) == last.moved and is_known:
@@ -163,6 +193,26 @@ def owners_of_names(
         # Each of these is one that a host can have.
         for name in names[site]:
             found[name] = node
+    return found
+
+
+def _writers(
+    settings: Settings, owner_of: Mapping[str, str], held: Collection[str]
+) -> Writers:
+    """The names of sites that have one writer; of these, those whose requests wait."""
+    sites = settings.routing.stateful_of(owner_of)
+    if not sites:
+        return NO_WRITERS
+    names = names_of(settings, sites)
+    waiting = frozenset(name for name, site in names.items() if site in held)
+    return Writers(names.keys(), waiting)
+
+
+def names_of(settings: Settings, sites: Collection[str]) -> dict[str, str]:
+    """By host name the site, of these sites: each by itself, and by its other names."""
+    found = {site: site for site in sites}
+    for site, names in other_names_to_route.other_names(settings, sites).items():
+        found |= dict.fromkeys(names, site)
     return found
 
 

@@ -24,13 +24,15 @@ def order(
     store: Store,
     coming: str = "",
     waiting: Collection[str] | None = None,
+    held: Collection[str] | None = None,
 ) -> DoorOrder | None:
     """By what all doors are to go from now on: the plan that is coming, or what is in force. None
     where there are no doors for all sites, or nothing for them to go by.
 
     Sites that are `waiting` are led as before that plan. With None it is those that were waiting
     when doors were last ordered to go by the same plan; first, of a plan that makes before it
-    breaks, all that get nodes.
+    breaks, all that get nodes. Requests for the sites that are `held` wait at doors; with None it
+    is those for which they wait by the last order, while the plan is the same.
 
     Raises LostLease where the step that asks holds the lease no more.
     """
@@ -43,7 +45,7 @@ def order(
         which = at_present(settings, store, coming)
         if not has_doors(settings, which):
             return None
-        if doors_ordered(settings, store, which, last, waiting):
+        if doors_ordered(settings, store, which, last, waiting, held):
             return store.door_order()
 
 
@@ -53,11 +55,12 @@ def doors_ordered(
     which: Between,
     last: DoorOrder | None,
     waiting: Collection[str] | None = None,
+    held: Collection[str] | None = None,
 ) -> Doors | None:
     """Ordered by what was asked for behind the order `last`. None where there is another one by
     now: then it is to be asked for again.
     """
-    wanted = _wanted_maps(settings, store, which, last, waiting)
+    wanted = _wanted_maps(settings, store, which, last, waiting, held)
     return make_host_maps.doors_ordered(
         settings, store, wanted, last, datetime.now(UTC)
     )
@@ -84,19 +87,21 @@ def _wanted_maps(
     which: Between,
     last: DoorOrder | None,
     waiting: Collection[str] | None = None,
+    held: Collection[str] | None = None,
 ) -> make_host_maps.PartitionForMaps:
     known = nodes(settings, store)
     serving = [node.name for node in known if node.addresses and node.state != "down"]
     is_coming = which.doors != store.in_force()
     if not is_coming:
         # Nothing waits any more once its partition is in force.
-        waiting = ()
-    elif waiting is None:
-        waiting = (
-            last.waiting
-            if last and last.plan == which.doors
-            else _waiting_at_first(store, which.doors)
-        )
+        waiting = held = ()
+    if waiting is None:
+        waiting = waiting_of(store, which.doors, last)
+    if held is None:
+        held = last.held if last and last.plan == which.doors else ()
+    if is_coming:
+        # Nobody is led on while what is under way at the old node may still end.
+        waiting = {*waiting, *held}
     return make_host_maps.PartitionForMaps(
         known,
         serving,
@@ -104,7 +109,18 @@ def _wanted_maps(
         coming=is_coming,
         decides=not which.ordered,
         waiting=frozenset(waiting),
+        held=frozenset(held),
     )
+
+
+def waiting_of(
+    store: Store, coming: str, last: DoorOrder | None = None
+) -> frozenset[str]:
+    """The sites that are led as before this plan, by the `last` order or the newest."""
+    last = last or store.door_order()
+    if last and last.plan == coming:
+        return last.waiting
+    return frozenset(_waiting_at_first(store, coming))
 
 
 def _waiting_at_first(store: Store, coming: str) -> Collection[str]:

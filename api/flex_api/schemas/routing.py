@@ -111,6 +111,12 @@ class OrderTold(Part):
     sites_waiting: int = Field(
         0, description="that are led as before the plan until their wave begins"
     )
+    sites_held: int = Field(
+        0, description="with one writer, whose requests wait at every door"
+    )
+    held_since: datetime | None = Field(
+        None, description="since when some do; null where none do"
+    )
 
 
 class LeftOut(Part):
@@ -229,6 +235,21 @@ class DoorsQuery(Given):
         str,
         Field(max_length=300, pattern=CLEAN, description="why it goes by no newer one"),
     ] = ""
+    busy: Annotated[
+        str,
+        Field(
+            max_length=6_000,
+            pattern=r"^([a-z0-9._-]{1,253}:[0-9]{1,9}(,[a-z0-9._-]{1,253}:[0-9]{1,9}){0,19})?$",
+            description="held names that it is still answering, each with its requests: "
+            "those with most",
+        ),
+    ] = ""
+    busy_names: Annotated[
+        int | None,
+        Field(
+            ge=0, le=10_000_000, description="how many names those are, with all others"
+        ),
+    ] = None
 
 
 class DoorsTold(Part):

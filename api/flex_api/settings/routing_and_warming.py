@@ -70,6 +70,9 @@ class RoutedSite(Section):
         description="how it becomes known which node has the site, otherwise than for "
         "its zone",
     )
+    stateful: bool | None = Field(
+        None, description="whether it has one writer, otherwise than for all"
+    )
 
     @field_validator("policy")
     @classmethod
@@ -131,6 +134,21 @@ class Routing(Section):
         "doors+dns",
         description="with `doors` for all, how it becomes known which node has a site: "
         "by the doors of all nodes and then by DNS, by the doors alone, or by DNS alone",
+    )
+    stateful: bool = Field(
+        False,
+        description="with `doors` for all, sites have one writer: the node that owns a site "
+        "alone answers for it, and where it does not, nobody does",
+    )
+    hold_time: Span = Field(
+        timedelta(seconds=10),
+        description="how long a request waits at most while its site with one writer moves",
+    )
+    hold_requests: Whole = Field(
+        1000,
+        ge=1,
+        description="how many requests for one name wait at each node at most; the next one "
+        "is asked to come again",
     )
     policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
     low: Whole = Field(
@@ -295,6 +313,31 @@ class Routing(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _may_have_one_writer(self) -> Routing:
+        """Nobody shall take for one writer what may be two."""
+        if not self.has_stateful:
+            return self
+        if not self.leads_to_all:
+            raise ValueError(
+                'stateful needs on = true and doors = "all": without them every node answers '
+                "what comes to it"
+            )
+        if self.listen_sni:
+            raise ValueError(
+                "stateful cannot be had with listen_sni: such connections go past the inner "
+                "doors to web servers, and HAProxy cannot have their requests wait; end TLS at "
+                "HAProxy with listen_tls"
+            )
+        publishing = self.publishing()
+        for one in self.site:
+            if one.stateful and not publishing.by_doors([one.name]):
+                raise ValueError(
+                    f"{one.name} cannot be stateful and published by DNS alone: the doors "
+                    "would not know its writer"
+                )
+        return self
+
     @field_validator("deliver")
     @classmethod
     def _a_folder_each(cls, value: str) -> str:
@@ -321,6 +364,18 @@ class Routing(Section):
     def leads_to_all(self) -> bool:
         """Whether every node leads a visitor of any site to the node that has it."""
         return self.on and self.doors == "all"
+
+    @property
+    def has_stateful(self) -> bool:
+        """Whether there may be sites with one writer."""
+        return self.stateful or any(one.stateful for one in self.site)
+
+    def stateful_of(self, sites: Iterable[str]) -> frozenset[str]:
+        """Those of the sites that have one writer."""
+        if not self.has_stateful:
+            return frozenset()
+        said = {one.name: one.stateful for one in self.site if one.stateful is not None}
+        return frozenset(site for site in sites if said.get(site, self.stateful))
 
     def publishing(self) -> Publishing:
         if not self.leads_to_all:

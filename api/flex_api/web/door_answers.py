@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
+from flex.model.door_order import DoorReport
 from flex_api.night import haproxy_pools_and_files
 from flex_api.schemas.routing import DoorsQuery, DoorsTold, OrderTold
 from flex_api.web.etag_responses import JSON, nothing
@@ -41,7 +43,7 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
     await _refuse_away(desk, node)
     goes = query.have if query.goes is None else query.goes
     has = Has(node, query.cluster, query.have)
-    watch.note(has, report_of(node, goes, query.moved, query.error))
+    watch.note(has, _report(node, goes, query))
     loop = asyncio.get_running_loop()
     others = loop.run_in_executor(watch.aside, partial(_others, desk, node))
     # What goes wrong there is not lost where nobody asks for it: the node asks again.
@@ -62,6 +64,15 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
     if newest is None and files == query.files:
         return nothing()
     return _newest_order(watch.cluster, node, newest or watch.newest, files)
+
+
+def _report(node: str, goes: int, query: DoorsQuery) -> DoorReport:
+    report = report_of(node, goes, query.moved, query.error)
+    if query.busy_names is None:
+        return report
+    pairs = (one.split(":") for one in query.busy.split(",") if one)
+    busy = tuple((name, int(count)) for name, count in pairs)
+    return replace(report, busy=busy, busy_names=query.busy_names)
 
 
 async def _refuse_away(desk: Desk, node: str) -> None:

@@ -1,0 +1,302 @@
+"""Holds sites with one writer at the doors of all nodes, leads them to their new nodes, or has them
+go on at the old ones.
+
+Takes a world whose lease is held, a plan that is coming, and sites. Orders doors, waits until nodes
+go by it, and returns what is so and what is not, with the reason. Each may be called again, also by
+another run after this one was killed: what is so already is not ordered again.
+
+A site is held once the node that owned it last goes by the hold and is answering nothing for it any
+more. That one node is enough: whoever has not heard sends requests there, where they wait. And only
+that node can know what it is still answering.
+
+Copies nothing, and does not decide what becomes of a site. Requests wait for as long as
+routing.hold_time; whoever holds ends it, or the next one that finds it in the order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from flex.errors import Away, BadInput
+from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport
+from flex.model.plan import Plan
+from flex.routing import (
+    apply_owners_map_to_haproxy,
+    host_to_node_maps,
+    read_under_way,
+)
+from flex.routing.haproxy_socket import Socket
+from flex.store.holder_process_has_ended import is_gone
+from flex_api.night import (
+    doors_behind_order,
+    make_host_maps,
+    route_requests_by_plan,
+    store_order_for_doors,
+    which_order_doors_go_by,
+)
+from flex_api.wiring import World
+
+# Between two looks, in seconds: what a node says is in the store within as long.
+_LOOK_AGAIN = 0.01
+# How long one HAProxy may take for its answer, in seconds.
+_PATIENCE = 2.0
+# Runs that are looked at for one that is at work. A guess.
+_LATEST = 10
+NOT_STATEFUL = "it is not stateful: [routing] says which sites have one writer"
+NOT_LED = "the doors do not lead to it: it is published by DNS alone, or no node has it"
+ENDED = "the hold was ended meanwhile"
+NOT_HELD = "its requests were not held before: its old node may still answer"
+
+
+@dataclass(frozen=True, slots=True)
+class SitesHeld:
+    """Nobody answers for those that are `quiet`. Of the others it is said why that is not known."""
+
+    quiet: frozenset[str]
+    others: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SitesLed:
+    """The doors are to lead to these sites' nodes of now. `behind` are nodes that go by no such
+    order yet, with the reason: they answer for none of the sites, and requests wait there.
+    """
+
+    sites: frozenset[str]
+    others: Mapping[str, str]
+    behind: Mapping[str, str]
+
+
+def hold(
+    world: World, plan: Plan, sites: Collection[str], patience: float
+) -> SitesHeld:
+    """Has requests for these sites wait at doors, besides those that wait already, and waits for as
+    many seconds until nothing of them is under way.
+
+    Sites that could not be held in that time are held in the order all the same: `release` them.
+    """
+    others = _unfit(world, plan, sites)
+    wanted = frozenset(sites) - others.keys()
+    if not wanted:
+        return SitesHeld(frozenset(), others)
+    _order(world, plan, wait=wanted, hold=wanted)
+    busy = _still_busy(world, plan, wanted, patience)
+    return SitesHeld(wanted - busy.keys(), {**others, **busy})
+
+
+def still_held(world: World, plan: Plan, sites: Collection[str]) -> SitesHeld:
+    """What is so at this moment; nothing is ordered."""
+    busy = _still_busy(world, plan, frozenset(sites), 0)
+    return SitesHeld(frozenset(sites) - busy.keys(), busy)
+
+
+def switch(
+    world: World, plan: Plan, sites: Collection[str], patience: float
+) -> SitesLed:
+    """Leads these sites to their nodes by the plan, where requests go on, and waits for nodes to
+    hear of it.
+
+    A site that is not held and quiet at this moment is not led there: two nodes could answer.
+    """
+    last = _last(world, plan)
+    led = frozenset(sites) - last.waiting - last.held if last else frozenset[str]()
+    found = still_held(world, plan, frozenset(sites) - led)
+    if found.quiet:
+        _order(world, plan, go=found.quiet, let=found.quiet)
+    behind = _behind(world, plan, patience)
+    return SitesLed(led | found.quiet, found.others, behind)
+
+
+def release(
+    world: World, plan: Plan, sites: Collection[str], patience: float
+) -> SitesLed:
+    """Has requests go on where these sites are now: at the old node where the plan did not lead
+    them on. Waits for nodes to hear of it.
+    """
+    last = _last(world, plan)
+    if last and not last.held.isdisjoint(sites):
+        _order(world, plan, let=sites)
+    return SitesLed(frozenset(sites), {}, _behind(world, plan, patience))
+
+
+def held_by_nobody(world: World) -> frozenset[str]:
+    """Sites that are held while no run is at work: their visitors are asked to come again. One
+    that was killed on another machine counts until the next one begins.
+    """
+    last = world.store.door_order() if world.settings.routing.leads_to_all else None
+    latest = world.store.runs(_LATEST)
+    if any(run.ended is None and not is_gone(run.holder) for run in latest):
+        return frozenset()
+    return last.held if last else frozenset()
+
+
+def _last(world: World, plan: Plan) -> DoorOrder | None:
+    """The newest order, where it goes by the plan."""
+    last = world.store.door_order()
+    return last if last and last.plan == plan.id else None
+
+
+def _unfit(world: World, plan: Plan, sites: Collection[str]) -> dict[str, str]:
+    """Why sites cannot be held, by site."""
+    settings, store = world.settings, world.store
+    stateful = settings.routing.stateful_of(sites)
+    found = dict.fromkeys(frozenset(sites) - stateful, NOT_STATEFUL)
+    _, in_force = store.placement()
+    owned = set(in_force["site"]) | set(store.placement_of(plan.id)["site"])
+    led = settings.routing.publishing().by_doors(stateful & owned)
+    return found | dict.fromkeys(stateful - led, NOT_LED)
+
+
+def _order(
+    world: World,
+    plan: Plan,
+    *,
+    wait: Collection[str] = (),
+    go: Collection[str] = (),
+    hold: Collection[str] = (),
+    let: Collection[str] = (),
+) -> None:
+    """What the last order says, but for these. Raises BadInput where there are no doors, and as
+    `store_order_for_doors.order` does.
+    """
+    store, last = world.store, _last(world, plan)
+    waiting = store_order_for_doors.waiting_of(store, plan.id)
+    held = last.held if last else frozenset[str]()
+    order = store_order_for_doors.order(
+        world.settings,
+        store,
+        plan.id,
+        waiting.union(wait).difference(go),
+        held.union(hold).difference(let),
+    )
+    if order is None:
+        raise BadInput(
+            "holding sites at the doors of all nodes",
+            "there are none",
+            kept="nothing was changed",
+            advice='say on = true and doors = "all" in [routing]',
+        )
+    if world.settings.routing.delivers and order != last:
+        route_requests_by_plan.reroute(world, plan.id)
+
+
+def _behind(world: World, plan: Plan, patience: float) -> Mapping[str, str]:
+    last = _last(world, plan)
+    if last is None:
+        return {}
+    return doors_behind_order.who_has_not_heard(world, last.number, patience)
+
+
+def _still_busy(
+    world: World, plan: Plan, sites: frozenset[str], patience: float
+) -> dict[str, str]:
+    """Those of the sites that are not known to be quiet after so many seconds, and why."""
+    names = make_host_maps.names_of(world.settings, sites)
+    deadline = time.monotonic() + patience
+    while True:
+        busy = _busy_now(world, plan, sites, names)
+        if not busy or time.monotonic() >= deadline:
+            return busy
+        time.sleep(_LOOK_AGAIN)
+
+
+def _busy_now(
+    world: World, plan: Plan, sites: frozenset[str], names: Mapping[str, str]
+) -> dict[str, str]:
+    last = _last(world, plan)
+    if last is None:
+        return dict.fromkeys(sites, NOT_HELD)
+    found = dict.fromkeys(sites - last.held, NOT_HELD)
+    held = host_to_node_maps.held_names(world.store.moved_map())
+    by_node: dict[str, set[str]] = {}
+    for name, site in names.items():
+        if site in found:
+            continue
+        if name in held:
+            by_node.setdefault(held[name], set()).add(name)
+        elif site == name:
+            # Another order took this one's place between the two questions.
+            found[site] = ENDED
+    for node, its_names in sorted(by_node.items()):
+        for name, why in _busy_at(world, last, node, its_names):
+            found.setdefault(names[name], why)
+    return found
+
+
+def _busy_at(
+    world: World, last: DoorOrder, node: str, names: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """By name what the node is answering, or why that is not known."""
+    said = {report.node: report for report in world.store.door_reports()}
+    if node in said or not world.settings.routing.sockets:
+        yield from _busy_by_report(world, last, node, said.get(node), names)
+    else:
+        yield from _busy_by_socket(world, last, node, names)
+
+
+def _busy_by_report(
+    world: World,
+    last: DoorOrder,
+    node: str,
+    report: DoorReport | None,
+    names: Collection[str],
+) -> Iterator[tuple[str, str]]:
+    if report is None or not report.goes_by(last):
+        states = which_order_doors_go_by.states_against(
+            world.settings, world.store, last.number
+        )
+        unheard = {state.node: state.unheard for state in states}
+        why = unheard.get(node, "it does not serve") or "it goes by another order"
+        yield from _each(names, f"{node} owned it last, and has not heard: {why}")
+    elif report.busy_names == NOT_SAID:
+        yield from _each(names, f"{node} did not say what it is still answering")
+    else:
+        busy = dict(report.busy)
+        is_cut = report.busy_names > len(busy)
+        for name in sorted(names):
+            if name in busy:
+                yield name, _under_way(node, busy[name])
+            elif is_cut:
+                yield name, f"{node} is still answering more names than it says"
+
+
+def _busy_by_socket(
+    world: World, last: DoorOrder, node: str, names: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """By its own words alone nobody knows whether a process of before a reload is still there: for
+    as long as one may be, the node counts as busy.
+    """
+    routing = world.settings.routing
+    stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
+    try:
+        goes = apply_owners_map_to_haproxy.order_in_force(
+            stats, Path(routing.directory)
+        )
+        served = read_under_way.served_for(stats)
+        busy = read_under_way.requests_of_process(stats, names)
+    except Away as error:
+        yield from _each(names, f"{node} owned it last: {error.answer}")
+        return
+    if goes != (last.number, last.moved):
+        yield from _each(names, f"{node} owned it last, and has not heard of it")
+    elif busy is None:
+        yield from _each(names, f"{node} does not count what it is still answering")
+    elif served <= routing.hard_stop_after.total_seconds():
+        why = (
+            f"HAProxy began or reloaded {served} s ago; one of before may still answer"
+        )
+        yield from _each(names, f"{node}: {why}")
+    else:
+        for name, count in sorted(busy.items()):
+            yield name, _under_way(node, count)
+
+
+def _each(names: Collection[str], why: str) -> Iterator[tuple[str, str]]:
+    return ((name, why) for name in sorted(names))
+
+
+def _under_way(node: str, count: int) -> str:
+    return f"{count} under way at {node}"
