@@ -33,6 +33,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
 from flex.zones.last_dns_check import Check
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 
 
 class Solver(Protocol):
@@ -50,11 +51,17 @@ class Publisher(Protocol):
     """
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
         """All records of these names, or an error: a failed read never looks like an empty zone.
 
-        `also` are names that FLEX does not place on nodes.
+        `also` are names that FLEX does not place on nodes. Records that may lean on what is
+        `pointed` are told, too, where the whole zone can be read.
         """
         ...
 

@@ -23,6 +23,7 @@ from flex.ports import Publisher
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import texts
 from flex.zones.records_of_partition import ZoneState, name_of
+from flex.zones.what_leans_on_names import Pointed
 from flex_api.in_words import amounts
 from flex_api.night import apply_or_accept_plan, doors_behind_order, failover, nightly
 from flex_api.night.leases import lease
@@ -241,9 +242,14 @@ class LooksFirst:
         self._look = look
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
-        return self._publisher.read(zone, names, also)
+        return self._publisher.read(zone, names, also, pointed=pointed)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         self._look()

@@ -17,11 +17,13 @@ from pathlib import Path
 from flex import native_or_python
 from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
-from flex.planning import remarks_on_sites
+from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
+from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, WAY_ON
+from flex.site_names_in_words import first_few
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition
 from flex_api import other_names_in_settings, which_names_are_sites, wiring
-from flex_api.facts import logs_good_enough, other_names
+from flex_api.facts import leaning_on_sites, logs_good_enough, other_names
 from flex_api.in_words import amounts
 from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.schemas.verbs_output import CheckRow
@@ -349,6 +351,7 @@ def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _other_zones(settings)
     if settings.dns.every_zone:
         yield from _other_names(settings, now)
+        yield from _dependents(settings, now)
 
 
 def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
@@ -372,6 +375,35 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         yield _ok(name, said)
     if not found.strays and not found.unseen:
         yield _ok(name, "none of a site has addresses of its own")
+
+
+def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    """Mail and other services that a move of a site would take along. Where no name server answers,
+    its own line says so.
+    """
+    name = "what leans on sites"
+    dependents = settings.dns.what_to_do_with_dependents()
+    if not dependents.are_looked_for:
+        yield _ok(name, 'nobody looks, as dns.dependents is "ignore"')
+        return
+    sites = known_sites(settings)
+    try:
+        with closing(wiring.world(settings, lambda: now)) as world:
+            found, reasons = leaning_on_sites.look_now(world, sites)
+    except FlexError as error:
+        yield _warn(name, f"it was not read: {error}", error.advice)
+        return
+    along = leaning_on_sites.moving_along(found, sites, dependents)
+    if reasons:
+        which = amounts.count(len(reasons), "site")
+        stay = "stays where it is" if len(reasons) == 1 else "stay where they are"
+        named = [f"{one.rstrip('.')} {why}" for one, why in sorted(reasons.items())]
+        yield _warn(name, f"{which} {stay}: {first_few(named, between='; ')}", WAY_ON)
+    if along:
+        said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(along)}"
+        yield _warn(name, said, GIVE_A_NAME)
+    if not reasons and not along:
+        yield _ok(name, "no mail, service or name server is at a site's name")
 
 
 def _other_zones(settings: Settings) -> Iterator[CheckRow]:

@@ -170,6 +170,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
             pins, routed=settings.routing.by_content(settings.solver.content_routed)
         ),
         publishing=settings.routing.publishing(),
+        dependents=settings.dns.what_to_do_with_dependents(),
     )
 
 

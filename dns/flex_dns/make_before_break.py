@@ -35,6 +35,7 @@ from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import ZoneState, by_name
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
 
@@ -99,9 +100,14 @@ class GentlePublisher:
     beside: Coming = field(default_factory=dict)
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
-        return self.publisher.read(zone, names, also)
+        return self.publisher.read(zone, names, also, pointed=pointed)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0

@@ -8,7 +8,9 @@ keep anything after the process ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from struct import pack
 
 import pandas as pd
 
@@ -16,8 +18,17 @@ from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records_of_partition import NameAnswer, ZoneState, zone_of
+from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
+from flex_dns.wire.sets_from_transferred_records import (
+    CAA,
+    MX,
+    NS,
+    SRV,
+    TXT,
+    Noted,
+)
 from flex_dns.wire.zone_names_and_owners import (
     AskedNames,
     Contents,
@@ -27,11 +38,43 @@ from flex_dns.wire.zone_names_and_owners import (
 )
 from flex_dns.zone.change_states import Standing, overtaken_changes, questions, standing
 from flex_dns.zone.make_zone_state import state
+from flex_dns.zone.pointing_records import pointing_records
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
 
 HERE = "memory"
 
 Set = tuple[int, tuple[str, ...]]
+
+
+def _of_numbers(kind: int, size: int) -> Callable[[str], tuple[int, bytes, str]]:
+    """Numbers of 16 bits and a name, as in MX, SRV and NS."""
+
+    def parts(value: str) -> tuple[int, bytes, str]:
+        *numbers, target = value.split()
+        return kind, pack(f"!{size}H", *map(int, numbers)), target.lower()
+
+    return parts
+
+
+def _text(value: str) -> tuple[int, bytes, str]:
+    strings = [one.encode() for one in value.split('" "')]
+    return TXT, b"".join(bytes((len(one),)) + one for one in strings), ""
+
+
+def _rule(value: str) -> tuple[int, bytes, str]:
+    flags, tag, said = value.split(maxsplit=2)
+    name = tag.encode()
+    return CAA, bytes((int(flags), len(name))) + name + said.strip('"').encode(), ""
+
+
+# A value as it is edited, and as a transfer brings it.
+NOTED_AS = {
+    "MX": _of_numbers(MX, 1),
+    "SRV": _of_numbers(SRV, 3),
+    "NS": _of_numbers(NS, 0),
+    "TXT": _text,
+    "CAA": _rule,
+}
 
 
 class MemoryPublisher:
@@ -46,11 +89,19 @@ class MemoryPublisher:
         self._lock = threading.Lock()
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
-            contents = self._contents(zone, AskedNames(zone, asked))
+            contents = replace(
+                self._contents(zone, AskedNames(zone, asked)),
+                pointing=None if pointed is None else self._pointing(zone, pointed),
+            )
             return state(
                 zone,
                 asked,
@@ -135,7 +186,17 @@ class MemoryPublisher:
         names = [name for name, _ in asked]
         for name, cut in at_or_below(names, cuts):
             closed[name] = f"is delegated at {cut}"
-        return Contents(self._serials[zone], held, closed)
+        return Contents(self._serials[zone], held, closed, whole=True)
+
+    def _pointing(self, zone: str, pointed: Pointed) -> tuple[PointingRecord, ...]:
+        noted: list[Noted] = []
+        aliases: dict[str, str] = {}
+        for (owner, kind), (_, values) in self._zones[zone].items():
+            if kind == "CNAME":
+                aliases[owner] = values[0]
+            elif kind in NOTED_AS:
+                noted += [(owner, *NOTED_AS[kind](value)) for value in values]
+        return pointing_records(zone, noted, aliases, pointed)
 
     def _answer(self, name: str) -> NameAnswer:
         """As a name server of all these zones answers."""

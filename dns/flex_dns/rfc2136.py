@@ -20,6 +20,7 @@ from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, ZonePlan
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.checks import servers_to_check, settling
 from flex_dns.preflight import excessive_key_rights
 from flex_dns.update import change_messages, fence
@@ -61,13 +62,18 @@ class Rfc2136Publisher:
     clock: Clock = field(default=time.time, repr=False)
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
             found = reading.read(
-                session, self.server, zone, AskedNames(zone, asked), also
+                session, self.server, zone, AskedNames(zone, asked), also, pointed
             )
             answers = (
                 where_names_lead.answers(session, zone, also, found) if also else {}

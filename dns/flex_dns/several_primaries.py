@@ -17,6 +17,7 @@ from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_authoritative
@@ -33,9 +34,14 @@ class SeveralPublishers:
     of_zone: Mapping[str, Rfc2136Publisher]
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
-        return self._publisher(zone).read(zone, names, also)
+        return self._publisher(zone).read(zone, names, also, pointed=pointed)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0

@@ -66,6 +66,19 @@ class StaysBehind:
 
 
 @dataclass(frozen=True, slots=True)
+class LeansOnSite:
+    """A record of the name `owner` that depends on the name of a site: `what` a person calls it,
+    with the record. `stays` says that the site does not move for it.
+    """
+
+    site: str
+    kind: str
+    owner: str
+    what: str
+    stays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ZonePlan:
     """What would have to change in one zone, in canonical order.
 
@@ -73,7 +86,8 @@ class ZonePlan:
     touched, always shown. `owned` is how many names carried our marker when the plan was made;
     limits are shares of it. `serial` is the zone's at that time, 0 where it is not known: a zone
     that still has it is as the plan saw it. `stay_behind` are the other names of sites that do not
-    move with them; they are among the `foreign` names, too.
+    move with them; they are among the `foreign` names, too. `leaning` is what depends on the names
+    of its sites, as far as it is kept: sites that stay for it are among the `foreign` names.
     """
 
     zone: str
@@ -82,6 +96,7 @@ class ZonePlan:
     owned: int = 0
     serial: int = 0
     stay_behind: tuple[StaysBehind, ...] = ()
+    leaning: tuple[LeansOnSite, ...] = ()
 
     @property
     def owned_after(self) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from flex.model.dependents_of_moves import Dependents
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
@@ -97,3 +98,4 @@ class Rules:
     terms: Terms = field(default_factory=Terms)
     take_back: frozenset[str] = frozenset()
     publishing: Publishing = field(default_factory=Publishing)
+    dependents: Dependents = field(default_factory=Dependents)

@@ -47,6 +47,7 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         adopt=rules.adopt,
         others=others,
         publishing=rules.publishing,
+        dependents=rules.dependents.are_looked_for,
     )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks_on_sites.of_reach(found, facts.profiles))

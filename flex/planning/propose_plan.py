@@ -28,6 +28,7 @@ from flex.planning import (
     load_from_forwarding_at_doors,
     names_edited_by_others,
     remarks_on_forecasts,
+    sites_that_stay_for_dependents,
 )
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import (
@@ -73,6 +74,18 @@ def propose(
     """
     found, facts = look_and_start(facts, rules, publisher)
     apart = names_edited_by_others.apart(found, facts, rules, now)
+    return sites_that_stay_for_dependents.without_them(
+        apart,
+        lambda apart: _best_next(apart, rules, solver, scratch, now),
+        lambda made: made.plan.zone_plans,
+        rules.dependents,
+        publisher,
+    )
+
+
+def _best_next(
+    apart: WithoutEdited, rules: Rules, solver: Solver, scratch: Solver, now: datetime
+) -> Proposal:
     facts = within(apart.found, apart.facts)
     reins = Reins(rules.trigger, rules.margin, facts.guard)
     asked, done, stops = decide_with_stops(
@@ -149,6 +162,22 @@ def go_back(
     apart = names_edited_by_others.apart(
         look_at_zones(facts, rules, publisher), facts, rules, now
     )
+    return sites_that_stay_for_dependents.without_them(
+        apart,
+        lambda apart: _as_it_was(apart, rules, earlier, scratch, now),
+        lambda made: made.plan.zone_plans,
+        rules.dependents,
+        publisher,
+    )
+
+
+def _as_it_was(
+    apart: WithoutEdited,
+    rules: Rules,
+    earlier: pd.DataFrame,
+    scratch: Solver,
+    now: datetime,
+) -> Proposal:
     facts = within(apart.found, apart.facts)
     asked = build(facts, rules)
     back = earlier[
@@ -196,6 +225,7 @@ def fail_over(
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
     found = look_at_zones(facts, rules, publisher)
+    facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
     there = names_edited_by_others.at_dead_node(found, facts, rules, dead, now)
     left, apart = leading_to(found, there.gone), there.apart
     facts = within(found, apart.facts)
@@ -286,6 +316,9 @@ def draft(
             *filter(None, [quality.note]),
             *facts.remarks,
             *apart.remarks,
+            *sites_that_stay_for_dependents.notes_on_moves(
+                zone_plans, apart.found, facts, rules.dependents
+            ),
             *remarks_on_forecasts.of_sample(facts.sample),
             *remarks_on_forecasts.of_forecasts(
                 forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
@@ -337,7 +370,10 @@ def _plans(
             left_alone=found.foreign[zone],
         )
         behind = found.others.staying_behind_in(zone)
-        made.append(replace(one, stay_behind=behind))
+        leaning = sites_that_stay_for_dependents.leaning_in(
+            zone, found, facts, rules.dependents
+        )
+        made.append(replace(one, stay_behind=behind, leaning=leaning))
     return tuple(made)
 
 

@@ -6,17 +6,20 @@ names it is about. Does not decide anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from flex.model.dns_edits_by_others import REASON
+from flex.planning.reason_to_stay_for_dependents import WAY_ON, is_reason
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
 from flex.zones import records_of_partition
 from flex.zones.names_not_following_sites import Followed, NameLeftBehind
 
+# What a plan says of sites on whose names mail or other services lean.
+LEANING = "left where they are, as a move would take other services along"
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
 _UNCOUNTED = "not known how much of their site's traffic comes by these names"
@@ -26,7 +29,11 @@ _UNSEEN = "in no zone of the settings, so where they lead is not known"
 
 def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     """The sites that FLEX cannot move, with what they weigh."""
-    out = {site: why for site, why in found.out.items() if why != REASON}
+    out = {
+        site: why
+        for site, why in found.out.items()
+        if why != REASON and not is_reason(why)
+    }
     if out:
         named = [f"{site} ({why})" for site, why in sorted(out.items())]
         weight = weight_of_sites(out, profiles)
@@ -41,7 +48,9 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
         site
         for site in set(found.fixed["site"])
         if reasons[records_of_partition.name_of(site)] != REASON
+        and not is_reason(reasons[records_of_partition.name_of(site)])
     )
+    yield from _of_dependents(found, reasons, profiles)
     if fixed:
         named = [
             f"{site} ({reasons[records_of_partition.name_of(site)]})" for site in fixed
@@ -54,6 +63,29 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
         yield (
             "led by the doors alone, as FLEX does not change their DNS"
             f"{weight}: {first_few(named)}"
+        )
+
+
+def _of_dependents(
+    found: Reach, reasons: Mapping[str, str], profiles: pd.DataFrame
+) -> Iterator[str]:
+    """The sites that stay, as a move would take mail or another service along."""
+    beyond = {
+        site: why
+        for site in found.beyond
+        if is_reason(why := reasons.get(records_of_partition.name_of(site), ""))
+    }
+    lost = beyond.keys() & found.out.keys()
+    if stay := sorted(beyond.keys() - lost):
+        named = [f"{site} ({beyond[site]})" for site in stay]
+        weight = weight_of_sites(stay, profiles)
+        yield f"{LEANING}{weight}: {first_few(named, between='; ')}; {WAY_ON}"
+    if lost:
+        named = [f"{site} ({beyond[site]})" for site in sorted(lost)]
+        weight = weight_of_sites(lost, profiles)
+        yield (
+            f"{LEANING}, at nodes that take no sites now, and so left out of the "
+            f"partition{weight}: {first_few(named, between='; ')}; {WAY_ON}"
         )
 
 

@@ -1,9 +1,10 @@
 """Which sites FLEX can move, known from DNS before anything is solved.
 
-Takes sites, nodes and zones, and how sites are published. Returns the states of the zones, the
-names in them that FLEX may not change, and the nodes of their sites. A site that doors lead
-visitors to can move whatever DNS says. Without zones every site can move: by doors, or on paper
-only. Reads DNS. Does not decide anything about the sites that can move.
+Takes sites, nodes and zones, how sites are published, and whether anybody wants to know what leans
+on their names. Returns the states of the zones, the names in them that FLEX may not change, and the
+nodes of their sites. A site that doors lead visitors to can move whatever DNS says. Without zones
+every site can move: by doors, or on paper only. Reads DNS. Does not decide anything about the sites
+that can move.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from flex.table_schemas import PLACEMENT
 from flex.zones import names_not_following_sites, records_of_partition, zone_changes
 from flex.zones.names_not_following_sites import Followed, OtherName
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Leaning, Pointed, PointingRecord, leaning
 
 OUTSIDE = "in no zone of the settings"
 DOORS_ALONE = "published by doors alone"
@@ -34,6 +36,10 @@ class Reach:
     which node serves them. `others` are the other names of sites that do not move with them; they
     are among the `foreign` names, too. `led` are the sites that doors lead visitors to: they are
     never fixed or out. `doors_alone` are those of them that DNS does not follow, with the reason.
+    `leaning` is what depends on the names of sites, by name. `unlooked` are the zones that could
+    not be transferred: of those nobody knows all that leans on a name. `unasked` are those of them
+    with too many names for asking each of them what it says itself, and `asked` the names that
+    were asked after all.
     """
 
     states: Mapping[str, ZoneState]
@@ -43,6 +49,10 @@ class Reach:
     others: Followed = field(default_factory=Followed)
     led: frozenset[str] = frozenset()
     doors_alone: Mapping[str, str] = field(default_factory=dict)
+    leaning: Mapping[str, Leaning] = field(default_factory=dict)
+    unlooked: tuple[str, ...] = ()
+    unasked: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -59,9 +69,10 @@ def look(
     adopt: bool,
     others: Sequence[OtherName] = (),
     publishing: Publishing | None = None,
+    dependents: bool = False,
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
-    marker.
+    marker. With `dependents`, what leans on the names of sites is looked for.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -69,11 +80,13 @@ def look(
     others = [other for other in others if other.site not in led]
     of_zone, outside = records_of_partition.split(sites, zones)
     also = names_not_following_sites.by_zone(others, zones)
+    pointed = _names_to_look_for(of_zone) if dependents and zones else None
     states = {
         zone: publisher.read(
             zone,
             list(map(records_of_partition.name_of, of_zone[zone])),
             also.get(zone, ()),
+            pointed=pointed,
         )
         for zone in zones
     }
@@ -96,7 +109,51 @@ def look(
         out={**found.out, **out},
         others=followed,
         doors_alone={**found.doors_alone, **alone},
+        leaning=_leaning(states, pointed),
+        unasked=frozenset(
+            zone for zone, state in states.items() if pointed and state.pointing is None
+        ),
+        unlooked=tuple(
+            zone
+            for zone, state in states.items()
+            if pointed and of_zone[zone] and not state.transferred
+        ),
     )
+
+
+def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
+    """The same, with what these names themselves say where too many were there to ask all. Asks
+    about each name once.
+    """
+    more: list[PointingRecord] = []
+    new = names - found.asked
+    zones = found.states.keys()
+    for zone in sorted(found.unasked):
+        here = sorted(
+            name for name in new if records_of_partition.zone_of(name, zones) == zone
+        )
+        if here:
+            pointed = Pointed(frozenset(here), frozenset(zones))
+            more += publisher.read(zone, here, pointed=pointed).pointing or ()
+    said = leaning(more, new)
+    return replace(found, leaning={**found.leaning, **said}, asked=found.asked | new)
+
+
+def _names_to_look_for(of_zone: Mapping[str, Sequence[str]]) -> Pointed:
+    names = (
+        records_of_partition.name_of(site)
+        for sites in of_zone.values()
+        for site in sites
+    )
+    return Pointed(frozenset(names), frozenset(of_zone))
+
+
+def _leaning(
+    states: Mapping[str, ZoneState], pointed: Pointed | None
+) -> Mapping[str, Leaning]:
+    """All zones count together: mail of one may lean on a name of another."""
+    records = [one for state in states.values() for one in state.pointing or ()]
+    return leaning(records, pointed.names) if pointed and records else {}
 
 
 def without(
@@ -122,6 +179,10 @@ def without(
         out={**found.out, **less.out},
         others=found.others,
         doors_alone={**found.doors_alone, **less.doors_alone},
+        leaning=found.leaning,
+        unlooked=found.unlooked,
+        unasked=found.unasked,
+        asked=found.asked,
     )
 
 

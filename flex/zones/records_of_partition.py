@@ -16,6 +16,7 @@ import pandas as pd
 from flex.model.nodes import Node
 from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.marker import marker_name, marker_text
+from flex.zones.what_leans_on_names import PointingRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ class ZoneState:
 
     `records` (RECORDS) are their A and AAAA sets; `owned` the names that carry our marker;
     `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's
-    marker). `answers` are what the zone says of names that nobody places.
+    marker). `answers` are what the zone says of names that nobody places. `pointing` are records
+    that may lean on names of sites; None where nobody looked for them, or could. `transferred` says
+    that the whole zone was looked through for them.
     """
 
     zone: str
@@ -47,6 +50,8 @@ class ZoneState:
     owned: frozenset[str]
     blocked: Mapping[str, str]
     answers: Mapping[str, NameAnswer] = field(default_factory=dict)
+    pointing: tuple[PointingRecord, ...] | None = None
+    transferred: bool = True
 
 
 def name_of(site: str) -> str:

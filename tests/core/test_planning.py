@@ -30,6 +30,7 @@ from flex.planning import carry_out_plan, propose_plan
 from flex.ports import Publisher
 from flex.store import MemoryStore
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
@@ -304,9 +305,14 @@ class Failing:
     wrong: str = ""
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
-        return self.inner.read(zone, names, also)
+        return self.inner.read(zone, names, also, pointed=pointed)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans[: self.takes], journal=journal)

@@ -14,12 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import native_or_python
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.wire.explain_dns_errors import MEANINGS, translate
 from flex_dns.wire.sets_from_transferred_records import MOST_SHARED, reference_shelve
 from flex_dns.zone import filter_transfer_records as harvests
 from flex_dns.zone.filter_transfer_records import Harvest
 
 ZONE = "hosting.example."
+# Of which all records that point to it are wanted.
+POINTED = Pointed(frozenset([f"www.{ZONE}"]), frozenset([ZONE]))
 NAMES = [f"www.{ZONE}", f"shop.{ZONE}", f"www._flex.{ZONE}"]
 SOA = "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30"
 
@@ -47,7 +50,10 @@ def transfer() -> bytes:
         (f"alias.{ZONE}", "CNAME", [NAMES[0]]),
         (f"sub.{ZONE}", "NS", ["ns.example.org."]),
         (f"down.{ZONE}", "DNAME", ["example.org."]),
-        (f"mail.{ZONE}", "MX", ["10 mx.example.org."]),
+        (f"mail.{ZONE}", "MX", ["10 mx.example.org.", f"20 {NAMES[0]}"]),
+        (f"_sip._tcp.{ZONE}", "SRV", [f"0 5 5060 {NAMES[0]}"]),
+        (f"mail.{ZONE}", "TXT", ['"v=spf1 a" " mx -all"']),
+        (NAMES[0], "CAA", ['0 issue ";"']),
     ]
     answer.answer = [
         soa,
@@ -195,7 +201,7 @@ def test_a_name_may_be_the_last_byte_of_a_message() -> None:
 
 def read(loop: str, wire: bytes) -> tuple[object, ...]:
     """What comes of a message, or what people are told of it."""
-    harvest = Harvest(ZONE, [*NAMES, *ODD])
+    harvest = Harvest(ZONE, [*NAMES, *ODD], POINTED)
     with patch.object(harvests, "shelve", LOOPS[loop]):
         try:
             end = harvest.take(wire)
@@ -205,7 +211,7 @@ def read(loop: str, wire: bytes) -> tuple[object, ...]:
     return (
         end,
         harvest.serials,
-        found and (found.serial, dict(found.sets), dict(found.closed)),
+        found and (found.serial, dict(found.sets), dict(found.closed), found.pointing),
     )
 
 
@@ -242,7 +248,13 @@ DATA = st.one_of(
     ),
     st.tuples(st.just(28), st.sampled_from([bytes(15) + b"\1", bytes(15) + b"\2"])),
     st.tuples(st.just(16), st.sampled_from([b"\1x", b"\1x\2yz", b"\5x", b""])),
+    st.tuples(
+        st.just(16), st.sampled_from([b"\7V=spf1 \2mx", b"\7v=spf1 a", b"\6v=spf1"])
+    ),
+    st.tuples(st.just(257), st.sampled_from([b"\0\5issue;", b"\0", b"", b"\0\xffx"])),
     st.tuples(st.sampled_from([2, 5, 39, 15]), SPELLED),
+    st.tuples(st.just(15), SPELLED.map(lambda name: b"\0\x0a" + name)),
+    st.tuples(st.just(33), SPELLED.map(lambda name: b"\0\0\0\1\0\x19" + name)),
 )
 
 

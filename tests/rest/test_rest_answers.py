@@ -16,6 +16,7 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 from flex_api.web.limits import too_many
 
 if TYPE_CHECKING:
@@ -31,9 +32,14 @@ class Silent:
     inner: Publisher
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
-        return self.inner.read(zone, names, also)
+        return self.inner.read(zone, names, also, pointed=pointed)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans, journal=journal)

@@ -21,6 +21,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import holder
 from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 from flex_api.night import nightly
 
 if TYPE_CHECKING:
@@ -36,9 +37,14 @@ class Slow:
     go: threading.Event = field(default_factory=threading.Event)
 
     def read(
-        self, zone: str, names: Sequence[str], also: Sequence[str] = ()
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
     ) -> ZoneState:
-        return self.inner.read(zone, names, also)
+        return self.inner.read(zone, names, also, pointed=pointed)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.begun.set()

@@ -20,7 +20,7 @@ from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.wish import Pin
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import LeansOnSite, ZonePlan
 from flex.placing import problem
 from flex.planning import which_servers_agree
 from flex.planning.refuse_ended_or_outdated import WAITING
@@ -31,7 +31,7 @@ from flex_api.facts import dead_nodes_in_dns, forecast_and_measured_rows
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
-from flex_api.schemas.plan_parts import BehindRow, EditRow
+from flex_api.schemas.plan_parts import BehindRow, EditRow, LeaningRow
 from flex_api.schemas.sites_and_wishes import values_of_site
 from flex_api.schemas.verbs_output import (
     ApprovalRow,
@@ -209,7 +209,12 @@ def zone_row(plan: ZonePlan) -> ZoneRow:
         zone=plan.zone,
         changes=zone_changes.text(plan).splitlines(),
         foreign=list(plan.foreign),
+        leaning=leaning_rows(plan.leaning),
     )
+
+
+def leaning_rows(leaning: Iterable[LeansOnSite]) -> list[LeaningRow]:
+    return [LeaningRow.model_validate(one, from_attributes=True) for one in leaning]
 
 
 def _breach(breach: Breach, override: str) -> BreachRow:
@@ -310,8 +315,11 @@ def sites_output(
     partition: pd.DataFrame,
     pins: Sequence[Pin],
     period: tuple[datetime, datetime] | None,
+    stays_for: Mapping[str, Sequence[str]],
 ) -> SitesOutput:
-    """Every site in the profiles or the partition, busiest first."""
+    """Every site in the profiles or the partition, busiest first. `stays_for` is what a move of a
+    site would take along, by site.
+    """
     silent = partition[~partition["site"].isin(list(profiles["site"]))][
         "site"
     ].drop_duplicates()
@@ -325,12 +333,17 @@ def sites_output(
     return SitesOutput(
         period_start=period[0] if period else None,
         period_end=period[1] if period else None,
-        items=[_site(row, nodes, pin_of) for row in ordered.to_dict("records")],
+        items=[
+            _site(row, nodes, pin_of, stays_for) for row in ordered.to_dict("records")
+        ],
     )
 
 
 def _site(
-    row: dict[Hashable, int | str], nodes: dict[str, list[str]], pins: dict[str, Pin]
+    row: dict[Hashable, int | str],
+    nodes: dict[str, list[str]],
+    pins: dict[str, Pin],
+    stays_for: Mapping[str, Sequence[str]],
 ) -> SiteRow:
     site = str(row["site"])
     return site_row(
@@ -338,11 +351,16 @@ def _site(
         {name: int(row[name]) for name in COUNTS},
         nodes.get(site, []),
         pins.get(site),
+        stays_for.get(site, ()),
     )
 
 
 def site_row(
-    site: str, measured: Mapping[str, int], nodes: list[str], pin: Pin | None
+    site: str,
+    measured: Mapping[str, int],
+    nodes: list[str],
+    pin: Pin | None,
+    stays_for: Sequence[str] = (),
 ) -> SiteRow:
     """What was measured goes by the names of PROFILES; the pin is the one in force."""
     pin = pin or Pin(site)
@@ -355,6 +373,7 @@ def site_row(
         targets=measured["targets"],
         one_timers=measured["one_timers"],
         busy_hour_bytes=measured["busy_hour_bytes"],
+        stays_for=list(stays_for),
         **values_of_site(pin),
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from flex.model.plan import Plan
 from flex.planning import remarks_on_sites
+from flex.planning.reason_to_stay_for_dependents import WAY_ON, is_reason
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
 from flex.zones import records_of_partition
@@ -105,11 +106,30 @@ def _not_ours(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[st
         if records_of_partition.name_of(site) in reasons
     }
     led = world.settings.routing.publishing().by_doors(found)
-    named = [f"{site} {why}" for site, why in found.items() if site not in led]
+    theirs = {site: why for site, why in found.items() if site not in led}
+    leaning = {
+        site: why.removeprefix("(").removesuffix(")")
+        for site, why in theirs.items()
+        if is_reason(why.removeprefix("("))
+    }
+    yield from _leaning(leaning)
+    named = [f"{site} {why}" for site, why in theirs.items() if site not in leaning]
     if named:
         what = "1 site stays" if len(named) == 1 else f"{len(named):,} sites stay"
         which = "it is and is" if len(named) == 1 else "they are and are"
         yield f"{what} where {which} not FLEX's to move: {first_few(named)}"
+
+
+def _leaning(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Sites that stay, as a move would take mail or another service along."""
+    if reasons:
+        few = len(reasons) == 1
+        what = "1 site stays" if few else f"{len(reasons):,} sites stay"
+        named = [f"{site}, which {why}" for site, why in reasons.items()]
+        yield (
+            f"{what} where {'it is' if few else 'they are'}: "
+            f"{first_few(named, between='; ')}; {WAY_ON}"
+        )
 
 
 def _reasons(plan: Plan) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.site_names_in_words import first_few
 from flex_api.in_words import (
     amounts,
     dead_nodes_text,
@@ -274,6 +275,13 @@ def sites(console: Console, output: SitesOutput) -> None:
     console.print(
         table if output.items else "No site yet: `flex ingest` reads the logs."
     )
+    if stay := [row.site for row in output.items if row.stays_for]:
+        what = "1 site stays" if len(stay) == 1 else f"{len(stay):,} sites stay"
+        where = "it is" if len(stay) == 1 else "they are"
+        console.print(
+            f"{what} where {where}, as a move would take mail or other services along: "
+            f"{first_few(stay)}. `flex explain SITE` says what, `flex doctor` what to do."
+        )
 
 
 def unknown_hosts(console: Console, output: UnknownOutput) -> None:

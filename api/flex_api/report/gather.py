@@ -9,7 +9,7 @@ from datetime import datetime
 from flex.model.plan import Plan
 from flex.ports import Store
 from flex.wishes import wishes_in_force_now
-from flex_api.facts import core_to_output_models, logs_good_enough
+from flex_api.facts import core_to_output_models, leaning_on_sites, logs_good_enough
 from flex_api.report.content import NIGHTS, ReportData
 from flex_api.schemas.verbs_output import QualityRow, SitesOutput, StageRow
 from flex_api.settings.file import Settings
@@ -43,7 +43,11 @@ def _sites(store: Store, plan: Plan, made: datetime) -> SitesOutput | None:
     period, profiles, _ = found
     pins = wishes_in_force_now.in_force(store.pins(), made)
     return core_to_output_models.sites_output(
-        profiles, store.placement_of(plan.id), pins, (period.start, period.end)
+        profiles,
+        store.placement_of(plan.id),
+        pins,
+        (period.start, period.end),
+        leaning_on_sites.stays_for(plan),
     )
 
 

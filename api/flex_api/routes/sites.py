@@ -108,7 +108,11 @@ def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
     wishes = desk.views.wishes().get(site, ())
     pins = in_force(wishes, desk.now, NIGHT)
     return core_to_output_models.site_row(
-        site, found.measures(row), found.nodes_of(row), pins[0] if pins else None
+        site,
+        found.measures(row),
+        found.nodes_of(row),
+        pins[0] if pins else None,
+        desk.views.stays_for().get(site, ()),
     )
 
 

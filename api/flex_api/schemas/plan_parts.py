@@ -144,6 +144,14 @@ class EditRow(Part):
     found_ttls: list[int] = Field([], description="those that are there")
 
 
+class LeaningRow(Part):
+    site: str
+    kind: str = Field(description="MX, SRV, NS, CNAME, SPF or CAA")
+    owner: str = Field(description="the name that has the record")
+    what: str = Field(description="what depends on the site's name, with the record")
+    stays: bool = Field(description="whether the site does not move for it")
+
+
 class VerdictRow(Part):
     server: str
     agrees: bool

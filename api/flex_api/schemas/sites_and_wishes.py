@@ -141,6 +141,11 @@ class SiteRow(Part):
     targets: int
     one_timers: int
     busy_hour_bytes: int
+    stays_for: list[str] = Field(
+        [],
+        description="what a move would take along, so that the site stays where it is, "
+        "by the newest plan",
+    )
     pinned_to: list[str] = _field_to_read("nodes")
     min_replicas: int = _field_to_read("min_replicas")
     max_replicas: int = _field_to_read_or_lack("max_replicas")

@@ -42,6 +42,7 @@ from flex_api.schemas.plan_parts import (
     BehindRow,
     EditRow,
     ForecastRow,
+    LeaningRow,
     LoadRow,
     MeasuredNode,
     MeasuredRow,
@@ -144,6 +145,9 @@ class ExplainOutput(Output):
         description="what somebody else changed at the site's name in DNS; FLEX "
         "leaves it alone",
     )
+    leaning: list[LeaningRow] = Field(
+        [], description="what depends on the site's name, as the plan found it in DNS"
+    )
     visitors: list[StrayRow] = Field(
         [], description="who comes to nodes that do not have the site"
     )
@@ -196,6 +200,9 @@ class ZoneRow(Part):
     zone: str
     changes: list[str]
     foreign: list[str]
+    leaning: list[LeaningRow] = Field(
+        [], description="what depends on the names of sites of this zone"
+    )
 
 
 class BreachRow(Part):

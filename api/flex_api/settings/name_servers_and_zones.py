@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
+from flex.model.dependents_of_moves import Dependents, WhatToDo
 from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
 from flex_api.settings.zone_names import absolute_zone
@@ -57,6 +58,31 @@ class Primary(Section):
         return value
 
 
+class DnsZone(Section):
+    """What is otherwise for the sites of one zone."""
+
+    name: str = Field(min_length=1, description="a zone, or any name above sites")
+    dependents: WhatToDo = Field(
+        description="what becomes of a site of this zone on whose name mail or "
+        "another service leans"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        return absolute_zone(value)
+
+
+class DnsSite(Section):
+    """What is otherwise for one site; None is as for its zone."""
+
+    name: str = Field(min_length=1)
+    dependents: WhatToDo | None = Field(
+        None,
+        description="what becomes of it if mail or another service leans on its name",
+    )
+
+
 class Dns(Primary):
     ttl: Whole = Field(
         300, ge=1, le=604800, description="the TTL of the address records"
@@ -79,6 +105,12 @@ class Dns(Primary):
         timedelta(seconds=30),
         le=timedelta(hours=1),
         description="how long FLEX waits for all servers to agree after a change",
+    )
+    dependents: WhatToDo = Field(
+        "refuse",
+        description="a site on whose name mail or another service leans (MX, SRV, NS), "
+        "so that a move would take it along: it stays, it moves and that is said, or "
+        "nobody looks",
     )
     make_before_break: bool = Field(
         False,
@@ -117,6 +149,10 @@ class Dns(Primary):
     primary: tuple[Primary, ...] = Field(
         (), description="further primaries, each with its own key and zones"
     )
+    zone: tuple[DnsZone, ...] = Field(
+        (), description="settings for the sites of single zones"
+    )
+    site: tuple[DnsSite, ...] = Field((), description="settings for single sites")
 
     @model_validator(mode="after")
     def _once(self) -> Dns:
@@ -150,6 +186,13 @@ class Dns(Primary):
                 f"moving_ttl = {self.moving_ttl} does nothing: it is not below ttl = {self.ttl}"
             )
         return self
+
+    def what_to_do_with_dependents(self) -> Dependents:
+        return Dependents(
+            self.dependents,
+            {one.name: one.dependents for one in self.zone},
+            {one.name: one.dependents for one in self.site if one.dependents},
+        )
 
     @property
     def primaries(self) -> tuple[Primary, ...]:

@@ -33,7 +33,7 @@ from flex.planning.traffic_by_other_names import (
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT
 from flex.wishes import wishes_in_force_now
-from flex_api.facts import core_to_output_models
+from flex_api.facts import core_to_output_models, leaning_on_sites
 from flex_api.facts.site_table import Catalogue, catalogue
 from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.cache_invalidation import outdated_by
@@ -163,6 +163,14 @@ class Views:
 
     def runs(self) -> tuple[NightlyRun, ...]:
         return self.of("runs", lambda: self.store.runs(1000))
+
+    def stays_for(self) -> dict[str, list[str]]:
+        """What a move would take along, by site, of the sites that stay for it."""
+        return self.of("stays-for", self._stays_for)
+
+    def _stays_for(self) -> dict[str, list[str]]:
+        latest = self.headlines()[:1]
+        return leaning_on_sites.stays_for(self.plan(latest[0].id) if latest else None)
 
     def plan(self, plan_id: str) -> Plan:
         """One of the few that were read last."""

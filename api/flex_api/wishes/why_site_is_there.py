@@ -25,11 +25,13 @@ from flex.planning.leave_out_the_immovable import (
     with_parts,
 )
 from flex.planning.names_edited_by_others import remark
+from flex.planning.reason_to_stay_for_dependents import by_doors, is_reason, stays_here
 from flex.planning.rules_of_movement import LIFTED, Guard
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
+from flex_api.facts.leaning_on_sites import leaning_on
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
 from flex_api.night import nightly
@@ -44,12 +46,6 @@ MOST = 5
 def explain_site(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
     facts, _ = expect(world, nightly.facts(world, replayed=False))
-    kept = suspended_wishes.possible(facts.pins, set(facts.sites), facts.nodes)
-    facts = replace(
-        facts,
-        pins=kept.pins,
-        guard=what_earlier_nights_allow.guard(world, facts.period),
-    )
     if site not in facts.sites:
         raise unknown_site(site, facts.sites)
     waiting = [
@@ -60,6 +56,13 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     plan = waiting[0].id if waiting else facts.base
     made = waiting[0] if waiting else _in_force(world, facts.base)
     stuck = made is not None and site in immovable_in(made, facts, world.rules)
+    movable = set(facts.sites) - ({site} if stuck else set())
+    kept = suspended_wishes.possible(facts.pins, movable, facts.nodes)
+    facts = replace(
+        facts,
+        pins=kept.pins,
+        guard=what_earlier_nights_allow.guard(world, facts.period),
+    )
     facts = as_in(made, facts, world.rules, site) if made else facts
     problem = propose_plan.build(facts, world.rules)
     rows = _planned_rows(world, problem, facts, plan) if waiting else problem.old
@@ -72,6 +75,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     why = propose_plan.because(facts, world.clock())
     put_off = made.put_off if made else ()
     later = [move for move in put_off if move.site == site]
+    leaning = leaning_on(made, site)
     ahead = [] if later or edit else _not_yet(problem, rows, position, why)
     return ExplainOutput(
         site=site,
@@ -107,11 +111,13 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             ),
             *_given_way(kept.suspended, site),
             *(_by_other_names(made, site) if made else ()),
+            *(f"moves along with it: {one.what}" for one in leaning if not one.stays),
         ],
         # Nowhere else while it is left alone.
         others=[]
         if edit or stuck
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+        leaning=core_to_output_models.leaning_rows(leaning),
         edited=core_to_output_models.edit_row(edit) if edit else None,
         **visitors_of_site_at_other_nodes.visitors_elsewhere(
             world, site, [problem.nodes[node] for node in _nodes_now(problem, position)]
@@ -192,9 +198,12 @@ def _not_ours(world: World, made: Plan | None, site: str) -> Iterator[str]:
     for zone_plan in made.zone_plans if made else ():
         for entry in zone_plan.foreign:
             name, _, reason = entry.removesuffix(")").partition(" (")
-            if name == name_of(site) and not advice_on_names_not_ours.is_told_otherwise(
-                reason
-            ):
+            if name == name_of(site) and is_reason(reason):
+                stays = any(one.stays for one in leaning_on(made, site))
+                yield stays_here(reason, site) if stays else by_doors(reason)
+            elif name == name_of(
+                site
+            ) and not advice_on_names_not_ours.is_told_otherwise(reason):
                 yield advice_on_names_not_ours.remark(
                     name, zone_plan.zone, reason, world.settings.owner
                 )

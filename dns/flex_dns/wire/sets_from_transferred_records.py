@@ -1,7 +1,8 @@
 """Record sets of the names that are wanted, record by record as a transfer brings them.
 
-Takes the bytes of a message. Puts sets on a Shelf. Does not look at records that say something
-about the zone or about what a name can hold: filter_transfer_records.py does.
+Takes the bytes of a message. Puts sets on a Shelf, and beside them, where that is wanted, records
+that point to other names. Does not look at records that say something about the zone or about what
+a name can hold: filter_transfer_records.py does.
 """
 
 from __future__ import annotations
@@ -15,21 +16,33 @@ from flex import native_or_python
 from flex_dns.wire.read_names_in_messages import name_at
 from flex_dns.wire.zone_names_and_owners import Question
 
-# Numbers of record types (RFC 1035, RFC 3596, RFC 6672).
+# Numbers of record types (RFC 1035, RFC 2782, RFC 3596, RFC 6672, RFC 8659).
 A = 1
 NS = 2
 CNAME = 5
 SOA = 6
+MX = 15
 TXT = 16
 AAAA = 28
+SRV = 33
 DNAME = 39
+CAA = 257
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
 # Types at which the loop stops: its caller looks at them (zone/filter_transfer_records.py).
-NOTED = frozenset((SOA, CNAME, NS, DNAME))
+NOTED = frozenset((SOA, NS, DNAME))
 
 # Values of one set that are remembered as one. So many are usual; all sets that a hostile zone can
 # hold would take too much memory. A guess.
 MOST_SHARED = 16
+
+# Where the name begins in the data of a record that points to one.
+POINTING = {MX: 2, SRV: 6}
+# What a TXT record begins with that says who may send mail (RFC 7208), behind its first length.
+SPF = b"v=spf1"
+
+# A record that points to a name, or says something of what names depend on: its owner, its type,
+# its data up to the name, and the name.
+Noted = tuple[str, int, bytes, str]
 
 # TTL and values in order.
 Set = tuple[int, tuple[str, ...]]
@@ -40,16 +53,20 @@ _FIXED = Struct("!HHIH").unpack_from
 
 class Shelf:
     """The `sets` of the wanted `names`. Each name and each value is kept once, however many records
-    have it.
+    have it. `aliases` are the targets of those that are aliases. `pointing` are records of any name
+    that point to one, and `every_alias` the targets of all aliases: None where nobody wants them.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], *, pointing: bool = False) -> None:
         every = list(names)
         self.names = dict(zip(every, every, strict=True))
         self.sets: dict[Question, Set] = {}
         # By type, TTL and data, and two of them as one: a cluster has few.
         self.values: dict[bytes, Set] = {}
         self.unions: dict[tuple[Set, Set], Set] = {}
+        self.aliases: dict[str, str] = {}
+        self.every_alias: dict[str, str] | None = {} if pointing else None
+        self.pointing: list[Noted] | None = [] if pointing else None
 
     def keep(self, key: Question, record: bytes) -> None:
         """The record is from its type on."""
@@ -58,6 +75,13 @@ class Shelf:
             value = self.values[record] = ttl, (_text(kind, record[10:]),)
         if (others := self.sets.setdefault(key, value)) is not value:
             self.sets[key] = self._union(others, value)
+
+    def note_alias(self, name: str, target: str) -> None:
+        if name in self.names:
+            self.aliases[name] = target
+        if self.every_alias is not None:
+            # Many lead to one: its text is kept once.
+            self.every_alias[name] = self.names.get(target, target)
 
     def _union(self, others: Set, value: Set) -> Set:
         """With the TTL of the later one."""
@@ -78,7 +102,7 @@ def reference_shelve(
     Raises IndexError or struct.error where a record is cut off, ValueError for a name or an address
     that is none.
     """
-    names, whole = shelf.names, len(wire)
+    names, pointing, whole = shelf.names, shelf.pointing, len(wire)
     while left:
         name, start = name_at(wire, at, known)
         kind, _, _, size = _FIXED(wire, start)
@@ -88,8 +112,31 @@ def reference_shelve(
             raise IndexError
         if kind in KINDS and name in names:
             shelf.keep((names[name], KINDS[kind]), wire[start:end])
+        elif kind == CNAME and (name in names or shelf.every_alias is not None):
+            shelf.note_alias(name, name_at(wire, start + 10, known)[0])
+        if pointing is not None:
+            _note(wire, start + 10, end, known, name, kind, pointing)
         at, left = end, left - 1
     return at, left
+
+
+def _note(
+    wire: bytes,
+    at: int,
+    end: int,
+    known: dict[int, str],
+    name: str,
+    kind: int,
+    pointing: list[Noted],
+) -> None:
+    if kind in POINTING:
+        place = at + POINTING[kind]
+        if place < end:
+            pointing.append(
+                (name, kind, wire[at:place], name_at(wire, place, known)[0])
+            )
+    elif kind == CAA or (kind == TXT and wire[at + 1 : end][:6].lower() == SPF):
+        pointing.append((name, kind, wire[at:end], ""))
 
 
 shelve = native_or_python.pick("shelve", reference_shelve)

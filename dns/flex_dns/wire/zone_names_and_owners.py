@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from flex.zones.marker import LABEL, marker_name, marker_owner
+from flex.zones.what_leans_on_names import PointingRecord
 
 # A host name without the underscore, as BIND checks it. BIND refuses addresses at any other name by
 # default, and the whole update with them.
@@ -30,7 +31,8 @@ class Contents:
 
     `closed` are names that can hold no addresses here, with the reason: an alias, or delegated
     away. `aliases` are the targets of the aliases. `whole` says that the zone was transferred: what
-    is not there then does not exist.
+    is not there then does not exist. `pointing` are records that may lean on names that FLEX moves;
+    None where nobody looked for them, or could.
     """
 
     serial: int
@@ -38,6 +40,7 @@ class Contents:
     closed: Mapping[str, str]
     aliases: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
+    pointing: tuple[PointingRecord, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

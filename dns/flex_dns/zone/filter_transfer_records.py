@@ -1,7 +1,8 @@
 """The records of a zone transfer, kept or passed over while its messages come in.
 
-Takes messages as bytes. Returns the record sets of the names that are wanted, and what makes a name
-unfit for addresses. Does not make anything of other records: a transfer can bring millions.
+Takes messages as bytes. Returns the record sets of the names that are wanted, what makes a name
+unfit for addresses, and the records that may lean on names that FLEX moves. Does not make anything
+of other records: a transfer can bring millions.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import struct
 from collections.abc import Iterable
 from struct import unpack_from
 
+from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.wire.read_names_in_messages import behind_questions, name_at
 from flex_dns.wire.sets_from_transferred_records import (
-    CNAME,
     DNAME,
     NS,
     SOA,
+    Noted,
     Shelf,
     shelve,
 )
 from flex_dns.wire.zone_names_and_owners import Contents, at_or_below, below
+from flex_dns.zone.pointing_records import pointing_records
 
 
 class Harvest:
@@ -27,11 +30,13 @@ class Harvest:
     end.
     """
 
-    def __init__(self, zone: str, names: Iterable[str]) -> None:
+    def __init__(
+        self, zone: str, names: Iterable[str], pointed: Pointed | None = None
+    ) -> None:
         self.serials: list[int] = []
         self._zone = zone
-        self._shelf = Shelf(names)
-        self._aliases: dict[str, str] = {}
+        self._pointed = pointed
+        self._shelf = Shelf(names, pointing=pointed is not None)
         self._cuts: set[str] = set()
         self._dnames: set[str] = set()
 
@@ -51,7 +56,8 @@ class Harvest:
     def contents(self) -> Contents:
         names = self._shelf.names
         closed = {
-            name: f"has a CNAME to {target}" for name, target in self._aliases.items()
+            name: f"has a CNAME to {target}"
+            for name, target in self._shelf.aliases.items()
         }
         closed |= {
             name: f"is delegated at {cut}"
@@ -62,7 +68,20 @@ class Harvest:
             for name, dname in below(names, self._dnames)
         }
         return Contents(
-            self.serials[0], self._shelf.sets, closed, self._aliases, whole=True
+            self.serials[0],
+            self._shelf.sets,
+            closed,
+            self._shelf.aliases,
+            whole=True,
+            pointing=self._pointing(),
+        )
+
+    def _pointing(self) -> tuple[PointingRecord, ...] | None:
+        if self._pointed is None:
+            return None
+        shelf = self._shelf
+        return pointing_records(
+            self._zone, shelf.pointing or (), shelf.every_alias or {}, self._pointed
         )
 
     def _take(self, wire: bytes) -> int:
@@ -89,12 +108,19 @@ class Harvest:
         if kind == SOA and name == self._zone:
             # Two names of any length, then five numbers, of which the serial is the first.
             self.serials.append(unpack_from("!I", wire, max(start, end - 20))[0])
-        elif kind == CNAME and name in self._shelf.names:
-            self._aliases[name] = name_at(wire, start, known)[0]
-        elif kind == NS and name != self._zone:
-            self._cuts.add(name)
+        elif kind == NS:
+            self._note_server(wire, start, known, name)
         elif kind == DNAME:
             self._dnames.add(name)
         if not self.serials:
             raise ValueError("the first record is not the zone's SOA")
         return end
+
+    def _note_server(
+        self, wire: bytes, at: int, known: dict[int, str], name: str
+    ) -> None:
+        if name != self._zone:
+            self._cuts.add(name)
+        if self._shelf.pointing is not None:
+            server: Noted = (name, NS, b"", name_at(wire, at, known)[0])
+            self._shelf.pointing.append(server)

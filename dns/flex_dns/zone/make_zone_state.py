@@ -43,5 +43,12 @@ def state(
             rows += [(name, kind, ttl, value) for value in values]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     return ZoneState(
-        zone, contents.serial, records, frozenset(owned), blocked, answers or {}
+        zone,
+        contents.serial,
+        records,
+        frozenset(owned),
+        blocked,
+        answers or {},
+        contents.pointing,
+        contents.whole,
     )

@@ -8,6 +8,9 @@ authority. Without transfers it cannot tell names under a wildcard from names th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import dns.flags
 import dns.message
@@ -15,13 +18,21 @@ import dns.rcode
 import dns.rdata
 import dns.rdatatype
 import dns.rrset
+from dns.rdtypes.ANY.CAA import CAA
+from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
+from flex.zones.what_leans_on_names import (
+    Pointed,
+    PointingRecord,
+    points_to_names,
+)
 from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical, owners
+from flex_dns.zone import where_names_lead
 from flex_dns.zone.transfer import transfer
 from flex_dns.zone.where_names_lead import wildcards
 
@@ -32,15 +43,28 @@ def read(
     zone: str,
     questions: Iterable[Question],
     also: Sequence[str] = (),
+    pointed: Pointed | None = None,
 ) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain.
 
-    A transfer has those of the names of `also` as well.
+    A transfer has those of the names of `also` as well, and the records that point to what is
+    `pointed`. Without one, only the records of a few names themselves are asked for.
     """
     with session.reading() as reader:
         names = [*owners(questions), *also, *wildcards(zone, also)]
-        found = transfer(reader, reader.server, zone, names)
-    return found or by_queries(session, server, zone, list(questions))
+        found = transfer(reader, reader.server, zone, names, pointed)
+    if found:
+        return found
+    asked = by_queries(session, server, zone, list(questions))
+    names = list(dict.fromkeys(name for name, kind in questions if kind == "A"))
+    if pointed is None or len(names) > MOST_ASKED:
+        return asked
+    return replace(asked, pointing=pointing_by_queries(session, server, zone, names))
+
+
+# Names whose own records are asked for one by one, to see what leans on them. More are asked for
+# once it is known which of them would move. A guess: so many questions take less than a second.
+MOST_ASKED = 2_000
 
 
 def by_queries(
@@ -81,6 +105,50 @@ def soa_serial(session: Session, server: Server, zone: str) -> int:
     if not answer.flags & dns.flags.AA or not serials:
         raise not_authoritative(server, zone, asked)
     return serials[0]
+
+
+def pointing_by_queries(
+    session: Session, server: Server, zone: str, names: Sequence[str]
+) -> tuple[PointingRecord, ...]:
+    """What the names' own records say: MX, SPF and CAA, and where the mail servers lead. What leans
+    on them elsewhere in the zone cannot be learnt so.
+    """
+    asked = f"mail servers of {zone}"
+    questions = [(name, kind) for name in names for kind in ("MX", "TXT", "CAA")]
+    replies = session.ask_all(
+        [dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked
+    )
+    found: list[PointingRecord] = []
+    for (name, kind), reply in zip(questions, replies, strict=True):
+        if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+            raise said_no(reply.rcode(), server, f"{kind} of {name}")
+        found += [
+            one
+            for rrset in reply.answer
+            if _name(rrset) == name and dns.rdatatype.to_text(rrset.rdtype) == kind
+            for one in map(partial(_pointing, name), rrset)
+            if one
+        ]
+    targets = sorted({one.target for one in found if one.target} - set(names))
+    here = [name for name in targets if name == zone or name.endswith(f".{zone}")]
+    for target, answer in where_names_lead.ask(session, zone, here).items():
+        steps = (target, *answer.chain)
+        found += [PointingRecord(one, "CNAME", to, to) for one, to in pairwise(steps)]
+    return tuple(found)
+
+
+def _pointing(name: str, rdata: dns.rdata.Rdata) -> PointingRecord | None:
+    if isinstance(rdata, MX):
+        target = rdata.exchange.to_text().lower()
+        return PointingRecord(name, "MX", f"{rdata.preference} {target}", target)
+    if isinstance(rdata, CAA):
+        return PointingRecord(name, "CAA", rdata.to_text())
+    text = (
+        b"".join(rdata.strings).decode(errors="replace")
+        if isinstance(rdata, TXT)
+        else ""
+    )
+    return PointingRecord(name, "SPF", text) if points_to_names(text) else None
 
 
 def _delegation_in(zone: str, answer: dns.message.Message) -> str:

@@ -20,6 +20,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.tsig
 
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.wire.explain_dns_errors import said_no, translate_errors, untrusted_error
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.read_names_in_messages import end_of_name
@@ -33,7 +34,11 @@ RESPONSE = 0x8000
 
 
 def transfer(
-    session: Session, server: Server, zone: str, names: Iterable[str]
+    session: Session,
+    server: Server,
+    zone: str,
+    names: Iterable[str],
+    pointed: Pointed | None = None,
 ) -> Contents | None:
     asked = f"transfer of {zone}"
     with translate_errors(server, asked):
@@ -44,7 +49,8 @@ def transfer(
             if refusal == dns.rcode.REFUSED:
                 return None
             raise said_no(refusal, server, asked)
-        found = _gather(session, server, zone, names, wire, query.id, mac)
+        harvest = Harvest(zone, names, pointed)
+        found = _gather(session, server, zone, harvest, wire, query.id, mac)
     if found.serials[0] != found.serials[1]:
         raise untrusted_error(
             server, asked, "the transfer ends with another SOA than it began with"
@@ -82,13 +88,12 @@ def _gather(
     session: Session,
     server: Server,
     zone: str,
-    names: Iterable[str],
+    harvest: Harvest,
     wire: bytes,
     query_id: int,
     mac: bytes,
 ) -> Harvest:
     asked = f"transfer of {zone}"
-    harvest = Harvest(zone, names)
     chain = _Chain(session.key, mac)
     first = True
     while True:

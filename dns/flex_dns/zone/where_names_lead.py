@@ -42,7 +42,7 @@ def answers(
     plain = {name: _plain(zone, name, found) for name in names} if found.whole else {}
     said = {name: answer for name, answer in plain.items() if answer is not None}
     asked = [name for name in names if name not in said]
-    return said | _ask(session, zone, asked)
+    return said | ask(session, zone, asked)
 
 
 def _plain(zone: str, name: str, found: Contents) -> NameAnswer | None:
@@ -72,7 +72,8 @@ def _is_there(owner: str, found: Contents) -> bool:
     return owner in found.aliases or bool(_addresses(owner, found))
 
 
-def _ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnswer]:
+def ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnswer]:
+    """What the primary itself answers. Raises a DnsError where it does not."""
     questions = [(name, kind) for name in names for kind in ADDRESSES]
     messages = [dns.message.make_query(name, kind, flags=0) for name, kind in questions]
     replies = session.ask_all(messages, f"addresses of other names in {zone}")

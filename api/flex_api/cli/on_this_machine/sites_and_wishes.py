@@ -8,7 +8,8 @@ from flex.model.wish import Pin
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import core_to_output_models
+from flex_api.facts import core_to_output_models, leaning_on_sites
+from flex_api.facts.remarks_on_names_that_stay import newest_plan
 from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput, values
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
@@ -61,7 +62,11 @@ def _sites(here: World) -> SitesOutput:
         return SitesOutput(period_start=None, period_end=None, items=[])
     period, profiles, _ = kept
     return core_to_output_models.sites_output(
-        profiles, placement, here.pins_of_next_plan, (period.start, period.end)
+        profiles,
+        placement,
+        here.pins_of_next_plan,
+        (period.start, period.end),
+        leaning_on_sites.stays_for(newest_plan(here)),
     )
 
 

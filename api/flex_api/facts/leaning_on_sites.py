@@ -1,0 +1,69 @@
+"""What depends on the names of sites, as the newest plan found it in DNS, or as DNS says it now.
+
+Takes plans, or a world. Returns what leans on sites. Does not decide which sites stay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from flex.model.dependents_of_moves import Dependents
+from flex.model.plan import Plan
+from flex.model.zone_plan import LeansOnSite
+from flex.planning import sites_that_stay_for_dependents, which_sites_dns_lets_flex_move
+from flex.planning.which_sites_dns_lets_flex_move import Reach
+from flex.zones import records_of_partition
+from flex_api.wiring import World
+
+
+def look_now(world: World, sites: Sequence[str]) -> tuple[Reach, dict[str, str]]:
+    """What DNS says now of these sites, and by name the reasons of those that stay. Raises a
+    DnsError.
+    """
+    rules = world.rules
+    found = which_sites_dns_lets_flex_move.look(
+        world.publisher,
+        sites,
+        world.nodes,
+        rules.zones,
+        adopt=rules.adopt,
+        publishing=rules.publishing,
+        dependents=rules.dependents.are_looked_for,
+    )
+    reasons = sites_that_stay_for_dependents.reasons_to_stay(
+        found, sites, world.nodes, rules.dependents
+    )
+    return found, reasons
+
+
+def moving_along(
+    found: Reach, sites: Iterable[str], dependents: Dependents
+) -> list[str]:
+    """What a move would take along of the sites that move all the same."""
+    return [
+        f"{one.in_words} with {site}"
+        for site in sites
+        if dependents.of(site) == "warn"
+        and (leaning := found.leaning.get(records_of_partition.name_of(site)))
+        for one in leaning.taken_along
+    ]
+
+
+def leaning_on(plan: Plan | None, site: str) -> list[LeansOnSite]:
+    """What the plan found of one site."""
+    return [
+        one
+        for zone_plan in (plan.zone_plans if plan else ())
+        for one in zone_plan.leaning
+        if one.site == site
+    ]
+
+
+def stays_for(plan: Plan | None) -> dict[str, list[str]]:
+    """What a move would take along, by site, of the sites that stay for it."""
+    found: dict[str, list[str]] = {}
+    for zone_plan in plan.zone_plans if plan else ():
+        for one in zone_plan.leaning:
+            if one.stays:
+                found.setdefault(one.site, []).append(one.what)
+    return found

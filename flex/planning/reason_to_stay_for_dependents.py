@@ -1,0 +1,57 @@
+"""Why a site stays for what leans on its name, and what a person can do about it.
+
+Takes what leans on the name. Returns text. Does not decide which sites stay:
+sites_that_stay_for_dependents.py does.
+"""
+
+from __future__ import annotations
+
+from flex.zones.what_leans_on_names import CARRIED, Leaning
+
+# What the reason begins with by which such a site stays.
+STAYS = "would take along "
+# Why a site stays where nobody looked at what leans on its name.
+NOBODY_KNOWS = f"{STAYS}what nobody knows, as its zone cannot be transferred"
+# What a person can do about it.
+GIVE_A_NAME = (
+    "give mail and other services a name with an address of its own, as in "
+    "`MX 10 mail` and `mail A ...`"
+)
+WAY_ON = (
+    f"{GIVE_A_NAME}; or let it move with what leans on it by "
+    'dns.dependents = "warn", for all or in [[dns.site]]'
+)
+
+
+def why_it_stays(one: Leaning) -> str:
+    carried = one.taken_along
+    more = one.count(*CARRIED) - 1
+    others = f" and {more:,} more" if more else ""
+    return f"{STAYS}{carried[0].in_words}{others}"
+
+
+def stays_here(why: str, site: str) -> str:
+    """What a person should know of one site that stays."""
+    if why == NOBODY_KNOWS:
+        return (
+            f"stays where it is, as a move {why}; let FLEX's key transfer it (`flex "
+            "config named`)"
+        )
+    return f"stays where it is, as a move {why}; {way_on(site)}"
+
+
+def by_doors(why: str) -> str:
+    """The same of a site that doors lead visitors to."""
+    return f"doors alone lead its visitors, as a change of its address {why}"
+
+
+def way_on(site: str) -> str:
+    return (
+        f"give mail and other services a name with an address of its own, as in `{site}. "
+        f"MX 10 mail.{site}.` and `mail.{site}. A ...`; or let it move with them by "
+        f'[[dns.site]] name = "{site}", dependents = "warn"'
+    )
+
+
+def is_reason(why: str) -> bool:
+    return why.startswith(STAYS)

@@ -1,0 +1,284 @@
+"""Sites that stay where they are, as a move would take mail or another service along.
+
+Takes what DNS says of the sites, and the operator's rules. Returns the reach of a plan in which
+such sites do not move, and sentences on what does move along. Does not read DNS.
+
+A site stays only where the records that FLEX writes would lead elsewhere. A name without an address
+has nothing that could be carried away. One at an address that is no node's, or a dead node's, has
+lost its services already. What doors alone lead keeps its address whatever moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import pandas as pd
+
+from flex.model.dependents_of_moves import Dependents
+from flex.model.nodes import Node
+from flex.model.zone_plan import LeansOnSite, ZonePlan
+from flex.planning import which_sites_dns_lets_flex_move
+from flex.planning.facts_and_rules import Facts
+from flex.planning.names_edited_by_others import WithoutEdited
+from flex.planning.reason_to_stay_for_dependents import (
+    NOBODY_KNOWS,
+    is_reason,
+    why_it_stays,
+)
+from flex.planning.which_sites_dns_lets_flex_move import Reach
+from flex.ports import Publisher
+from flex.site_names_in_words import first_few
+from flex.table_schemas import PLACEMENT
+from flex.zones import records_of_partition
+from flex.zones.what_leans_on_names import CARRIED, Leaning
+from flex.zones.zone_changes import ADDRESSES
+
+# How often names that would move are asked for, where all of a zone are too many. In the last round
+# only these may move. A guess: each round is a plan.
+ROUNDS = 3
+# What a note begins with on what is carried to other nodes.
+MOVED_ALONG = "moves along with sites"
+SENDERS = "who may send mail changes with the addresses of sites that move"
+ISSUERS = "certificates are bound to an account or a way of proof, which the new node must have"
+
+Made = TypeVar("Made")
+
+
+def without_them(
+    apart: WithoutEdited,
+    make: Callable[[WithoutEdited], Made],
+    zone_plans: Callable[[Made], Iterable[ZonePlan]],
+    dependents: Dependents,
+    publisher: Publisher,
+) -> Made:
+    """What `make` makes of the sites that may move.
+
+    Where a zone cannot be transferred and has many names, those that would move are asked for, and
+    what is made then moves others. In the end none moves that was not asked for.
+    """
+    apart = replace(
+        apart, found=with_sites_that_stay(apart.found, apart.facts, dependents)
+    )
+    for rounds_left in reversed(range(ROUNDS)):
+        made = make(apart)
+        new = _not_asked_for(apart.found, zone_plans(made))
+        if not new:
+            return made
+        asked = which_sites_dns_lets_flex_move.asked_about(apart.found, new, publisher)
+        if not rounds_left:
+            asked = replace(asked, unasked=frozenset())
+            return make(replace(apart, found=_only_asked(asked, apart, dependents)))
+        less = with_sites_that_stay(asked, apart.facts, dependents)
+        if less.leaning == apart.found.leaning:
+            return made
+        apart = replace(apart, found=less)
+    raise AssertionError("the last round returns")
+
+
+def with_sites_that_stay(found: Reach, facts: Facts, dependents: Dependents) -> Reach:
+    """The same, where sites with dependents stay."""
+    reasons = reasons_to_stay(found, facts.sites, facts.nodes, dependents)
+    return which_sites_dns_lets_flex_move.without(
+        found, reasons, facts.sites, facts.nodes
+    )
+
+
+def _not_asked_for(found: Reach, zone_plans: Iterable[ZonePlan]) -> set[str]:
+    if not found.unasked:
+        return set()
+    moving = _names_that_move(one for one in zone_plans if one.zone in found.unasked)
+    return moving - found.asked
+
+
+def _only_asked(found: Reach, apart: WithoutEdited, dependents: Dependents) -> Reach:
+    """Names of which nobody knows what leans on them stay, too, for those who refuse that."""
+    facts, first = apart.facts, apart.found
+    of_zones = {
+        zone: names.keys()
+        for zone, names in first.foreign.items()
+        if zone in first.unasked
+    }
+    zones = found.states.keys()
+    kept = _names_at(found, [node for node in facts.nodes if node.state != "down"])
+    reasons = reasons_to_stay(found, facts.sites, facts.nodes, dependents)
+    for site in facts.sites:
+        name = records_of_partition.name_of(site)
+        zone = records_of_partition.zone_of(name, zones)
+        if (
+            zone in of_zones
+            and name in kept - found.asked
+            and name not in of_zones[zone]
+            and dependents.of(site) == "refuse"
+        ):
+            reasons[name] = NOBODY_KNOWS
+    return which_sites_dns_lets_flex_move.without(
+        found, reasons, facts.sites, facts.nodes
+    )
+
+
+def reasons_to_stay(
+    found: Reach,
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+    dependents: Dependents,
+) -> dict[str, str]:
+    """By the name of a site that stays for what leans on it."""
+    if not found.leaning:
+        return {}
+    kept = _names_at(found, [node for node in nodes if node.state != "down"])
+    site_of = {records_of_partition.name_of(site): site for site in sites}
+    foreign = {name for of_zone in found.foreign.values() for name in of_zone}
+    return {
+        name: why_it_stays(one)
+        for name, one in found.leaning.items()
+        if name in kept
+        and name not in foreign
+        and one.count(*CARRIED)
+        and dependents.of(site_of[name]) == "refuse"
+    }
+
+
+def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
+    """With the sites at a dead node that are in no partition, as they stayed there for what leans
+    on them while others left it. That is as dead as they are.
+    """
+    placed = set(facts.placement["site"])
+    missing = [
+        site
+        for site in facts.sites
+        if site not in placed
+        and (one := found.leaning.get(records_of_partition.name_of(site)))
+        and one.count(*CARRIED)
+    ]
+    if not missing:
+        return facts
+    there = which_sites_dns_lets_flex_move.start(
+        found, missing, facts.nodes, adopt=False
+    )
+    on_dead = there["site"][there["node"] == dead]
+    rows = there[there["site"].isin(list(on_dead))]
+    return replace(
+        facts,
+        placement=PLACEMENT.make(pd.concat([facts.placement, rows], ignore_index=True)),
+    )
+
+
+def _names_at(found: Reach, nodes: Iterable[Node]) -> set[str]:
+    """The names whose every address is one of these nodes'."""
+    ours = {address for node in nodes for address in node.addresses}
+    there, elsewhere = set[str](), set[str]()
+    for state in found.states.values():
+        for name, value in zip(
+            state.records["name"], state.records["value"], strict=True
+        ):
+            (there if value in ours else elsewhere).add(name)
+    return there - elsewhere
+
+
+def leaning_in(
+    zone: str, found: Reach, facts: Facts, dependents: Dependents
+) -> tuple[LeansOnSite, ...]:
+    """What a plan keeps of a zone: what leans on its sites, and whether they stay for it."""
+    if not found.leaning:
+        return ()
+    kept: list[LeansOnSite] = []
+    reasons, beyond = found.foreign.get(zone, {}), found.beyond
+    site_of = {records_of_partition.name_of(site): site for site in facts.sites}
+    for name, one in found.leaning.items():
+        # A site that is left out of the partition is not among the facts any more.
+        site = site_of.get(name, name.rstrip("."))
+        here = records_of_partition.zone_of(name, found.states.keys()) == zone
+        if not here or dependents.of(site) == "ignore":
+            continue
+        # Doors lead a site on, whatever its records say.
+        stays = site in beyond and is_reason(reasons.get(name, ""))
+        kept += [
+            LeansOnSite(
+                site,
+                each.kind,
+                each.record.owner,
+                each.in_words,
+                stays and each.kind in CARRIED,
+            )
+            for each in one.dependents
+        ]
+    return tuple(kept)
+
+
+def notes_on_moves(
+    zone_plans: Iterable[ZonePlan], found: Reach, facts: Facts, dependents: Dependents
+) -> Iterator[str]:
+    """What moves along with the names whose addresses a plan changes, and what changes by it."""
+    moving = _names_that_move(zone_plans) if found.leaning or found.unlooked else ()
+    yield from _not_known(found, moving, dependents)
+    if not found.leaning:
+        return
+    of_site = {
+        site: found.leaning[name]
+        for site in facts.sites
+        if (name := records_of_partition.name_of(site)) in moving
+        and name in found.leaning
+        and dependents.of(site) != "ignore"
+    }
+    yield from _moving_along(of_site)
+    if senders := _names_in_words(of_site, "SPF"):
+        yield f"{SENDERS}: {first_few(senders)}"
+    if issuers := _names_in_words(of_site, "CAA"):
+        yield f"{ISSUERS}: {first_few(issuers)}"
+
+
+def _not_known(
+    found: Reach, moving: Collection[str], dependents: Dependents
+) -> Iterator[str]:
+    """Zones of which nobody knows all that leans on the names that move."""
+    zones = frozenset(found.states)
+    blind = {
+        zone
+        for name in moving
+        if (zone := records_of_partition.zone_of(name, zones)) in found.unlooked
+        and dependents.of(name.rstrip(".")) != "ignore"
+    }
+    if blind:
+        which = "this zone" if len(blind) == 1 else "these zones"
+        yield (
+            f"{which} cannot be transferred, so only the MX of the sites' own names were "
+            f"asked for, and not what else leans on them: {first_few(sorted(blind))}"
+        )
+
+
+def _moving_along(of_site: Mapping[str, Leaning]) -> Iterator[str]:
+    carried = [
+        f"{one.in_words} with {site}"
+        for site, leaning in of_site.items()
+        for one in leaning.taken_along
+    ]
+    if carried:
+        yield f"{MOVED_ALONG}: {first_few(carried)}"
+    aliases = sum(one.count("CNAME") for one in of_site.values())
+    if aliases:
+        which = "1 CNAME" if aliases == 1 else f"{aliases:,} CNAMEs"
+        lead = "leads to a site" if aliases == 1 else "lead to sites"
+        yield f"{which} that {lead} of this plan {'moves' if aliases == 1 else 'move'} along"
+
+
+def _names_in_words(of_site: Mapping[str, Leaning], *kinds: str) -> list[str]:
+    return [
+        f"{one.in_words} with {site}"
+        for site, leaning in of_site.items()
+        for one in leaning.dependents
+        if one.kind in kinds
+    ]
+
+
+def _names_that_move(zone_plans: Iterable[ZonePlan]) -> set[str]:
+    """Those that had an address, and get another one or lose one."""
+    return {
+        change.name
+        for one in zone_plans
+        for change in one.changes
+        if change.type in ADDRESSES
+        and change.before
+        and (change.after is None or change.before.values != change.after.values)
+    }

@@ -1,0 +1,168 @@
+"""Mail that leans on the name of a site: on a real name server FLEX says it wherever it speaks, and
+what it advises helps.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dns.rcode
+import dns.update
+import pytest
+
+from flex.store import open_store
+from flex_api.web.cached_views import Views
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.wire.key import Key
+from flex_dns.wire.session import Session
+from tests.api.beginnings import Home
+from tests.api.conftest import HOME, passable
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def named(key: Key) -> Iterator[PrivateNamed]:
+    """One that lets everybody with the key write mail records, too."""
+    anything = f"type primary;\nallow-update {{ key {key.name}; }};"
+    with (
+        passable() as folder,
+        PrivateNamed(folder / "data", [HOME], key, clause=anything) as server,
+    ):
+        yield server
+
+
+@pytest.fixture(scope="module")
+def home(
+    tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed
+) -> Iterator[Home]:
+    with tempfile.TemporaryDirectory(prefix="flex-beginnings-") as aside:
+        folder = tmp_path_factory.mktemp("home")
+        yield Home(folder / "flex", Path(aside), HOME, named)
+
+
+def write(installation: Installation, name: str, kind: str, *values: str) -> None:
+    """As somebody does who is not FLEX."""
+    update = dns.update.UpdateMessage(installation.zone)
+    update.replace(f"{name}.", 60, kind, *values)
+    with Session(installation.server.server) as session:
+        assert session.ask(update, "an edit").rcode() == dns.rcode.NOERROR
+
+
+def doctor(installation: Installation) -> list[dict[str, str]]:
+    checks = installation.flex("-o", "json", "doctor").json["checks"]
+    return [row for row in checks if row["name"] == "what leans on sites"]
+
+
+def placed(installation: Installation) -> dict[str, list[str]]:
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    return {row["site"]: row["nodes"] for row in rows}
+
+
+@pytest.fixture
+def site(installation: Installation) -> str:
+    """A site on one node, on whose name mail leans, and which somebody wants on another."""
+    installation.first_night()
+    name, here = next(
+        (site, nodes[0])
+        for site, nodes in sorted(placed(installation).items())
+        if len(nodes) == 1
+    )
+    write(installation, name, "MX", f"10 {name}.")
+    other = "n2" if here == "n1" else "n1"
+    wished = installation.flex("sites", "pin", name, "--nodes", other, "--reason", "x")
+    assert wished.code == 0, wished.err
+    installation.traffic(2)
+    return name
+
+
+def plan(installation: Installation) -> Any:
+    made = installation.night(2)
+    assert made.code == 0, made.err
+    return installation.flex("-o", "json", "plan", "show", made.json["plan"]["id"]).json
+
+
+def test_it_is_said_by_plan_explain_sites_doctor_report_and_previews(
+    installation: Installation, site: str
+) -> None:
+    before = installation.addresses(site)
+    shown = plan(installation)
+    assert installation.addresses(site) == before
+    mail = f"mail for {site} (MX 10 {site}.)"
+    why = f"would take along {mail}"
+    assert any(why in note for note in shown["notes"])
+    (zone,) = shown["zones"]
+    assert f"{site}. ({why})" in zone["foreign"]
+    assert zone["leaning"] == [
+        {"site": site, "kind": "MX", "owner": f"{site}.", "what": mail, "stays": True}
+    ]
+    explained = installation.flex("-o", "json", "explain", site).json
+    assert any(
+        line.startswith("stays where it is, as a move") for line in explained["reasons"]
+    )
+    assert any(line.startswith("its wish gives way") for line in explained["reasons"])
+    assert explained["leaning"] == zone["leaning"]
+    assert explained["others"] == []
+    assert mail in installation.flex("explain", site).out
+    rows = installation.flex("-o", "json", "sites", "list").json["items"]
+    assert [row["site"] for row in rows if row["stays_for"] == [mail]] == [site]
+    assert "1 site stays where it is" in installation.flex("sites", "list").out
+    (row,) = doctor(installation)
+    assert (row["state"], mail in row["detail"]) == ("warn", True)
+    report = Path(installation.flex("report").out.strip()).read_text(encoding="utf-8")
+    assert mail in report
+    (here,) = placed(installation)[site]
+    notes = installation.flex("-o", "json", "nodes", "drain", here, "--dry-run").json[
+        "preview"
+    ]["notes"]
+    assert any(note.startswith("1 site stays where it is") for note in notes)
+    with open_store(f"sqlite:///{installation.folder}/flex.db") as store:
+        assert Views(store).stays_for() == {site: [mail]}
+
+
+@pytest.mark.parametrize(
+    "way", ["an address of its own", "one site", "its zone", "all"]
+)
+def test_what_it_advises_lets_the_site_move(
+    installation: Installation, site: str, way: str
+) -> None:
+    before = installation.addresses(site)
+    if way == "an address of its own":
+        write(installation, f"mail.{site}", "A", "192.0.2.1")
+        write(installation, site, "MX", f"10 mail.{site}.")
+    else:
+        text = installation.settings.read_text(encoding="utf-8")
+        table = {
+            "one site": f'[[dns.site]]\nname = "{site}"\ndependents = "warn"\n',
+            "its zone": f'[[dns.zone]]\nname = "{installation.zone}"\ndependents = "warn"\n',
+        }.get(way, "")
+        if not table:
+            text = text.replace("[dns]\n", '[dns]\ndependents = "warn"\n')
+        installation.settings.write_text(f"{text}\n{table}", encoding="utf-8")
+    shown = plan(installation)
+    assert installation.addresses(site) != before
+    (row,) = doctor(installation)
+    if way == "an address of its own":
+        assert row["state"] == "ok"
+    else:
+        assert row["detail"].startswith("moves along with sites")
+        assert any(note.startswith("moves along with sites") for note in shown["notes"])
+
+
+def test_off_a_dead_node_it_moves_and_its_mail_with_it(
+    installation: Installation, site: str
+) -> None:
+    plan(installation)
+    (here,) = placed(installation)[site]
+    down = installation.flex("nodes", "down", here)
+    assert down.code == 0, down.err
+    assert placed(installation)[site] != [here]
+    (newest, *_) = installation.flex("-o", "json", "plan", "list").json["items"]
+    notes = installation.flex("-o", "json", "plan", "show", newest["id"]).json["notes"]
+    assert any(f"mail for {site}" in note for note in notes)

@@ -1,0 +1,161 @@
+"""Records that lean on names of sites, as they are read: the double in memory, a real BIND and a
+real Knot say the same, by the native loop and by the reference.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flex import native_or_python
+from flex.ports import Publisher
+from flex.zones.what_leans_on_names import Kind, Pointed, PointingRecord, leaning
+from flex_dns.memory import MemoryPublisher
+from flex_dns.private.private_named import PrivateNamed, free_port
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.wire.key import Key
+from flex_dns.wire.name_server_and_key import Server
+from flex_dns.wire.sets_from_transferred_records import reference_shelve
+from flex_dns.zone import filter_transfer_records as harvests
+from tests import knotd
+from tests.dns.conftest import OWNER, TARGETS
+
+ZONE, OTHER = "leaning.example.", "other.example."
+SITE = f"site.{ZONE}"
+POINTED = Pointed(frozenset([SITE]), frozenset([ZONE, OTHER]))
+LOOPS = {"python": reference_shelve} | (
+    {}
+    if native_or_python.NATIVE is None
+    else {"native": native_or_python.NATIVE.shelve}
+)
+
+KINDS: dict[str, Kind] = {"MX": "MX", "SRV": "SRV", "NS": "NS", "CNAME": "CNAME"}
+# What stands in the zone, beside the site; and whether it may lean on it.
+RECORDS: list[tuple[str, str, str, bool]] = [
+    ("site", "MX", f"10 {SITE}", True),
+    ("Upper", "MX", f"5 SITE.{ZONE}", True),
+    ("a.b.c", "MX", f"20 mail.{ZONE}", True),
+    ("mail", "CNAME", f"box.{ZONE}", True),
+    ("box", "CNAME", SITE, True),
+    ("far", "MX", f"10 mail.{OTHER}", True),
+    ("stranger", "MX", "10 mx.example.org.", False),
+    ("null", "MX", "0 .", False),
+    ("own", "MX", f"10 ns1.{ZONE}", False),
+    ("_sip._tcp", "SRV", f"1 2 5060 {SITE}", True),
+    ("_xmpp._tcp", "SRV", "1 2 5222 xmpp.example.org.", False),
+    ("sub", "NS", SITE, True),
+    ("elsewhere", "NS", "ns.example.org.", False),
+    ("one", "CNAME", f"two.{ZONE}", False),
+    ("two", "CNAME", f"one.{ZONE}", False),
+    ("lost", "MX", f"10 one.{ZONE}", False),
+    ("site", "TXT", "v=spf1 a mx ~all", True),
+    ("long", "TXT", 'v=spf1 ip4:192.0.2.0/24" " a:site.leaning.example -all', True),
+    ("none", "TXT", "v=spf1 -all", False),
+    ("words", "TXT", "v=DKIM1; p=abc", False),
+    ("site", "CAA", '0 issue "ca.example"', True),
+]
+
+
+def expected() -> set[PointingRecord]:
+    found = set[PointingRecord]()
+    for owner, kind, value, kept in RECORDS:
+        name = f"{owner.lower()}.{ZONE}"
+        if not kept:
+            continue
+        if kind == "TXT":
+            found.add(PointingRecord(name, "SPF", value.replace('" "', "")))
+        elif kind == "CAA":
+            found.add(PointingRecord(name, "CAA", value))
+        else:
+            text = value.lower()
+            found.add(PointingRecord(name, KINDS[kind], text, text.split()[-1]))
+    return found
+
+
+def lines() -> str:
+    said = [
+        f"{owner}.{ZONE} {kind} " + (f'"{value}"' if kind == "TXT" else value)
+        for owner, kind, value, _ in RECORDS
+    ]
+    return "\n".join([f"site.{ZONE} A 192.0.2.1", *said, ""])
+
+
+@pytest.fixture(scope="module")
+def loaded(key: Key) -> Iterator[PrivateNamed]:
+    made = Path(tempfile.mkdtemp(prefix="flex-"))
+    with PrivateNamed(made, [ZONE], key, records={ZONE: lines()}) as running:
+        yield running
+    shutil.rmtree(made)
+
+
+SOA = "@ 60 SOA ns1.example.org. hostmaster.example.org. 1 60 60 3600 30\n"
+
+
+@pytest.fixture
+def knot(key: Key, folder: Path) -> Iterator[Server]:
+    """The same zone, as Knot transfers it."""
+    zone = f"$TTL 60\n{SOA}@ NS ns1.example.org.\n{lines()}"
+    (folder / "zone.db").write_text(zone, encoding="utf-8")
+    text = (
+        f"key:\n  - id: {key.name}\n    algorithm: {key.algorithm}\n"
+        f"    secret: {key.secret}\nacl:\n  - id: reads\n    key: {key.name}\n"
+        f"    action: transfer\nzone:\n  - domain: {ZONE}\n    file: zone.db\n"
+        "    acl: reads\n"
+    )
+    with free_port() as port:
+        path = knotd.written(folder, port, text)
+        with knotd.running(path):
+            yield Server("127.0.0.1", port, key, timeout=5.0)
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not knotd.found("knotd"), reason="Knot DNS is not installed")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_knot_says_what_bind_says(
+    knot: Server, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harvests, "shelve", LOOPS[loop])
+    found = Rfc2136Publisher(knot, OWNER).read(ZONE, [SITE], pointed=POINTED).pointing
+    assert found is not None
+    assert set(found) == expected()
+
+
+@pytest.fixture(params=TARGETS)
+def publisher(request: pytest.FixtureRequest) -> Publisher:
+    if request.param == "real":
+        return Rfc2136Publisher(request.getfixturevalue("loaded").server, OWNER)
+    target = MemoryPublisher([ZONE], OWNER)
+    target.edit(ZONE, SITE, "A", 60, ["192.0.2.1"])
+    for owner, kind, value, _ in RECORDS:
+        text = value if kind in ("TXT", "CAA") else value.lower()
+        target.edit(ZONE, f"{owner}.{ZONE}", kind, 60, [text])
+    return target
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_all_is_found_that_may_lean_on_a_site_and_nothing_else(
+    publisher: Publisher, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harvests, "shelve", LOOPS[loop])
+    found = publisher.read(ZONE, [SITE], pointed=POINTED).pointing
+    assert found is not None
+    # What a private server says of itself is none of this.
+    own = {one for one in found if one.owner != ZONE}
+    assert own == expected()
+
+
+def test_what_nobody_wants_to_know_is_not_looked_for(publisher: Publisher) -> None:
+    assert publisher.read(ZONE, [SITE]).pointing is None
+
+
+def test_mail_of_one_zone_leans_on_a_name_of_another(publisher: Publisher) -> None:
+    found = publisher.read(ZONE, [SITE], pointed=POINTED).pointing
+    assert found is not None
+    behind = PointingRecord(f"mail.{OTHER}", "CNAME", SITE, SITE)
+    without = {one.record.owner for one in leaning(found, {SITE})[SITE].taken_along}
+    (one,) = leaning([*found, behind], {SITE}).values()
+    assert {each.record.owner for each in one.taken_along} - without == {f"far.{ZONE}"}
