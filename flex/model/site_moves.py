@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 Stage = Literal["prepare", "copy", "check", "switch", "release", "clean"]
@@ -31,7 +31,9 @@ NOT_NOW = 75
 NEVER = 78
 TAKE_BACK = 70
 
-# waiting: ready, and the plan is not carried out yet; moved: `clean` is still to come.
+# A site that a command said `never` of rests until somebody lets it move again.
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+
 State = Literal["under way", "ready", "moved", "done", "taking back", "stayed"]
 # States in which something is still to be done.
 OPEN: tuple[State, ...] = ("under way", "ready", "moved", "taking back")
@@ -89,9 +91,14 @@ class SiteMoves(Protocol):
         ...
 
     def site_moves(
-        self, limit: int = 1000, *, site: str = "", only_open: bool = False
+        self,
+        limit: int = 1000,
+        *,
+        site: str = "",
+        plan: str = "",
+        only_open: bool = False,
     ) -> tuple[SiteMove, ...]:
-        """Those begun last come first; only those of one site, where one is named."""
+        """Those begun last come first; only those of one site or plan, where one is named."""
         ...
 
     def put_stage_run(self, run: StageRun) -> None:

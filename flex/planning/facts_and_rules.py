@@ -6,6 +6,7 @@ anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -35,7 +36,8 @@ class Facts:
     `others` are other names of sites; once DNS has said where these lead, `parts` is the traffic
     that comes by those that do not move, each of them in the tables like a site. `arrivals` are
     visitors that come to doors of nodes without their site, `doors_alone` the sites that doors lead
-    visitors to and whose DNS FLEX does not change.
+    visitors to and whose DNS FLEX does not change. `held` sites are not to move tonight, with the
+    reason: they stay where all of their nodes are active.
     """
 
     period: Period
@@ -54,6 +56,7 @@ class Facts:
     said: Said = field(default_factory=Said)
     arrivals: tuple[Arrival, ...] = ()
     doors_alone: frozenset[str] = frozenset()
+    held: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sites(self) -> list[str]:

@@ -92,11 +92,12 @@ def within(found: Reach, facts: Facts) -> Facts:
         drop=True
     )
     partition = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
+    held = _held_where_they_are(movable, facts)
     within = replace(
         facts,
         profiles=known,
         placement=partition,
-        fixed=frozenset(found.fixed["site"]),
+        fixed=frozenset(found.fixed["site"]) | held.keys(),
         # Without any zone DNS follows no site.
         doors_alone=frozenset(found.doors_alone) if found.states else found.led,
     )
@@ -107,10 +108,22 @@ def within(found: Reach, facts: Facts) -> Facts:
         *facts.remarks,
         *remarks_on_sites.of_reach(found, facts.profiles),
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
+        *(f"{site} stays where it is: {why}" for site, why in sorted(held.items())),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
     ours = replace(within, pins=kept.pins, remarks=said)
     return count_forwarding(_split(found.others.strays, ours))
+
+
+def _held_where_they_are(movable: pd.DataFrame, facts: Facts) -> dict[str, str]:
+    """A node that is to be emptied, or is dead, holds nobody."""
+    if not facts.held:
+        return {}
+    active = {node.name for node in facts.nodes if node.state == "active"}
+    placed = movable[movable["site"].isin(list(facts.held))]
+    leaves = set(texts(placed["site"][~placed["node"].isin(list(active))]))
+    here = set(texts(placed["site"])) - leaves
+    return {site: why for site, why in facts.held.items() if site in here}
 
 
 def as_in(plan: Plan, facts: Facts, rules: Rules, asked: str = "") -> Facts:

@@ -19,6 +19,9 @@ MARGIN = "safety.min_improvement"
 COOLDOWN = "safety.site_cooldown"
 OFTEN = "safety.max_moves_per_site"
 
+# What keeps a site whose move failed.
+REST = "move.rest"
+
 # What each limit of a night is without the rule.
 LIFTED: dict[str, dict[str, float]] = {
     "safety.max_moved_sites": {"moved_sites": 2**60},
@@ -27,7 +30,7 @@ LIFTED: dict[str, dict[str, float]] = {
     "safety.max_inflow_per_node": {"inflow": 2**60},
 }
 # All that can keep moves from being made.
-RULES = (TRIGGER, HOLD, MARGIN, COOLDOWN, OFTEN, *LIFTED)
+RULES = (TRIGGER, HOLD, MARGIN, COOLDOWN, OFTEN, REST, *LIFTED)
 
 
 @dataclass(frozen=True, slots=True)

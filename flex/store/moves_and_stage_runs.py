@@ -61,13 +61,20 @@ class SqlSiteMoves(StorePart):
                     connection.execute(insert(site_moves), row)
 
     def site_moves(
-        self, limit: int = 1000, *, site: str = "", only_open: bool = False
+        self,
+        limit: int = 1000,
+        *,
+        site: str = "",
+        plan: str = "",
+        only_open: bool = False,
     ) -> tuple[SiteMove, ...]:
         asked = select(site_moves).order_by(
             site_moves.c.begun.desc(), site_moves.c.id.desc()
         )
         if site:
             asked = asked.where(site_moves.c.site == site)
+        if plan:
+            asked = asked.where(site_moves.c.plan == plan)
         if only_open:
             asked = asked.where(site_moves.c.state.in_(OPEN))
         with self._database.reading() as connection:
@@ -106,7 +113,12 @@ class MemorySiteMoves(AllOrNothing):
             self._site_moves |= {move.id: move for move in moves}
 
     def site_moves(
-        self, limit: int = 1000, *, site: str = "", only_open: bool = False
+        self,
+        limit: int = 1000,
+        *,
+        site: str = "",
+        plan: str = "",
+        only_open: bool = False,
     ) -> tuple[SiteMove, ...]:
         with self._lock:
             every = sorted(
@@ -117,7 +129,9 @@ class MemorySiteMoves(AllOrNothing):
         wanted = [
             move
             for move in every
-            if (not site or move.site == site) and (not only_open or move.is_open)
+            if (not site or move.site == site)
+            and (not plan or move.plan == plan)
+            and (not only_open or move.is_open)
         ]
         return tuple(wanted[:limit])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flex.errors import BadSetting
 from flex_api import check_files_in_settings, doctor
-from flex_api.night.other_names_to_route import other_names
+from flex_api.facts.other_names_to_route import other_names
 from flex_api.other_names_in_settings import names_in_settings
 from flex_api.settings import file as settings_file
 from flex_api.settings.file import Settings

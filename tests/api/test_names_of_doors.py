@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from flex.routing.pool import is_host
 from flex.table_schemas import PLACEMENT
+from flex_api.facts.other_names_to_route import other_names
 from flex_api.night.make_host_maps import owners_of_names
-from flex_api.night.other_names_to_route import other_names
 from flex_api.settings.file import Settings
 from flex_api.wiring import site_names
 from flex_logs_ingest.scan.site_rules import spelling_in_logs

@@ -585,6 +585,7 @@ def test_moves_of_sites_and_their_commands_are_kept_as_they_were_last(
     assert store.site_moves() == (second, stayed)
     assert store.site_moves(1) == (second,)
     assert store.site_moves(site="a.example") == (stayed,)
+    assert store.site_moves(plan="two") == (second,)
     assert store.site_moves(only_open=True) == (second,)
     assert store.stage_runs(["one/1"]) == (copied,)
     assert store.stage_runs([]) == ()

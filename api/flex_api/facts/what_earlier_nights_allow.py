@@ -16,7 +16,13 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.placing import failover
 from flex.planning.facts_and_rules import Rules
-from flex.planning.rules_of_movement import COOLDOWN, OFTEN, Guard, Reins, Resting
+from flex.planning.rules_of_movement import (
+    COOLDOWN,
+    OFTEN,
+    Guard,
+    Reins,
+    Resting,
+)
 from flex.wishes.wishes_in_force_now import NIGHT
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts

@@ -13,11 +13,14 @@ from flex.errors import held_or_frozen
 from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex_api.night import (
+    bring_what_sites_need,
     finish_plans_of_killed_runs,
     freeze_and_change_windows,
     make_before_break_plans,
     may_plan_be_applied,
+    nightly,
     person_says_yes_or_no_to_plan,
+    plan_without_sites_that_stay,
     route_and_publish_plan,
     route_requests_by_plan,
     warm_nodes_that_sites_come_to,
@@ -49,7 +52,24 @@ def apply(
         plan = may_plan_be_applied.refuse_forbidden(
             world, plan_id, force=force, checksum=checksum
         )
-    return route_and_publish_plan.carry_out(world, plan, enters)
+    plan = _with_all_it_needs(world, plan, force, enters)
+    done = route_and_publish_plan.carry_out(world, plan, enters)
+    bring_what_sites_need.after(world, done)
+    return done
+
+
+def _with_all_it_needs(
+    world: World,
+    plan: Plan,
+    force: Sequence[str],
+    enters: Callable[[str], None],
+) -> Plan:
+    if not bring_what_sites_need.brings(world, plan):
+        return plan
+    enters("bring")
+    wanted = plan_without_sites_that_stay.with_all_it_needs(world, plan, nightly.facts)
+    # That took a while, too.
+    return may_plan_be_applied.refuse_forbidden(world, wanted.id, force=force)
 
 
 def _go_on(

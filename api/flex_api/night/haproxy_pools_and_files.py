@@ -22,8 +22,8 @@ from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular_targets_on_more_members import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
+from flex_api.facts.other_names_to_route import other_names
 from flex_api.night import make_host_maps, store_order_for_doors
-from flex_api.night.other_names_to_route import other_names
 from flex_api.night.plan_to_route_by import Between, at_present, following
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes

@@ -30,7 +30,8 @@ from flex.routing.host_to_node_maps import (
 )
 from flex.routing.pool import is_host
 from flex.table_schemas import PLACEMENT, texts
-from flex_api.night import doors_lead_to_stand_ins_of_dead_nodes, other_names_to_route
+from flex_api.facts import other_names_to_route
+from flex_api.night import doors_lead_to_stand_ins_of_dead_nodes
 from flex_api.settings.file import Settings
 
 

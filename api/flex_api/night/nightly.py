@@ -8,12 +8,12 @@ is half applied is applied to its end.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from flex.errors import Busy, FlexError, NoData, NotWritten, Unknown
+from flex.errors import Busy, FlexError, Held, NoData, NotWritten, Unknown
 from flex.model.dns_edits_by_others import Said
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
@@ -30,6 +30,7 @@ from flex.zones.records_of_partition import name_of
 from flex_api.facts import (
     how_prediction_turned_out,
     other_names,
+    sites_whose_move_failed,
     what_earlier_nights_allow,
 )
 from flex_api.facts.logs_good_enough import refuse_bad
@@ -37,10 +38,12 @@ from flex_api.facts.profiles_from_counts import learn_profiles
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
 from flex_api.night import (
+    bring_what_sites_need,
     dead_nodes_first,
     finish_plans_of_killed_runs,
     make_before_break_plans,
     notifying,
+    plan_without_sites_that_stay,
     redelivering,
     route_and_publish_plan,
     warm_nodes_that_sites_come_to,
@@ -62,6 +65,12 @@ from flex_logs_ingest.reading.report import needs_look
 
 # Nothing else than the settings say.
 AS_SET = Supposition()
+
+# A night that goes around so many sites is given up: something is wrong with all of them. A guess.
+MOST_STAYING = 100
+
+# Sites that stay where they are.
+NOBODY: Mapping[str, str] = {}
 
 # How many partitions a refusal names, and how many names of others a night.
 NAMED = 5
@@ -120,6 +129,8 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             lambda: finish_plans_of_killed_runs.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
         )
+        if bring_what_sites_need.is_something_open(world):
+            step("moves", lambda: bring_what_sites_need.go_on(world), str)
         made = step(
             "plan",
             lambda: propose(world, force, author=author),
@@ -127,16 +138,21 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
         )
         held.concerns(made.plan)
         _tell_of_edits(world, made.plan)
-        code, waiting = _passes(world, step, made.plan)
+        plan = made.plan
+        code, waiting = _passes(world, step, plan)
+        if not waiting and bring_what_sites_need.brings(world, plan):
+            plan, code, waiting = _with_all_it_needs(world, step, plan, force)
+            held.concerns(plan)
         if waiting:
             world.say(waiting)
             held.waits(code, waiting)
-            plan = made.plan
         else:
+            wanted = plan
             plan = step.through(
-                lambda: route_and_publish_plan.carry_out(world, made.plan, step.enter),
+                lambda: route_and_publish_plan.carry_out(world, wanted, step.enter),
                 lambda done: done.state,
             )
+            bring_what_sites_need.after(world, plan)
         path = step("report", lambda: _report(world, plan), str)
         step("notify", lambda: notifying.after(world, plan, waiting, code), str)
         return Night(held.run, files, plan, path, waiting, code)
@@ -157,6 +173,54 @@ def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
         lambda: why_plan_waits.why(world, plan),
         lambda found: found[1] or "passed",
     )
+
+
+def _with_all_it_needs(
+    world: World, step: Steps, plan: Plan, force: Collection[str]
+) -> tuple[Plan, int, str]:
+    """The plan without the sites that stay, or why it waits. Where the rest of it is no good alone
+    there is another one, which goes around these sites; not for ever.
+    """
+    around: dict[str, str] = {}
+    while True:
+        try:
+            wanted = step(
+                "bring",
+                lambda plan=plan: plan_without_sites_that_stay.with_all_it_needs(  # type: ignore[misc]
+                    world, plan, facts
+                ),
+                lambda wanted: wanted.id,
+            )
+        except Held as error:
+            more = bring_what_sites_need.staying(world, plan)
+            if more.keys() <= around.keys() or len(around) >= MOST_STAYING:
+                return plan, error.exit_code, f"{error.asked}: {error.answer}."
+            around |= more
+            plan = _plan_around(world, step, plan, force, around)
+            code, waiting = why_plan_waits.why(world, plan)
+            if waiting or not bring_what_sites_need.brings(world, plan):
+                return plan, code, waiting
+        else:
+            return wanted, *why_plan_waits.why(world, wanted)
+
+
+def _plan_around(
+    world: World,
+    step: Steps,
+    plan: Plan,
+    force: Collection[str],
+    around: Mapping[str, str],
+) -> Plan:
+    made = step(
+        "plan again",
+        lambda: propose(world, force, author=plan.author, staying=around),
+        lambda made: made.plan.id,
+    )
+    message = (
+        f"replaced by {made.plan.id}, which goes around {first_few(sorted(around))}"
+    )
+    world.store.update(replace(plan, state="discarded", message=message))
+    return made.plan
 
 
 def _said_of_begun(world: World) -> str:
@@ -311,12 +375,14 @@ def propose(
     author: str = "",
     wanted: Supposition = AS_SET,
     take_back: Collection[str] = (),
+    staying: Mapping[str, str] = NOBODY,
 ) -> Proposal:
     """Make a plan and keep it, under the name of who asked for it. Nothing but the journal changes;
-    another aim or fewer moves than the settings have may be `wanted` of it, and sites that somebody
-    changed in DNS to `take_back`.
+    another aim or fewer moves than the settings have may be `wanted` of it, sites that somebody
+    changed in DNS to `take_back`, and others to be left where they are, with the reason.
     """
-    plain = facts(world)
+    held = {**sites_whose_move_failed.resting_sites(world, force), **staying}
+    plain = replace(facts(world), held=held)
     known, outlook = expect(world, plain)
     rules = what_earlier_nights_allow.without_forced(world.rules, force)
     made = propose_plan.propose(

@@ -36,26 +36,29 @@ def pause(world: World, seconds: float) -> None:
 
 
 @contextmanager
-def giving_way(world: World) -> Iterator[str]:
+def giving_way(
+    world: World,
+    doing: str = "waiting with new and old addresses of what moves in DNS",
+) -> Iterator[str]:
     """Nothing is done to DNS in here. Raises LostLease at its end where another run broke in,
     whatever else went wrong.
     """
     run = still_holding_lease.mine()
     if run:
-        _mine_still(world.store.wait, run)
+        _mine_still(world.store.wait, run, doing)
     try:
         yield run
     finally:
         if run:
-            _mine_still(world.store.go_on, run)
+            _mine_still(world.store.go_on, run, doing)
 
 
-def _mine_still(tell: Callable[[str], None], run: str) -> None:
+def _mine_still(tell: Callable[[str], None], run: str, doing: str) -> None:
     try:
         tell(run)
     except LostLease as error:
         raise LostLease(
-            "waiting with new and old addresses of what moves in DNS",
+            doing,
             "a node died meanwhile, and taking it out of DNS could not wait",
             kept="what was begun is being taken back by whoever takes the node out; "
             "`flex plan list` says more",

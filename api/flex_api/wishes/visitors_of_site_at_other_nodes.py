@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypedDict
 
-from flex_api.facts import visitors_at_other_nodes
+from flex_api.facts import other_names_to_route, visitors_at_other_nodes
 from flex_api.night import (
     haproxy_pools_and_files,
     note_strays_of_doors,
-    other_names_to_route,
 )
 from flex_api.schemas.strays import StrayRow, stray_row
 from flex_api.wiring import World, nodes

@@ -1,0 +1,83 @@
+"""Which commands of the settings are run for a site, and what they are told.
+
+Takes settings, and a move. Returns hooks, and commands as they are to be run. Does not run them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from flex.errors import BadSetting
+from flex.model.site_moves import SiteMove, Stage
+from flex_api.facts.other_names_to_route import other_names
+from flex_api.moving.run_hook import fill
+from flex_api.settings.file import Settings
+from flex_api.settings.moving import Hook
+from flex_api.wiring import World
+
+
+def classes_of(world: World) -> dict[str, str]:
+    """By site its class: what a pin says comes before the settings."""
+    classes = world.settings.solver.classes
+    found = {site: name for name, each in classes.items() for site in each.sites}
+    found |= {pin.site: pin.sla for pin in world.pins if pin.sla in classes}
+    return found
+
+
+def hooks_of(settings: Settings, site: str, its_class: str) -> tuple[Hook, ...]:
+    """In the order of the settings."""
+    return tuple(
+        hook
+        for hook in settings.move.hook
+        if (not hook.sites and not hook.classes)
+        or site in hook.sites
+        or (its_class and its_class in hook.classes)
+    )
+
+
+def of_stage(hooks: Sequence[Hook], stage: Stage) -> list[Hook]:
+    return [hook for hook in hooks if hook.stage == stage]
+
+
+def command(world: World, words: Sequence[str], move: SiteMove) -> list[str]:
+    names = other_names(world.settings, [move.site]).get(move.site, [])
+    addresses = {node.name: node.addresses for node in world.nodes}
+    return fill(
+        words,
+        {
+            "{site}": move.site,
+            "{names}": ",".join([move.site, *names]),
+            "{from}": move.source,
+            "{to}": move.target,
+            "{from_address}": _first(addresses, move.source),
+            "{to_address}": _first(addresses, move.target),
+            "{move}": move.id,
+        },
+    )
+
+
+def _first(addresses: Mapping[str, Sequence[str]], node: str) -> str:
+    return next(iter(addresses.get(node, ())), "")
+
+
+def refuse_unusable(hooks: Collection[Hook], doing: str) -> None:
+    """Raises BadSetting, before anything is done, for a command that is not there or may not be
+    run.
+    """
+    for hook in hooks:
+        for trouble in troubles(hook):
+            raise BadSetting(
+                doing,
+                f"the hook {hook.shown_name!r} of {hook.stage}: {trouble}",
+                kept="nothing was changed",
+                advice="correct [[move.hook]], or make the file executable; `flex doctor` "
+                "names every hook that cannot be run",
+            )
+
+
+def troubles(hook: Hook) -> Iterator[str]:
+    for words in filter(None, (hook.command, hook.undo)):
+        # A command that is itself a mark is known only when it is run.
+        if "{" not in words[0] and shutil.which(words[0]) is None:
+            yield f"{words[0]} is not there, or is not executable"

@@ -1,0 +1,62 @@
+"""The plan that is carried out: the one that was agreed to, without sites that cannot move now.
+
+Takes a world whose lease is held, a plan, and how to gather the facts of now. Returns the plan that
+is to be carried out. Brings what sites need to their new nodes first. Does not carry anything out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from flex.model.plan import Plan
+from flex.planning import leave_sites_out_of_plan
+from flex.planning.facts_and_rules import Facts
+from flex.planning.propose_plan import Proposal
+from flex.site_names_in_words import first_few
+from flex_api.night import bring_what_sites_need
+from flex_api.wiring import World
+
+
+def with_all_it_needs(
+    world: World, plan: Plan, facts: Callable[[World], Facts]
+) -> Plan:
+    """The same plan where every site can move. Else a new one in its place, which does less, and
+    counts as agreed to as it is.
+
+    Raises Held where nothing is left of it, or where the rest must not be done alone.
+    """
+    staying = bring_what_sites_need.bring(world, plan)
+    if not staying:
+        return plan
+    for site, why in sorted(staying.items()):
+        world.say(f"{site} stays where it is: {why}.")
+    made = leave_sites_out_of_plan.leave_out(
+        plan,
+        world.store.placement_of(plan.id),
+        staying,
+        facts(world),
+        world.rules,
+        scratch=world.scratch,
+        publisher=world.publisher,
+        now=world.clock(),
+    )
+    return _put_in_its_place(world, plan, made, staying)
+
+
+def _put_in_its_place(
+    world: World, plan: Plan, made: Proposal, staying: Mapping[str, str]
+) -> Plan:
+    message = f"replaced by {made.plan.id}, without {first_few(sorted(staying))}"
+    with world.store.together():
+        world.store.propose(made.plan, made.placement)
+        world.store.update(replace(plan, state="discarded", message=message))
+        world.store.put_site_moves(
+            [
+                replace(move, plan=made.plan.id)
+                for move in world.store.site_moves(
+                    bring_what_sites_need.EVERY, plan=plan.id, only_open=True
+                )
+            ]
+        )
+    return made.plan

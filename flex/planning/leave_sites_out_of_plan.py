@@ -1,0 +1,171 @@
+"""A plan without what it does of some sites: they stay where they are, and all others move as
+planned.
+
+Takes a plan with its partition, the sites with the reasons, the facts and rules of now, and a name
+server to read. Returns a proposal, judged anew. It does nothing that the plan did not: whoever said
+yes to the plan said yes to all of it. Does not store anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+import pandas as pd
+
+from flex.errors import Held, Outdated
+from flex.model.plan import Plan, Proven
+from flex.placing import problem, score
+from flex.placing.problem import Ints, Problem
+from flex.planning import names_edited_by_others, propose_plan
+from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.leave_out_the_immovable import look_at_zones, within
+from flex.planning.propose_plan import Proposal
+from flex.ports import Publisher, Solver
+from flex.site_names_in_words import first_few
+from flex.table_schemas import PLACEMENT
+
+WITH_ANOTHER = "it stays with"
+
+
+def leave_out(
+    plan: Plan,
+    partition: pd.DataFrame,
+    staying: Mapping[str, str],
+    facts: Facts,
+    rules: Rules,
+    *,
+    scratch: Solver,
+    publisher: Publisher,
+    now: datetime,
+) -> Proposal:
+    """Sites that wishes tie to one of those that stay, stay with it.
+
+    Raises Held where nothing of the plan is left, or where the rest would load a node more than any
+    is loaded now. Raises Outdated where it would change what the plan did not.
+    """
+    apart = names_edited_by_others.apart(
+        look_at_zones(facts, rules, publisher), facts, rules, now
+    )
+    facts = within(apart.found, apart.facts)
+    asked = propose_plan.build(facts, rules)
+    staying = _with_those_tied(asked, partition, facts, staying)
+    rows = _rows_without(asked, partition, facts, staying)
+    said = (f"{site} stays where it is: {why}" for site, why in staying.items())
+    facts = replace(facts, remarks=(*facts.remarks, *said))
+    quality = Proven(
+        plan.quality.solver, bound=0, proven=False, note=_note(plan, staying)
+    )
+    fresh = scratch(asked, rules.budget).rows
+    made = propose_plan.draft(asked, rows, quality, fresh, facts, rules, apart, now)
+    _refuse_empty(plan, made.plan, staying)
+    _refuse_worse(plan, made.plan, rules)
+    _refuse_more(plan, made.plan)
+    kept = replace(
+        made.plan,
+        holds=plan.holds,
+        stops=plan.stops,
+        later=plan.later,
+        put_off=plan.put_off,
+        author=plan.author,
+        wishers=plan.wishers,
+        approvals=plan.approvals,
+    )
+    return replace(made, plan=kept)
+
+
+def _rows_without(
+    asked: Problem,
+    partition: pd.DataFrame,
+    facts: Facts,
+    staying: Mapping[str, str],
+) -> Ints:
+    """The rows of the plan for the sites that it places; those that stay have the rows they had, as
+    has what is in no plan.
+    """
+    moved = partition[~partition["site"].isin([*staying, *facts.fixed])]
+    others = facts.placement[~facts.placement["site"].isin(list(moved["site"]))]
+    whole = PLACEMENT.make(pd.concat([moved, others], ignore_index=True))
+    return problem.rows_of(asked, whole)
+
+
+def _with_those_tied(
+    asked: Problem,
+    partition: pd.DataFrame,
+    facts: Facts,
+    staying: Mapping[str, str],
+) -> dict[str, str]:
+    """Until no wish is broken that the plan kept."""
+    planned = _broken_wishes(asked, _rows_without(asked, partition, facts, {}))
+    found = dict(staying)
+    while True:
+        rows = _rows_without(asked, partition, facts, found)
+        tied = {
+            asked.sites[site]
+            for kind, sites in _broken_wishes(asked, rows) - planned
+            if kind in ("apart", "together")
+            for site in sites
+        }
+        more = sorted(tied - found.keys())
+        if not more:
+            return found
+        named = first_few(sorted(tied & found.keys()))
+        found |= dict.fromkeys(more, f"{WITH_ANOTHER} {named}")
+
+
+def _broken_wishes(asked: Problem, rows: Ints) -> set[tuple[str, tuple[int, ...]]]:
+    return {
+        (one.kind, one.sites) for one in score.violations(asked, rows) if one.is_wish
+    }
+
+
+def _note(plan: Plan, staying: Mapping[str, str]) -> str:
+    return f"plan {plan.id} without {first_few(sorted(staying))}"
+
+
+def _refuse_empty(plan: Plan, rest: Plan, staying: Mapping[str, str]) -> None:
+    if not rest.moves and not rest.changes:
+        raise Held(
+            f"applying {plan.id}",
+            f"nothing of it is left: {first_few(_reasons(staying), between='; ')}",
+            kept="nothing was changed",
+            advice="`flex moves` tells what stopped each site",
+        )
+
+
+def _reasons(staying: Mapping[str, str]) -> list[str]:
+    return [f"{site}: {why}" for site, why in sorted(staying.items())]
+
+
+def _refuse_worse(plan: Plan, rest: Plan, rules: Rules) -> None:
+    """A swap of which one half stays may overload a node."""
+    before = rest.before.worst if rest.before else 0.0
+    if rest.after.worst <= max(before, plan.after.worst, rules.trigger):
+        return
+    raise Held(
+        f"applying {plan.id} without what stays",
+        f"{rest.after.worst_node} would be {rest.after.worst:.1%} from its fair share; now "
+        f"the worst is {before:.1%}",
+        kept="nothing was changed",
+        advice="`flex moves` tells what stopped each site; `flex plan` makes a plan that goes "
+        "around them",
+    )
+
+
+def _refuse_more(plan: Plan, rest: Plan) -> None:
+    if more := list(_changes_beyond(plan, rest)):
+        raise Outdated(
+            f"applying {plan.id} without what stays",
+            f"DNS or the settings are not as they were: {first_few(more)}",
+            kept="nothing was changed",
+            advice="make a new plan with `flex plan`",
+        )
+
+
+def _changes_beyond(plan: Plan, rest: Plan) -> Iterator[str]:
+    planned = {(one.zone, change) for one in plan.zone_plans for change in one.changes}
+    for one in rest.zone_plans:
+        for change in one.changes:
+            if (one.zone, change) not in planned:
+                yield change.name

@@ -1,0 +1,195 @@
+"""What goes with a site that moves: its content is at the new node before DNS names it, or the site
+stays.
+
+Folders stand for the nodes' disks, and small shell scripts for the hooks of an operator.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Installation
+
+pytestmark = pytest.mark.real
+
+# Copies a site's folder, in two steps: the first alone is not the whole.
+COPY = """#!/bin/sh
+set -e
+disks=$1 site=$2 from=$3 to=$4
+echo "copy $site $from $to" >> "$disks/log"
+if [ -e "$disks/trouble-$site" ]; then
+    mkdir -p "$disks/$to/$site"
+    echo "no room left on $to" >&2
+    exit "$(cat "$disks/trouble-$site")"
+fi
+rm -rf "$disks/$to/$site.half"
+cp -r "$disks/$from/$site" "$disks/$to/$site.half"
+rm -rf "$disks/$to/$site"
+mv "$disks/$to/$site.half" "$disks/$to/$site"
+"""
+REMOVE = """#!/bin/sh
+echo "remove $2 $3" >> "$1/log"
+rm -rf "$1/$3/$2" "$1/$3/$2.half"
+"""
+
+
+class Disks:
+    """Where the nodes' contents lie, with the hooks that know of it."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self.folder = installation.settings.parent / "disks"
+        self.folder.mkdir()
+        self.copy = self._script("copy", COPY)
+        self.remove = self._script("remove", REMOVE)
+
+    def _script(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="ascii")
+        path.chmod(0o755)
+        return path
+
+    def set_hooks(self, more: str = "", clean_after: str = "3d") -> None:
+        disks = self.folder
+        own = f"""
+[move]
+clean_after = "{clean_after}"
+
+[[move.hook]]
+stage = "copy"
+name = "files"
+command = ["{self.copy}", "{disks}", "{{site}}", "{{from}}", "{{to}}"]
+undo = ["{self.remove}", "{disks}", "{{site}}", "{{to}}"]
+retries = 0
+
+[[move.hook]]
+stage = "clean"
+command = ["{self.remove}", "{disks}", "{{site}}", "{{from}}"]
+{more}
+"""
+        text = self.installation.settings.read_text(encoding="utf-8")
+        self.installation.settings.write_text(
+            text.partition("\n[move]")[0] + own, encoding="utf-8"
+        )
+
+    def fill(self) -> dict[str, str]:
+        """Each site's content at its node. The node of each site on one node."""
+        found = {}
+        said = self.installation.flex("-o", "json", "sites", "list")
+        for row in said.json["items"]:
+            for node in row["nodes"]:
+                here = self.folder / node / row["site"]
+                here.mkdir(parents=True)
+                (here / "index.html").write_text(row["site"], encoding="ascii")
+            if len(row["nodes"]) == 1:
+                found[row["site"]] = row["nodes"][0]
+        return found
+
+    def has(self, node: str, site: str) -> bool:
+        return (self.folder / node / site / "index.html").exists()
+
+    @property
+    def log(self) -> list[str]:
+        path = self.folder / "log"
+        return path.read_text(encoding="ascii").splitlines() if path.exists() else []
+
+    def trouble(self, site: str, code: int) -> None:
+        (self.folder / f"trouble-{site}").write_text(f"{code}", encoding="ascii")
+
+    def no_trouble(self, site: str) -> None:
+        (self.folder / f"trouble-{site}").unlink()
+
+
+@pytest.fixture
+def disks(installation: Installation) -> Disks:
+    installation.first_night()
+    found = Disks(installation)
+    found.set_hooks()
+    return found
+
+
+def pin(installation: Installation, site: str, node: str) -> None:
+    said = installation.flex("sites", "pin", site, "--nodes", node)
+    assert said.code == 0, said.err
+
+
+def other_than(node: str) -> str:
+    return "n1" if node == "n2" else "n2"
+
+
+def test_a_site_is_at_its_new_node_before_dns_says_so_and_leaves_the_old_one_later(
+    installation: Installation, disks: Disks
+) -> None:
+    homes = disks.fill()
+    site, home = next(iter(homes.items()))
+    new = other_than(home)
+    pin(installation, site, new)
+
+    said = installation.run()
+
+    assert said.code == 0, said.err
+    assert installation.addresses(site) == [f"192.0.2.{new[1:]}"]
+    assert disks.has(new, site)
+    # Visitors at old addresses are still served.
+    assert disks.has(home, site)
+
+    disks.set_hooks(clean_after="0s")
+    again = installation.run()
+
+    assert again.code == 0, again.err
+    assert not disks.has(home, site)
+    assert disks.has(new, site)
+    assert f"remove {site} {home}" in disks.log
+
+
+def test_a_site_whose_content_cannot_be_copied_stays_and_the_others_move(
+    installation: Installation, disks: Disks
+) -> None:
+    homes = disks.fill()
+    (bad, bad_home), (good, good_home) = list(homes.items())[:2]
+    pin(installation, bad, other_than(bad_home))
+    pin(installation, good, other_than(good_home))
+    disks.trouble(bad, 1)
+
+    said = installation.run()
+
+    told = said.out + said.err
+    assert f"{bad} stays where it is: copy (files): no room left on" in told
+    assert installation.addresses(bad) == [f"192.0.2.{bad_home[1:]}"]
+    assert installation.addresses(good) == [f"192.0.2.{other_than(good_home)[1:]}"]
+    # What was begun for it is taken back.
+    assert not (disks.folder / other_than(bad_home) / bad).exists()
+    assert installation.flex("verify").code == 0
+
+    disks.no_trouble(bad)
+    again = installation.night()
+
+    # It rests, and says why.
+    assert again.code == 0, again.err
+    assert installation.addresses(bad) == [f"192.0.2.{bad_home[1:]}"]
+    assert f"{bad} stays where it is: its move to" in again.out
+    assert "past it: --force move.rest" in again.out
+
+
+@pytest.mark.parametrize(("code", "is_held"), [(75, False), (78, True)])
+def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
+    installation: Installation, disks: Disks, code: int, is_held: bool
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    new = other_than(home)
+    pin(installation, site, new)
+    disks.trouble(site, code)
+    assert installation.run().code in (0, 22)
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
+    disks.no_trouble(site)
+
+    again = installation.night()
+
+    assert again.code == 0, again.err
+    there = home if is_held else new
+    assert installation.addresses(site) == [f"192.0.2.{there[1:]}"]
+    assert ("`flex moves again" in again.out) == is_held
