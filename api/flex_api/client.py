@@ -73,6 +73,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
 )
 from flex_api.schemas.routing import NodeFiles, RoutedRow, RouteOutput
 from flex_api.schemas.sim import SimulateOutput
+from flex_api.schemas.site_moves import AgainGiven, MovesOutput, RestOutput
 from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
@@ -415,6 +416,17 @@ class Client(ServerCalls):
             None,
             {"Accept": ANY + "/" + ANY},
         )[0]
+
+    def site_moves(self, site: str = "", limit: int = 50) -> MovesOutput:
+        asked = urlencode({"site": site, "limit": limit})
+        return self.get(MovesOutput, f"/moves?{asked}")[0]
+
+    def let_move_again(
+        self, site: str, reason: str = "", *, dry_run: bool = False
+    ) -> RestOutput:
+        given = AgainGiven(site=site, reason=reason)
+        only = "?dry_run=true" if dry_run else ""
+        return self.ask(RestOutput, "POST", f"/moves/again{only}", given, {})[0]
 
     def audit(self, **filters: Filter) -> Iterator[AuditRow]:
         for page in self.pages(AuditPage, "/audit", filters):

@@ -174,6 +174,24 @@ def test_a_site_whose_content_cannot_be_copied_stays_and_the_others_move(
     assert f"{bad} stays where it is: its move to" in again.out
     assert "past it: --force move.rest" in again.out
 
+    [move] = installation.flex("-o", "json", "moves", "--site", bad).json["items"]
+    assert (move["state"], move["reason"]) == (
+        "stayed",
+        f"copy (files): no room left on {other_than(bad_home)}",
+    )
+    assert [(run["stage"], run["state"]) for run in move["stages"]] == [
+        ("copy", "undone")
+    ]
+    shown = installation.flex("moves").out
+    assert "copy (files) undone" in shown
+
+    # Somebody says that it may.
+    assert installation.flex("moves", "again", bad).code == 0
+    assert installation.flex("moves", "again", bad).code == 3
+    last = installation.run()
+    assert last.code == 0, last.err
+    assert installation.addresses(bad) == [f"192.0.2.{other_than(bad_home)[1:]}"]
+
 
 @pytest.mark.parametrize(("code", "is_held"), [(75, False), (78, True)])
 def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(

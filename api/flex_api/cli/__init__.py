@@ -73,6 +73,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     ),
     "plan": ("night_verbs", "what_if_verbs"),
     "sites": ("sites",),
+    "moves": ("site_move_verbs",),
     "nodes": ("nodes",),
     "dns": ("zone_holders_and_takeover",),
     "route": ("route_config_and_delivery",),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NodesOutput,
     )
     from flex_api.schemas.routing import RouteOutput
+    from flex_api.schemas.site_moves import MovesOutput, RestOutput
     from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,
@@ -194,6 +195,23 @@ class TokensAndAudit(Protocol):
         self, limit: int, actor: str, action: str, since: datetime | None
     ) -> AuditOutput: ...
     def check_audit(self, last: str) -> AuditVerifyOutput: ...
+
+
+class SiteMoves(Protocol):
+    """Sites on their way from one node to another."""
+
+    def moves(self, site: str, limit: int) -> MovesOutput: ...
+    def again(self, site: str, reason: str, *, dry_run: bool) -> RestOutput: ...
+
+
+def site_moves(found: Context) -> SiteMoves:
+    if found.remote:
+        from flex_api.cli.on_a_server.site_moves import MovesThere
+
+        return MovesThere(found.remote)
+    from flex_api.cli.on_this_machine.site_moves import MovesHere
+
+    return MovesHere(found)
 
 
 def sites(found: Context) -> Sites:

@@ -19,7 +19,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Try it and set it up": ("demo", "init", "doctor", "config", "db"),
     "Every night": ("run", "ingest", "import", "plan", "apply", "verify", "report"),
     "Decide about changes": ("approve", "reject", "rollback", "freeze", "thaw"),
-    "Sites, nodes and routing": ("sites", "nodes", "route", "dns"),
+    "Sites, nodes and routing": ("sites", "moves", "nodes", "route", "dns"),
     "Look and compare": (
         "history",
         "data",

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from flex.model.plan import Move
+from flex_api.facts.other_names_to_route import other_names
 from flex_api.moving.check_site_on_new_node import (
     Checked,
     Nodes,
@@ -24,7 +25,6 @@ from flex_api.moving.compare_answers import Demands
 from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
 from flex_api.moving.where_web_servers_listen import addresses, ways
-from flex_api.night.other_names_to_route import other_names
 from flex_api.settings.ready_nodes import MovedSite
 from flex_api.wiring import World
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from flex.model.nodes import Node
 from flex_api.moving.ask_web_server import At
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
 
 # The ports of HTTP and HTTPS where no setting names others (RFC 9110, section 4.2).
@@ -64,4 +63,8 @@ def _port_of(listened: Sequence[str]) -> int | None:
 
 def addresses(nodes: Sequence[Node]) -> dict[str, str]:
     """Those of nodes that are not down: the first address of each."""
-    return haproxy_pools_and_files.addresses(nodes)
+    return {
+        node.name: node.addresses[0]
+        for node in nodes
+        if node.addresses and node.state != "down"
+    }

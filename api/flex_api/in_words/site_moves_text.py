@@ -1,0 +1,59 @@
+"""Moves of sites as text for a terminal.
+
+Takes what `flex moves` prints. Prints it. Does not read anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flex.model.site_moves import FOREVER
+from flex_api.in_words import amounts
+from flex_api.in_words.terminal_tables import grid
+from flex_api.schemas.site_moves import MovesOutput, SiteMoveRow, StageRow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def moves(console: Console, output: MovesOutput) -> None:
+    if not output.items:
+        console.print(
+            "No command was run for any site: [[move.hook]] says which are to be.",
+            markup=False,
+        )
+        return
+    table = grid("site", "from", "to", "state", "begun", "stages", "why")
+    for move in output.items:
+        table.add_row(
+            move.site,
+            move.source,
+            move.target,
+            move.state,
+            amounts.when(move.begun),
+            stages_in_words(move),
+            why(move),
+        )
+    console.print(table)
+
+
+def stages_in_words(move: SiteMoveRow) -> str:
+    return ", ".join(map(_stage, move.stages)) or "none"
+
+
+def _stage(run: StageRow) -> str:
+    name = run.stage if run.hook == run.stage else f"{run.stage} ({run.hook})"
+    took = f" in {amounts.span(run.ended - run.begun)}" if run.ended else ""
+    tries = f", {amounts.count(run.tries, 'try', 'tries')}" if run.tries > 1 else ""
+    return f"{name} {run.state}{took if run.state == 'done' else ''}{tries}"
+
+
+def why(move: SiteMoveRow) -> str:
+    if move.rests_until is None:
+        return move.reason
+    until = (
+        f"rests until `flex moves again {move.site}`"
+        if move.rests_until >= FOREVER
+        else f"rests {amounts.until(move.rests_until)}"
+    )
+    return f"{move.reason}; {until}"
