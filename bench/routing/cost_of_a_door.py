@@ -142,10 +142,10 @@ def _spread(name: str, each: Sequence[float]) -> Figures:
 
 
 def _differences(one: Cost, other: Cost) -> list[float]:
-    """Of the same round, as rounds differ by what else the machine has to do."""
+    """Round by round, as rounds differ by what else the machine has to do."""
     return [a - b for a, b in zip(one.first, other.first, strict=True)]
 
 
 def _ratios(one: Cost, other: Cost) -> list[float]:
-    """Of the same round, both nodes taken together."""
+    """Round by round, both nodes taken together."""
     return [a / b for a, b in zip(one.both, other.both, strict=True)]
