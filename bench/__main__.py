@@ -13,7 +13,7 @@ from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import small, speed
-from bench.routing import doors, flips_in_traffic
+from bench.routing import doors, flips_in_traffic, one_writer
 from bench.routing import speed as routing
 from bench.solver import days, moves, reassignment
 
@@ -22,6 +22,7 @@ BENCHES: dict[str, Measure] = {
     "dns": dns.measure,
     "doors": doors.measure,
     "doors-traffic": flips_in_traffic.measure,
+    "one-writer": one_writer.measure,
     "ingest": speed.measure,
     "ingest-small": small.measure,
     "loops": loops.measure,

@@ -77,12 +77,12 @@ def measure(
     failed = 0
     for _ in range(rounds):
         for name, kind in kinds.items():
-            failed += _take_turn(kind, costs[name])
+            failed += take_turn(kind, costs[name])
     rig.flip("n1", rig.files("n1", owner_of))
     return _figures(costs) | {"visits_failed": failed}
 
 
-def _take_turn(kind: Kind, cost: Cost) -> int:
+def take_turn(kind: Kind, cost: Cost) -> int:
     """Returns how many requests had no answer."""
     before = [kind.rig.cpu(node) for node in NODES]
     seen = _asked_alone(kind) if kind.alone else _asked_by_many(kind)
@@ -118,14 +118,14 @@ def _figures(costs: Mapping[str, Cost]) -> Figures:
     figures: Figures = {
         "asked_by": many_visitors.name_of_program(),
         "answered_by": web_servers.name_of_program(),
-        **_spread("without_map_us", without.first),
-        **_spread("door_local_us", local.first),
-        **_spread("local_more_us", _differences(local, without)),
-        **_spread("door_forwarded_us", forwarded.first),
-        **_spread("inner_door_us", forwarded.second),
-        **_spread("local_1mib_us", large.first),
-        **_spread("forwarded_1mib_us", costs["forwarded_1mib"].both),
-        **_spread("forwarded_1mib_vs_local", _ratios(costs["forwarded_1mib"], large)),
+        **spread("without_map_us", without.first),
+        **spread("door_local_us", local.first),
+        **spread("local_more_us", _differences(local, without)),
+        **spread("door_forwarded_us", forwarded.first),
+        **spread("inner_door_us", forwarded.second),
+        **spread("local_1mib_us", large.first),
+        **spread("forwarded_1mib_us", costs["forwarded_1mib"].both),
+        **spread("forwarded_1mib_vs_local", _ratios(costs["forwarded_1mib"], large)),
     }
     for name, cost in costs.items():
         figures[f"{name}_per_second"] = median(cost.rate)
@@ -137,7 +137,7 @@ def _figures(costs: Mapping[str, Cost]) -> Figures:
     }
 
 
-def _spread(name: str, each: Sequence[float]) -> Figures:
+def spread(name: str, each: Sequence[float]) -> Figures:
     return {name: median(each), f"{name}_min": min(each), f"{name}_max": max(each)}
 
 

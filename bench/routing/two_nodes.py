@@ -16,6 +16,7 @@ from bench.routing.web_servers import web_servers
 from flex.routing import apply_to_haproxy, haproxy, haproxy_program, host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
+from flex.routing.host_to_node_maps import Writers
 from flex.routing.ports_and_paths import Layout
 
 NODES = {"n1": "127.0.0.2", "n2": "127.0.0.3"}
@@ -32,6 +33,8 @@ class Rig:
     ports: dict[str, int]
     # Without doors for all sites HAProxy has no map of them.
     doors: bool = True
+    # The names of sites with one writer; None where there can be none.
+    one_writer: frozenset[str] | None = None
     large: str = ""
     running: dict[str, int] = field(default_factory=dict)
 
@@ -52,11 +55,12 @@ class Rig:
         )
         if not self.doors:
             return haproxy.files(node, NODES, [], layout)
-        owners = host_to_node_maps.maps_of(owner_of, self.large)
+        writers = Writers(self.one_writer or frozenset())
+        owners = host_to_node_maps.maps_of(owner_of, self.large, writers)
         self.large = owners.large
-        return haproxy.files(
-            node, NODES, [], layout, Doors(owners, {*NODES.values(), HERE})
-        )
+        allowed = {*NODES.values(), HERE}
+        made = Doors(owners, allowed, one_writer=self.one_writer is not None)
+        return haproxy.files(node, NODES, [], layout, made)
 
     def flip(self, node: str, made: Mapping[str, str]) -> float:
         """Seconds until the node goes by these files."""
@@ -84,14 +88,19 @@ class Rig:
 
 
 @contextmanager
-def two_nodes(owner_of: Mapping[str, str], *, doors: bool = True) -> Iterator[Rig]:
+def two_nodes(
+    owner_of: Mapping[str, str],
+    *,
+    doors: bool = True,
+    one_writer: frozenset[str] | None = None,
+) -> Iterator[Rig]:
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
         )
         ports = {name: free_port() for name in ("visit", "inner", "origin", "peers")}
         stack.enter_context(web_servers(ports["origin"], NODES))
-        rig = Rig(folder, haproxy_program.program(), ports, doors)
+        rig = Rig(folder, haproxy_program.program(), ports, doors, one_writer)
         for node, address in NODES.items():
             here = folder / node
             here.mkdir()
