@@ -36,7 +36,14 @@ from flex_dns.wire.zone_names_and_owners import (
     at_or_below,
     canonical,
 )
-from flex_dns.zone.change_states import Standing, overtaken_changes, questions, standing
+from flex_dns.zone.change_states import (
+    Standing,
+    overtaken_changes,
+    pointed_by,
+    questions,
+    standing,
+    without_names_leant_on,
+)
 from flex_dns.zone.make_zone_state import state
 from flex_dns.zone.pointing_records import pointing_records
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
@@ -167,7 +174,10 @@ class MemoryPublisher:
         found = self._contents(
             zone_plan.zone, questions(zone_plan.zone, zone_plan.changes)
         )
-        return standing(zone_plan.zone, zone_plan.changes, found, self._owner)
+        said = standing(zone_plan.zone, zone_plan.changes, found, self._owner)
+        pointed = pointed_by(zone_plan)
+        noted = self._pointing(zone_plan.zone, pointed) if pointed else ()
+        return without_names_leant_on(zone_plan, said, noted)
 
     def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
         if zone not in self._zones:

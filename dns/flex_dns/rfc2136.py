@@ -32,7 +32,14 @@ from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, Session
 from flex_dns.wire.zone_names_and_owners import AskedNames
 from flex_dns.zone import reading, where_names_lead
-from flex_dns.zone.change_states import Standing, overtaken_changes, questions, standing
+from flex_dns.zone.change_states import (
+    Standing,
+    overtaken_changes,
+    pointed_by,
+    questions,
+    standing,
+    without_names_leant_on,
+)
 from flex_dns.zone.make_zone_state import state
 
 # Records of one type at one name. BIND stores no more (max-records-per-type) and refuses the whole
@@ -223,8 +230,10 @@ class Rfc2136Publisher:
             self.server,
             zone_plan.zone,
             questions(zone_plan.zone, zone_plan.changes),
+            pointed=pointed_by(zone_plan),
         )
-        return standing(zone_plan.zone, zone_plan.changes, found, self.owner)
+        said = standing(zone_plan.zone, zone_plan.changes, found, self.owner)
+        return without_names_leant_on(zone_plan, said, found.pointing or ())
 
 
 class Unkept:

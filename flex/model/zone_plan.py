@@ -88,6 +88,8 @@ class ZonePlan:
     that still has it is as the plan saw it. `stay_behind` are the other names of sites that do not
     move with them; they are among the `foreign` names, too. `leaning` is what depends on the names
     of its sites, as far as it is kept: sites that stay for it are among the `foreign` names.
+    `nothing_leans` are names that move as no mail or other service leans on them: where one does by
+    the time the plan is applied, they are left as they are.
     """
 
     zone: str
@@ -97,6 +99,7 @@ class ZonePlan:
     serial: int = 0
     stay_behind: tuple[StaysBehind, ...] = ()
     leaning: tuple[LeansOnSite, ...] = ()
+    nothing_leans: tuple[str, ...] = ()
 
     @property
     def owned_after(self) -> int:

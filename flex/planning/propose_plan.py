@@ -250,7 +250,8 @@ def fail_over(
                 there.gone,
                 names,
             )
-        zone_plans.append(zone_changes.losses_first(one))
+        # Whatever leans on a name at a dead node is as dead.
+        zone_plans.append(replace(zone_changes.losses_first(one), nothing_leans=()))
     plan = replace(made.plan, zone_plans=tuple(zone_plans))
     return replace(made, plan=plan, left=left)
 
@@ -373,7 +374,11 @@ def _plans(
         leaning = sites_that_stay_for_dependents.leaning_in(
             zone, found, facts, rules.dependents
         )
-        made.append(replace(one, stay_behind=behind, leaning=leaning))
+        alone = sites_that_stay_for_dependents.names_that_move_alone(
+            one, facts, rules.dependents
+        )
+        one = replace(one, stay_behind=behind, leaning=leaning, nothing_leans=alone)
+        made.append(one)
     return tuple(made)
 
 

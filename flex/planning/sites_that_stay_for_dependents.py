@@ -71,7 +71,7 @@ def without_them(
             asked = replace(asked, unasked=frozenset())
             return make(replace(apart, found=_only_asked(asked, apart, dependents)))
         less = with_sites_that_stay(asked, apart.facts, dependents)
-        if less.leaning == apart.found.leaning:
+        if new <= less.asked and less.leaning == apart.found.leaning:
             return made
         apart = replace(apart, found=less)
     raise AssertionError("the last round returns")
@@ -205,6 +205,21 @@ def leaning_in(
             for each in one.dependents
         ]
     return tuple(kept)
+
+
+def names_that_move_alone(
+    one: ZonePlan, facts: Facts, dependents: Dependents
+) -> tuple[str, ...]:
+    """Those of a zone that would stay if anything leaned on them."""
+    moving = _names_that_move([one])
+    return tuple(
+        sorted(
+            name
+            for site in facts.sites
+            if (name := records_of_partition.name_of(site)) in moving
+            and dependents.of(site) == "refuse"
+        )
+    )
 
 
 def notes_on_moves(

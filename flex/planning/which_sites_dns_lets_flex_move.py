@@ -21,7 +21,13 @@ from flex.table_schemas import PLACEMENT
 from flex.zones import names_not_following_sites, records_of_partition, zone_changes
 from flex.zones.names_not_following_sites import Followed, OtherName
 from flex.zones.records_of_partition import ZoneState
-from flex.zones.what_leans_on_names import Leaning, Pointed, PointingRecord, leaning
+from flex.zones.what_leans_on_names import (
+    MOST_ASKED,
+    Leaning,
+    Pointed,
+    PointingRecord,
+    leaning,
+)
 
 OUTSIDE = "in no zone of the settings"
 DOORS_ALONE = "published by doors alone"
@@ -126,17 +132,24 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
     about each name once.
     """
     more: list[PointingRecord] = []
+    asked = set[str]()
     new = names - found.asked
     zones = found.states.keys()
     for zone in sorted(found.unasked):
         here = sorted(
             name for name in new if records_of_partition.zone_of(name, zones) == zone
         )
-        if here:
-            pointed = Pointed(frozenset(here), frozenset(zones))
-            more += publisher.read(zone, here, pointed=pointed).pointing or ()
-    said = leaning(more, new)
-    return replace(found, leaning={**found.leaning, **said}, asked=found.asked | new)
+        for first in range(0, len(here), MOST_ASKED):
+            part = here[first : first + MOST_ASKED]
+            pointed = Pointed(frozenset(part), frozenset(zones))
+            said = publisher.read(zone, part, pointed=pointed).pointing
+            if said is not None:
+                more += said
+                asked.update(part)
+    leant_on = leaning(more, asked)
+    return replace(
+        found, leaning={**found.leaning, **leant_on}, asked=found.asked | asked
+    )
 
 
 def _names_to_look_for(of_zone: Mapping[str, Sequence[str]]) -> Pointed:

@@ -25,6 +25,10 @@ LONGEST_CHAIN = 16
 DEEPEST_SPF = 10
 # Records of one kind that are kept for one name; others are counted. A guess of what people read.
 MOST_KEPT = 20
+# Names whose own records are asked for at a time where their zone cannot be transferred. Of more
+# names nothing is said, until it is known which of them would move. A guess: so many questions take
+# less than a second.
+MOST_ASKED = 2_000
 # What an SPF record begins with (RFC 7208), in lower case.
 SPF = "v=spf1"
 # Parameters of a CAA record by which not every node gets a certificate (RFC 8657).

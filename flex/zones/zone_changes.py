@@ -257,7 +257,10 @@ def take_old_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
         for one in made.changes
     )
     return replace(
-        made, changes=tuple(one for one in steps if one.before != one.after), serial=0
+        made,
+        changes=tuple(one for one in steps if one.before != one.after),
+        serial=0,
+        nothing_leans=(),
     )
 
 
@@ -281,7 +284,7 @@ def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     markers = [
         one for one in made.changes if one.type == "TXT" and one.name not in marked
     ]
-    return replace(made, changes=(*found, *markers), serial=0)
+    return replace(made, changes=(*found, *markers), serial=0, nothing_leans=())
 
 
 def _what_is_left_of(change: Change, have: Sets, ttl: int) -> Change | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.errors import Stale
 from flex.model.dependents_of_moves import Dependents, WhatToDo
 from flex.model.nodes import Node, NodeState
 from flex.model.plan import Plan
@@ -18,13 +19,17 @@ from flex.model.wish import Pin
 from flex.planning import propose_plan
 from flex.planning.leave_out_the_immovable import immovable_in
 from flex.planning.propose_plan import Proposal
+from flex.planning.reason_to_stay_for_dependents import NOBODY_KNOWS
+from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import (
     Kind,
+    Pointed,
     PointingRecord,
     binds_certificates,
     leaning,
     spf_terms,
 )
+from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
 from tests.core.test_reach import Cluster, Profiles, said
@@ -488,3 +493,99 @@ def test_whoever_has_no_such_records_has_the_plan_that_he_had(
         digests.add(made.digest)
         assert all(one.leaning == () for one in made.zone_plans)
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "kind", "value"),
+    [
+        (FIRST, "MX", f"10 {FIRST}."),
+        ("_sip._tcp.hosting.example", "SRV", f"0 5 5060 {FIRST}."),
+    ],
+)
+def test_mail_that_came_between_a_plan_and_its_application_is_not_moved(
+    cluster: Cluster, owner: str, kind: str, value: str
+) -> None:
+    settled(cluster)
+    address = at(cluster)
+    wants_to_move(cluster)
+    made = cluster.propose()
+    cluster.target.edit(ZONE, f"{owner}.", kind, 60, [value])
+    with pytest.raises(Stale, match="would take along"):
+        cluster.carry_out(made)
+    assert at(cluster) == address
+
+
+def test_a_site_that_may_move_with_its_mail_moves_whenever_that_came(
+    cluster: Cluster,
+) -> None:
+    settled(cluster)
+    address = at(cluster)
+    cluster.rules = replace(cluster.rules, dependents=Dependents("warn"))
+    wants_to_move(cluster)
+    made = cluster.propose()
+    with_mail(cluster)
+    cluster.carry_out(made)
+    assert at(cluster) != address
+
+
+class Untransferred(MemoryPublisher):
+    """Of as many names as the zone has it says nothing of what leans on them; or of none at all."""
+
+    most = 7
+
+    def read(
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
+    ) -> ZoneState:
+        found = super().read(zone, names, also, pointed=pointed)
+        own = [one for one in found.pointing or () if one.owner in names]
+        few = pointed is not None and len(names) <= self.most
+        return replace(found, transferred=False, pointing=tuple(own) if few else None)
+
+
+@pytest.mark.parametrize("mail", [1, 3, 8])
+def test_of_a_zone_that_cannot_be_transferred_those_that_move_are_asked_for(
+    cluster: Cluster, profiles: Profiles, mail: int
+) -> None:
+    """However many sites have mail: none of them moves, and no site moves unasked."""
+    cluster.target = Untransferred([ZONE], "me")
+    settled(cluster)
+    before = {site: at(cluster, site) for site in cluster.sites}
+    for site in cluster.sites[:mail]:
+        with_mail(cluster, site)
+    loads = {site: (1000 if site < "c" else 10, 100) for site in cluster.sites}
+    cluster.facts = replace(cluster.facts, profiles=profiles(loads))
+    pins = tuple(
+        Pin(site, not_on=(node,))
+        for site in cluster.sites
+        for node in cluster.is_on(site)
+        if site < "e"
+    )
+    cluster.facts = replace(cluster.facts, pins=pins)
+    plan = cluster.night()
+    after = {site: at(cluster, site) for site in cluster.sites}
+    stayed = [site for site in cluster.sites if before[site] == after[site]]
+    assert set(cluster.sites[:mail]) <= set(stayed)
+    if mail < 4:
+        assert set(cluster.sites[mail:4]) - set(stayed)
+        assert said(plan, "this zone cannot be transferred")
+
+
+def test_where_nobody_can_say_what_leans_on_names_none_of_them_moves(
+    cluster: Cluster,
+) -> None:
+    cluster.target = Untransferred([ZONE], "me")
+    cluster.target.most = 0
+    settled(cluster)
+    address = at(cluster)
+    other = wants_to_move(cluster)
+    plan = cluster.night()
+    assert at(cluster) == address
+    assert NOBODY_KNOWS in said(plan, "left where they are, as a move would take")
+    cluster.rules = replace(cluster.rules, dependents=Dependents("warn"))
+    cluster.night()
+    assert cluster.is_on(FIRST) == [other]

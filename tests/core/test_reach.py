@@ -75,7 +75,9 @@ class Cluster:
         return made
 
     def night(self) -> Plan:
-        made = self.propose()
+        return self.carry_out(self.propose())
+
+    def carry_out(self, made: propose_plan.Proposal) -> Plan:
         facts, rules = self.facts, self.rules
         return carry_out_plan.carry_out(
             made.plan,

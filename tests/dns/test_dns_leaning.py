@@ -7,13 +7,22 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flex import native_or_python
+from flex.errors import Stale
+from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
-from flex.zones.what_leans_on_names import Kind, Pointed, PointingRecord, leaning
+from flex.zones.what_leans_on_names import (
+    MOST_ASKED,
+    Kind,
+    Pointed,
+    PointingRecord,
+    leaning,
+)
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -159,3 +168,62 @@ def test_mail_of_one_zone_leans_on_a_name_of_another(publisher: Publisher) -> No
     without = {one.record.owner for one in leaning(found, {SITE})[SITE].taken_along}
     (one,) = leaning([*found, behind], {SITE}).values()
     assert {each.record.owner for each in one.taken_along} - without == {f"far.{ZONE}"}
+
+
+def moved(publisher: Publisher, *, guarded: bool) -> ZonePlan:
+    """A plan that moves the site, made before any mail leant on it."""
+    found = publisher.read(ZONE, [SITE])
+    (ttl,), (value,) = found.records["ttl"], found.records["value"]
+    before = Rrset(SITE, "A", int(ttl), (str(value),))
+    change = Change(before, replace(before, values=("192.0.2.2",)))
+    marker = Change(
+        None,
+        Rrset(f"site._flex.{ZONE}", "TXT", 60, (f"flex owner={OWNER}",)),
+        beside=(before,),
+    )
+    alone = (SITE,) if guarded else ()
+    return ZonePlan(ZONE, (change, marker), nothing_leans=alone)
+
+
+def test_a_plan_moves_no_name_on_which_mail_leans_by_the_time_it_is_applied(
+    publisher: Publisher,
+) -> None:
+    before = publisher.read(ZONE, [SITE]).serial
+    with pytest.raises(Stale, match="would take along"):
+        publisher.apply(moved(publisher, guarded=True))
+    assert publisher.read(ZONE, [SITE]).serial == before
+
+
+@pytest.fixture(scope="module")
+def untransferred(key: Key) -> Iterator[PrivateNamed]:
+    made = Path(tempfile.mkdtemp(prefix="flex-"))
+    with PrivateNamed(
+        made, [ZONE], key, records={ZONE: lines()}, transfers=False
+    ) as running:
+        yield running
+    shutil.rmtree(made)
+
+
+@pytest.mark.real
+def test_without_a_transfer_each_name_is_asked_what_it_says_itself(
+    untransferred: PrivateNamed,
+) -> None:
+    publisher = Rfc2136Publisher(untransferred.server, OWNER)
+    names = [SITE, f"a.b.c.{ZONE}", f"null.{ZONE}", f"nobody.{ZONE}"]
+    state = publisher.read(ZONE, names, pointed=POINTED)
+    assert not state.transferred
+    assert state.pointing is not None
+    one = leaning(state.pointing, {SITE})[SITE]
+    assert {each.record.owner for each in one.taken_along} == {SITE, f"a.b.c.{ZONE}"}
+    assert one.count("SPF") == 1
+    with pytest.raises(Stale, match="would take along"):
+        publisher.apply(moved(publisher, guarded=True))
+
+
+@pytest.mark.real
+def test_of_more_names_than_can_be_asked_nothing_is_said(
+    untransferred: PrivateNamed,
+) -> None:
+    publisher = Rfc2136Publisher(untransferred.server, OWNER)
+    names = [f"n{number}.{ZONE}" for number in range(MOST_ASKED + 1)]
+    assert publisher.read(ZONE, names, pointed=POINTED).pointing is None

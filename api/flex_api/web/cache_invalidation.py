@@ -31,6 +31,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     # Every page and list.
     "pins": WISHES,
     "headlines": PLANS,
+    "stays-for": PLANS,
     "catalogue": SITES,
     "rows-as-planned": SITES,
     "carried": IN_FORCE,

@@ -6,13 +6,15 @@ person. Does not read the zone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.planning.reason_to_stay_for_dependents import why_it_stays
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records_of_partition import Sets, ZoneState, by_name
+from flex.zones.what_leans_on_names import CARRIED, Pointed, PointingRecord, leaning
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.wire.zone_names_and_owners import (
     Contents,
@@ -141,6 +143,41 @@ def standing(
         tuple(one for one in pending if one not in settled),
         (*conflicts, *taken),
         tuple(withheld),
+    )
+
+
+def pointed_by(zone_plan: ZonePlan) -> Pointed | None:
+    """What has to be looked for to see whether its names may still move."""
+    if not zone_plan.nothing_leans:
+        return None
+    return Pointed(frozenset(zone_plan.nothing_leans), frozenset([zone_plan.zone]))
+
+
+def without_names_leant_on(
+    zone_plan: ZonePlan, found: Standing, pointing: Iterable[PointingRecord]
+) -> Standing:
+    """Names that were to move alone, and on which mail or another service leans by now, are left as
+    they are.
+    """
+    reasons = {
+        name: why_it_stays(one)
+        for name, one in leaning(pointing, set(zone_plan.nothing_leans)).items()
+        if one.count(*CARRIED)
+    }
+    if not reasons:
+        return found
+    stay = [
+        one for one in found.pending if site_name(zone_plan.zone, one.name) in reasons
+    ]
+    addresses = [one for one in stay if one.type in ADDRESSES]
+    return Standing(
+        found.done,
+        tuple(one for one in found.pending if one not in stay),
+        (
+            *found.conflicts,
+            *(Conflict(one, _that(reasons[one.name])) for one in addresses),
+        ),
+        (*found.withheld, *(one for one in stay if one not in addresses)),
     )
 
 

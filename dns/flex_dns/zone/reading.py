@@ -24,6 +24,7 @@ from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 
 from flex.zones.what_leans_on_names import (
+    MOST_ASKED,
     Pointed,
     PointingRecord,
     points_to_names,
@@ -60,11 +61,6 @@ def read(
     if pointed is None or len(names) > MOST_ASKED:
         return asked
     return replace(asked, pointing=pointing_by_queries(session, server, zone, names))
-
-
-# Names whose own records are asked for one by one, to see what leans on them. More are asked for
-# once it is known which of them would move. A guess: so many questions take less than a second.
-MOST_ASKED = 2_000
 
 
 def by_queries(
