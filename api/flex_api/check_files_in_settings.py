@@ -17,6 +17,7 @@ from flex.errors import FlexError
 from flex.store import database
 from flex.why_file_unreadable import why_unreadable
 from flex_api import other_names_in_settings, which_names_are_sites
+from flex_api.moving import commands_of_site
 from flex_api.other_names_in_settings import NamesInSettings
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.whole_settings import Settings
@@ -52,6 +53,9 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
     yield from _of_database(settings)
     yield from _of_site_list(settings)
     yield from _of_other_names(settings)
+    for hook in settings.move.hook:
+        for why in commands_of_site.troubles(hook):
+            yield f"move.hook: {hook.stage} ({hook.shown_name}): {why}"
 
 
 def _of_database(settings: Settings) -> Iterator[str]:

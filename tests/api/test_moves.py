@@ -211,3 +211,43 @@ def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
     there = home if is_held else new
     assert installation.addresses(site) == [f"192.0.2.{there[1:]}"]
     assert ("`flex moves again" in again.out) == is_held
+
+
+def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    pin(installation, site, other_than(home))
+    disks.copy.chmod(0o644)
+
+    checked = installation.flex("config", "check")
+    assert "copy (files)" in checked.out + checked.err
+    assert "is not executable" in checked.out + checked.err
+
+    said = installation.run()
+    assert said.code == 3
+    assert "is not there, or is not executable" in said.err
+    assert "nothing was changed" in said.err
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
+    assert disks.log == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('command = ["cp", "{sit}"]', "{sit} stands for nothing"),
+        ('command = ["cp"]\nstage = "hold"', "prepare, copy, check, release, clean"),
+        ('command = ["cp"]\nclasses = ["gold"]', "for the class 'gold'"),
+    ],
+)
+def test_hooks_that_mean_nothing_are_told_with_what_would_do(
+    installation: Installation, line: str, told: str
+) -> None:
+    text = installation.settings.read_text(encoding="utf-8")
+    stage = "" if "stage" in line else 'stage = "copy"\n'
+    installation.settings.write_text(
+        f"{text}\n[[move.hook]]\n{stage}{line}\n", encoding="utf-8"
+    )
+    said = installation.flex("plan")
+    assert said.code == 3
+    assert told in said.err
