@@ -1,7 +1,8 @@
 """How long an order for doors takes until nodes that follow go by it.
 
 Each node has an HAProxy, `flex route follow`, and a FLEX server of its own, since the layout of
-machines is one for all nodes; all servers share one SQLite database. Everything is on this machine:
+machines is one for all nodes; all servers share one SQLite database, or the empty one that DATABASE
+names. The order is this process's own. Everything is on this machine:
 eight nodes on two cores are slower than eight machines. Timed from the moment before the order is
 put into the database until the HAProxy of the last node says that it goes by it.
 """
@@ -22,6 +23,8 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figures
+from bench.routing.network_namespaces import VISITORS, Hosts
+from bench.routing.web_servers import until_listens
 from flex.model.balance import Balance
 from flex.model.door_order import DoorOrder
 from flex.model.period import Period
@@ -72,6 +75,27 @@ class Cluster:
     ports: dict[str, int]
     addresses: dict[str, str] = field(default_factory=dict)
     number: int = 0
+    # None where all nodes are on loopback.
+    hosts: Hosts | None = None
+
+    def on(self, node: str) -> list[str]:
+        """What a command begins with that is to run on the node."""
+        return self.hosts.on(node) if self.hosts else []
+
+    @property
+    def neighbours(self) -> set[str]:
+        return {*self.addresses.values(), *([] if self.hosts else [HERE])}
+
+    def program(self, node: str) -> haproxy_program.HaproxyProgram:
+        found = haproxy_program.program()
+        if not self.hosts:
+            return found
+        there = self.folder / node / "run_haproxy"
+        there.write_text(
+            f'#!/bin/sh\nexec {" ".join(self.on(node))} {found.path} "$@"\n'
+        )
+        there.chmod(0o700)
+        return haproxy_program.HaproxyProgram(str(there), found.version)
 
     def here(self, node: str) -> Path:
         return self.folder / node / "haproxy"
@@ -145,15 +169,16 @@ def following_cluster(
     followers: int,
     begin: Callable[[Cluster], None] | None = None,
     routing: str = "",
+    hosts: Hosts | None = None,
 ) -> Iterator[Cluster]:
     """`begin` puts a plan in force, orders the doors to go by it and writes the files of all nodes;
-    `routing` are further lines of these settings.
+    `routing` are further lines of these settings. Nodes are on these `hosts`, or on loopback.
     """
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
         )
-        url = f"sqlite:///{folder}/flex.db"
+        url = os.environ.get("DATABASE") or f"sqlite:///{folder}/flex.db"
         migrate.upgrade(url)
         owner_of = {f"site{number:07}.example": "n1" for number in range(names)}
         cluster = Cluster(
@@ -162,7 +187,8 @@ def following_cluster(
             owner_of,
             host_to_node_maps.map_of(owner_of),
             {name: _free_port() for name in ("visit", "inner", "origin", "peers")},
-            {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(followers)},
+            dict(hosts.addresses) if hosts else on_loopback(followers),
+            hosts=hosts,
         )
         for node in cluster.addresses:
             _write_settings(cluster, node, url, routing)
@@ -173,12 +199,16 @@ def following_cluster(
         yield cluster
 
 
+def on_loopback(nodes: int) -> dict[str, str]:
+    return {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(nodes)}
+
+
 def _write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
     here, address, ports = cluster.here(node), cluster.addresses[node], cluster.ports
     here.mkdir(parents=True)
     every = "".join(
         f'[[node]]\nname = "{one}"\nram = "1 GiB"\n'
-        f"addresses = {[at, *([HERE] if one == 'n1' else [])]}\n"
+        f"addresses = {[at, *([HERE] if one == 'n1' and not cluster.hosts else [])]}\n"
         for one, at in cluster.addresses.items()
     )
     (here.parent / "flex.toml").write_text(
@@ -215,7 +245,7 @@ def _begin(cluster: Cluster) -> None:
     order = _order(1, made)
     assert store.put_large_map(made.large, order.large, "")
     assert store.put_door_order(order, made.moved, 0)
-    doors = Doors(made, {*cluster.addresses.values(), HERE})
+    doors = Doors(made, cluster.neighbours)
     for node in cluster.addresses:
         layout = load(cluster.here(node).parent / "flex.toml").routing.layout()
         files = haproxy.files(node, cluster.addresses, [], layout, doors)
@@ -223,42 +253,34 @@ def _begin(cluster: Cluster) -> None:
 
 
 def _start(cluster: Cluster, node: str, stack: ExitStack) -> None:
-    here, port = cluster.here(node), _free_port()
-    found, address = haproxy_program.program(), cluster.addresses[node]
+    """FLEX's server is where visitors are, everything else on the node."""
+    here, address = cluster.here(node), cluster.addresses[node]
     visit, master = cluster.ports["visit"], here / "m"
-    running = haproxy_program.start_with_master(found, here, visit, master, address)
-    stack.enter_context(running)
-    _, secret = manage_tokens.create(
-        cluster.store,
-        Caller("bench", "admin"),
-        f"node@{node}",
-        "viewer",
-        datetime.now(UTC),
+    running = haproxy_program.start_with_master(
+        cluster.program(node), here, visit, master, address
     )
+    stack.enter_context(running)
     token = here.parent / "token"
-    token.write_text(secret, encoding="ascii")
-    settings = str(here.parent / "flex.toml")
-    listen = f"{HERE}:{port}"
-    _run(stack, here, "--config", settings, "serve", "--listen", listen)
-    end = time.monotonic() + PATIENCE
-    while _is_silent(port):
-        assert time.monotonic() < end, "the server does not listen"
-        time.sleep(0.05)
+    token.write_text(_new_token(cluster.store, node), encoding="ascii")
+    server = VISITORS if cluster.hosts else HERE, _free_port()
+    settings, listen = str(here.parent / "flex.toml"), f"{server[0]}:{server[1]}"
+    _run(stack, here, [], "--config", settings, "serve", "--listen", listen)
+    until_listens(iter([server]))
     url = f"http://{listen}/api/v1/routing/nodes/{node}"
     where = ["--to", str(here), "--master", str(master), "--token-file", str(token)]
-    _run(stack, here, "route", "follow", "--from", url, *where)
+    _run(stack, here, cluster.on(node), "route", "follow", "--from", url, *where)
 
 
-def _run(stack: ExitStack, here: Path, *words: str) -> None:
+def _new_token(store: SqlStore, node: str) -> str:
+    caller, now = Caller("bench", "admin"), datetime.now(UTC)
+    return manage_tokens.create(store, caller, f"node@{node}", "viewer", now)[1]
+
+
+def _run(stack: ExitStack, here: Path, before: Sequence[str], *words: str) -> None:
     log = stack.enter_context((here.parent / "log").open("ab"))
-    process = subprocess.Popen([str(FLEX), *words], stdout=log, stderr=log)
+    process = subprocess.Popen([*before, str(FLEX), *words], stdout=log, stderr=log)
     stack.callback(process.wait, PATIENCE)
     stack.callback(process.kill)
-
-
-def _is_silent(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((HERE, port)) != 0
 
 
 def _free_port() -> int:

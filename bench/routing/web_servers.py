@@ -36,10 +36,13 @@ def nginx() -> str | None:
 @contextmanager
 def web_servers(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
     """One at each node's address."""
-    servers = _nginx(port, nodes) if nginx() else _python(port, nodes)
-    with servers:
-        until_listens((address, port) for address in nodes.values())
+    with nginx_of(port, nodes) if nginx() else _python(port, nodes):
         yield
+
+
+def lacking_for_hosts() -> str:
+    """What is not there for a web server on each of several hosts; "" where it is."""
+    return "" if nginx() else "no nginx"
 
 
 def until_listens(places: Iterator[tuple[str, int]]) -> None:
@@ -56,28 +59,25 @@ def _is_silent(place: tuple[str, int]) -> bool:
 
 
 @contextmanager
-def _nginx(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
-    """One process for all of them, as they are on one machine."""
-    with tempfile.TemporaryDirectory(prefix="flex-bench-") as folder:
-        process = start_nginx(Path(folder), port, nodes)
+def nginx_of(
+    port: int, nodes: Mapping[str, str], before: Sequence[str] = ()
+) -> Iterator[None]:
+    """One process for these nodes. `before` is what its command begins with."""
+    program = nginx()
+    assert program
+    with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
+        folder = Path(name)
+        (folder / "1m").write_bytes(os.urandom(MIB))
+        configuration = folder / "nginx.conf"
+        configuration.write_text(_configuration(folder, port, nodes))
+        command = [program, "-e", f"{folder}/nginx.log", "-c", str(configuration)]
+        process = subprocess.Popen([*before, *command])
         try:
+            until_listens((address, port) for address in nodes.values())
             yield
         finally:
             process.terminate()
             process.wait(_PATIENCE)
-
-
-def start_nginx(
-    folder: Path, port: int, nodes: Mapping[str, str], before: Sequence[str] = ()
-) -> subprocess.Popen[bytes]:
-    """`before` is what the command begins with. Whoever started it ends it."""
-    program = nginx()
-    assert program
-    (folder / "1m").write_bytes(os.urandom(MIB))
-    configuration = folder / "nginx.conf"
-    configuration.write_text(_configuration(folder, port, nodes))
-    log = str(folder / "nginx.log")
-    return subprocess.Popen([*before, program, "-e", log, "-c", str(configuration)])
 
 
 def _configuration(folder: Path, port: int, nodes: Mapping[str, str]) -> str:
@@ -109,6 +109,7 @@ def _python(port: int, nodes: Mapping[str, str]) -> Iterator[None]:
     )
     process.start()
     try:
+        until_listens((address, port) for address in nodes.values())
         yield
     finally:
         process.terminate()

@@ -4,8 +4,8 @@ their nodes: doors, DNS and the partition in force agree in the end.
 Each round is a real plan. FLEX or a follower stops itself at a step that is drawn; then somebody is
 killed, and what stopped goes on. A round is drawn by its number and the seed, which it says. ROUNDS
 in the environment says how many there are, FIRST with which to begin, SEED which they are,
-DATABASE, sqlite or postgresql, where it is all kept, and WAVES=yes that sites move in waves, each
-with its new node in DNS before the old one leaves it.
+DATABASE, sqlite or postgresql, where it is all kept, WAVES=yes that sites move in waves, each with
+its new node in DNS before the old one leaves it, and PATIENCE how many seconds anything may take.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ WEB_SERVER = Path(__file__).with_name("node_web_server.py")
 # What connects from this machine to 127.0.0.12 comes from there. It is an address of the first
 # node: inner doors listen to nodes alone.
 HERE = "127.0.0.1"
-PATIENCE = 90.0
+# Seconds; more where other programs keep the machine busy.
+PATIENCE = float(os.environ.get("PATIENCE", "90"))
 # More steps than anything takes: who is to stop behind them does not stop.
 NEVER = 10**9
 
