@@ -9,7 +9,7 @@ listening sockets to a new process, while the old process finishes the answers t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -39,12 +39,13 @@ HANDS_ON = 6
 class Sockets:
     """`stats` takes commands; `master` reloads, and is the one of `haproxy -W -S`. A worker that
     serves for less than `hands_on` seconds is not reloaded yet: the next one would not learn which
-    member has what.
+    member has what. `tell_of_reload` is called ahead of each reload.
     """
 
     stats: Socket
     master: Socket
     hands_on: int = HANDS_ON
+    tell_of_reload: Callable[[], None] = lambda: None
 
 
 def enforce(
@@ -102,6 +103,7 @@ def tell(wanted: HaproxyChange, sockets: Sockets) -> Told:
 
 def reload_when_ready(sockets: Sockets) -> None:
     """Once the worker of now has its tables from the one before, and hands them on."""
+    sockets.tell_of_reload()
     time.sleep(max(0, sockets.hands_on - _there(sockets.master).serves))
     reload(sockets.master)
 

@@ -236,7 +236,7 @@ def _doors_of(
 ) -> Iterator[list[str]]:
     one_writer = everywhere.one_writer
     yield haproxy_frontends.inner_door_lines(node, layout, HOSTS, one_writer=one_writer)
-    yield haproxy_frontends.stray_table_lines()
+    yield haproxy_frontends.stray_table_lines(layout)
     yield from haproxy_one_writer.tables() if one_writer else ()
     yield from haproxy_frontends.ways_to_nodes(
         node,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from flex.routing.haproxy_frontends import DOWN_AT_ONCE
+from flex.routing.haproxy_frontends import DOWN_AT_ONCE, STRAYS
 from flex.routing.host_to_node_maps import MOVED, OWNERS, of
 from flex.routing.ports_and_paths import Layout, endpoint
 
@@ -30,7 +30,7 @@ def by_sni(
     """The door, a backend for each node, and one for this node's own web server. `every` is how
     many seconds pass until a neighbour is asked again how it is.
     """
-    yield _door(layout, hosts)
+    yield _door(node, layout, hosts)
     yield [f"backend {_HERE}", "mode tcp", _server(layout.origin, layout, "")]
     check = f" check inter {every}s fall 2 rise 2"
     for name in sorted(addresses):
@@ -60,11 +60,12 @@ def _way(address: str, layout: Layout, check: str) -> list[str]:
     ]
 
 
-def _door(layout: Layout, hosts: str) -> list[str]:
+def _door(node: str, layout: Layout, hosts: str) -> list[str]:
     """A member of a replicated site answers what comes to it: nobody sees which path is asked
     for.
     """
-    member, owners = f"{layout.directory}/{hosts}", "var(txn.owner) -m found"
+    is_member = f"{{ var(txn.name),map_str({layout.directory}/{hosts}) -m found }}"
+    owners = "var(txn.owner) -m found"
     looked_up = f"set-var(txn.owner) var(txn.name),map_str({layout.directory}"
     alive = " !{ var(txn.way),nbsrv eq 0 }" if layout.content == "everywhere" else ""
     return [
@@ -78,9 +79,23 @@ def _door(layout: Layout, hosts: str) -> list[str]:
         f"tcp-request content {looked_up}/{MOVED})",
         f"tcp-request content {looked_up}/{OWNERS}) unless {{ {owners} }}",
         "tcp-request content set-var(txn.way) str(tls_),concat(,txn.owner)",
-        f"use_backend {_HERE} if {{ var(txn.name),map_str({member}) -m found }}",
+        *_stray_counting_lines(node, is_member),
+        f"use_backend {_HERE} if {is_member}",
         f"use_backend %[var(txn.way)] if {{ {owners} }}{alive}",
         f"default_backend {_HERE}",
+    ]
+
+
+def _stray_counting_lines(node: str, is_member: str) -> list[str]:
+    """Counts, by name, what came in here and belongs elsewhere: beside the requests of the same
+    name, as nobody sees how many of these a connection has.
+    """
+    elsewhere = (
+        f"{{ var(txn.owner) -m beg at_ }} !{{ var(txn.owner) -m str {of(node)} }}"
+    )
+    return [
+        f"tcp-request content track-sc0 var(txn.name) table {STRAYS} if {elsewhere} !{is_member}",
+        "tcp-request content sc-inc-gpc0(0) if { sc0_tracked }",
     ]
 
 

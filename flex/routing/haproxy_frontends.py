@@ -152,13 +152,15 @@ def inner_door_lines(
     ]
 
 
-def stray_table_lines() -> list[str]:
+def stray_table_lines(layout: Layout) -> list[str]:
     size = f"size {_MOST_STRAYS} expire {STRAY_DAYS}d"
+    # Connections of which nobody sees the requests are counted by a counter of their own.
+    connections = "gpc0," if layout.listen_sni else ""
     return [
         f"backend {STRAYS}",
         (
             f"stick-table type string len {_LONGEST_STRAY} {size} "
-            "store http_req_cnt,http_req_rate(1h)"
+            f"store {connections}http_req_cnt,http_req_rate(1h)"
         ),
     ]
 

@@ -2,7 +2,8 @@
 
 Takes the socket of a running HAProxy. Returns a StrayReading: how many names and requests, and the
 names that were asked for most. A table may have 100,000 names: it is read line by line, and only
-these names are kept. A name that no host can have is counted, and not told.
+these names are kept. A name that no host can have is counted, and not told. A connection whose
+requests nobody can see, as its TLS ends elsewhere, counts as one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from flex.routing.pool import is_host
 # of more digits are no numbers of its own.
 _LINE = re.compile(
     r"0x[0-9a-f]+: key=(?P<key>(?:[^\s\\=]|\\.)*) use=\d+ exp=(?P<expires>\d{1,12})"
-    r"(?: [a-z]+=\d+)*? http_req_cnt=(?P<requests>\d{1,18})(?: .*)?"
+    r"(?: [a-z]+=\d+)*?(?: gpc0=(?P<connections>\d{1,18}))? http_req_cnt=(?P<requests>\d{1,18})"
+    r"(?: .*)?"
 )
 # Seconds for which HAProxy remembers a name.
 _KEPT = timedelta(days=STRAY_DAYS).total_seconds()
@@ -59,5 +61,5 @@ def _entries(lines: Iterable[str]) -> Iterator[Counted]:
     for line in lines:
         if entry := _LINE.fullmatch(line):
             left = int(entry["expires"]) / 1000
-            requests = int(entry["requests"])
+            requests = int(entry["requests"]) + int(entry["connections"] or 0)
             yield Counted(entry["key"], requests, max(_KEPT - left, 0.0))

@@ -26,7 +26,7 @@ from flex.routing import (
     host_to_node_maps,
     install_files,
 )
-from flex.routing.haproxy import CONFIGURATION, files
+from flex.routing.haproxy import CONFIGURATION, files, version
 from flex.routing.haproxy_frontends import STRAYS, Doors
 from flex.routing.haproxy_program import (
     HaproxyProgram,
@@ -271,6 +271,31 @@ def test_haproxy_checks_whatever_changes_beside_owners(
     cluster.pools = (replace(pool, hosts=("www.shop.example",)),)
     with pytest.raises(BadInput, match="refuses"):
         install_files.put(cluster.files("n0", moved), folder, refuses)
+
+
+def test_a_reload_is_told_of_before_it_happens_and_commands_are_not(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    cluster.start(stack, NAMES)
+    here, told = cluster.folder / "n0", []
+    stats = Socket(str(here / "s"))
+
+    def tell() -> None:
+        told.append(apply_to_haproxy.version_in_force(stats, here))
+
+    sockets = apply_to_haproxy.Sockets(stats, Socket(str(here / "m")), 0, tell)
+
+    def enforced(made: dict[str, str]) -> str:
+        return apply_to_haproxy.enforce(made, here, cluster.found, sockets)
+
+    flipped = cluster.files("n0", NAMES | {"a.example": "n1"})
+    assert (enforced(flipped), told) == ("commands", [])
+    # Another node may come in at inner doors.
+    more = (*cluster.members.addresses.values(), "127.0.0.1", "192.0.2.9")
+    made = cluster.files("n0", NAMES, more)
+    assert enforced(made) == "reload"
+    assert told == [version(flipped)]
+    assert apply_to_haproxy.version_in_force(stats, here) == version(made)
 
 
 def test_after_a_reload_the_maps_are_the_same(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.routing import host_to_node_maps
+from flex.routing import host_to_node_maps, read_strays
 from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram, refusal, write
@@ -140,6 +140,31 @@ def test_any_door_leads_to_the_owners_web_server_which_ends_tls(
             assert cluster.reached(door, name.upper()) == f"{owner}{visitor}"
         for unknown in ("strange.example", None):
             assert cluster.reached(door, unknown) == f"{door}{visitor}"
+
+
+@pytest.mark.real
+def test_connections_that_came_to_a_wrong_door_are_counted_by_name(
+    cluster: BySni, stack: ExitStack
+) -> None:
+    pool = Pool("c.example", (), members_at(cluster.members.addresses))
+    cluster.pools = (pool,)
+    cluster.start(stack, NAMES)
+    stats = Socket(str(cluster.folder / "n0" / "s"))
+    for _ in range(3):
+        assert cluster.reached("n0", "B.example") == "n1"
+    for name in ("a.example", "c.example", "strange.example", None):
+        assert cluster.reached("n0", name) == "n0"
+    found = read_strays.strays(stats)
+    assert found
+    assert [(one.name, one.requests) for one in found.counted] == [("b.example", 3)]
+    # A connection is one, however much is said in it; requests of the same name come on top.
+    with cluster.visit("n0", "b.example") as kept:
+        assert {said(kept), said(kept)} == {"n1"}
+    cluster.answered("n0", "b.example")
+    found = read_strays.strays(stats)
+    assert found
+    assert [(one.name, one.requests) for one in found.counted] == [("b.example", 5)]
+    assert (found.names, found.requests) == (1, 5)
 
 
 @pytest.mark.real

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from flex.errors import BadInput, NotWritten
+from flex.model.strays import MOST_READ
 from flex.routing import apply_to_haproxy, fetch_files, haproxy, install_files
 from flex.routing.haproxy_program import find_program, program
 from flex.routing.haproxy_socket import Socket
@@ -127,6 +128,7 @@ def route_config(
             apply_to_haproxy.Sockets(
                 Socket(found.settings.routing.socket),
                 Socket(found.settings.routing.master),
+                tell_of_reload=route_follow.tell_of_reload,
             ),
         )
     changed = (
@@ -326,7 +328,8 @@ def _print_visitors(console: Console, output: RouteOutput) -> None:
     if output.order and (missing := output.strays_not_known):
         named = first_few(missing)
         console.print(
-            f"Not known of {named}: who comes there for sites of other nodes."
+            f"Not known of {named}: who comes there for sites of other nodes. A door there was "
+            f"not read for a day, or has counted more names than the {MOST_READ:,} that are kept."
         )
 
 
@@ -335,6 +338,10 @@ def _print_versions(console: Console, output: RouteOutput) -> None:
     for row in output.nodes:
         table.add_row(row.node, row.wanted, row.delivered, row.in_force, row.error)
     console.print(table)
+    if reloading := [row.node for row in output.nodes if row.reload]:
+        console.print(
+            f"By this plan HAProxy reloads on {first_few(reloading)}; on all others commands do."
+        )
     if output.order:
         _print_orders(console, output, output.order)
 

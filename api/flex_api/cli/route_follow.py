@@ -130,4 +130,12 @@ def sockets_of(taken: fetch_files.Pulled, master: str) -> apply_to_haproxy.Socke
     return apply_to_haproxy.Sockets(
         Socket(taken.socket, named="its configuration"),
         Socket(master, named="--master (haproxy -W -S SOCKET)"),
+        tell_of_reload=tell_of_reload,
+    )
+
+
+def tell_of_reload() -> None:
+    """On standard error, as what is asked for comes on standard output."""
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(
+        "HAProxy is about to reload: commands cannot change all that is new."
     )

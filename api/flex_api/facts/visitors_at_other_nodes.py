@@ -49,16 +49,13 @@ def _both(one: Visitors, other: Visitors) -> Visitors:
 
 
 def not_known(
-    settings: Settings,
     doors: Iterable[DoorRead],
     serving: Collection[str],
     now: datetime,
 ) -> list[str]:
-    """The nodes whose doors were not read lately, counted more names than are kept, or pass on
-    what they do not count: a site may have visitors there that nobody knows of.
+    """The nodes whose doors were not read lately, or counted more names than are kept: a site may
+    have visitors there that nobody knows of.
     """
-    if settings.routing.listen_sni:
-        return list(serving)
     told = {
         door.node
         for door in doors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from flex.model.strays import MOST_READ
 from flex_api.in_words import amounts
 from flex_api.schemas.strays import StrayRow
 from flex_api.schemas.verbs_output import ExplainOutput
@@ -21,7 +22,7 @@ def of_explanation(output: ExplainOutput, now: datetime) -> Iterator[str]:
         more = f" and {len(missing) - _MOST:,} more" if len(missing) > _MOST else ""
         yield (
             f"whether visitors still come to {named}{more} is not known: a door there was "
-            "not read for a day, has counted more names than are kept, or does not count all"
+            f"not read for a day, or has counted more names than the {MOST_READ:,} that are kept"
         )
 
 

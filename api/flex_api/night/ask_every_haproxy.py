@@ -6,7 +6,7 @@ the same time. One that is silent is a value with the reason. Does not write any
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -217,6 +217,7 @@ def as_versions(
     delivered: Mapping[str, str],
     found: Sequence[HaproxyAnswer],
     states: Sequence[DoorState] = (),
+    reloading: Collection[str] = (),
 ) -> list[NodeVersion]:
     by_node = {each.node: each for each in found}
     state_of = {each.node: each for each in states}
@@ -227,13 +228,18 @@ def as_versions(
             delivered.get(node, ""),
             by_node.get(node, silent),
             state_of.get(node, DoorState(node, 0, None)),
+            node in reloading,
         )
         for node, version in wanted.items()
     ]
 
 
 def _version(
-    wanted: str, delivered: str, found: HaproxyAnswer, state: DoorState
+    wanted: str,
+    delivered: str,
+    found: HaproxyAnswer,
+    state: DoorState,
+    reloads: bool,
 ) -> NodeVersion:
     in_force = found.said.version if found.said else ""
     return NodeVersion(
@@ -242,6 +248,7 @@ def _version(
         delivered=delivered,
         in_force=in_force,
         error=found.error,
+        reload=reloads,
         order=state.order,
         order_since=state.since,
         unheard=state.unheard,

@@ -17,6 +17,7 @@ from flex_api.night import (
     make_before_break_plans,
     route_requests_by_plan,
     take_back_half_applied_plan,
+    which_haproxies_reload,
 )
 from flex_api.night.lead_doors_by_plan import DoorsOfNodes
 from flex_api.wiring import World
@@ -27,7 +28,7 @@ def carry_out(
     plan: Plan,
     enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> Plan:
-    """The plan as it ended.
+    """The plan as it ended. First of all the nodes are named whose HAProxy reloads for it.
 
     Requests are routed by the plan before DNS changes. A plan that takes out a dead node is the
     exception: only doors for all sites change before DNS, which takes a moment, and the files of
@@ -38,6 +39,8 @@ def carry_out(
     """
     is_failover = plan.quality.solver == failover.SOLVER
     doors = DoorsOfNodes(world) if world.settings.routing.leads_to_all else None
+    if not is_failover:
+        which_haproxies_reload.tell_of_reloads(world, plan.id)
     if not is_failover and not doors:
         route_requests_by_plan.reroute(world, plan.id)
     try:

@@ -15,6 +15,7 @@ from flex_api.night import (
     haproxy_pools_and_files,
     note_strays_of_doors,
     plan_to_route_by,
+    which_haproxies_reload,
     which_order_doors_go_by,
 )
 from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
@@ -67,6 +68,9 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
             ask_every_haproxy.versions_delivered(settings, list(wanted)),
             found,
             which_order_doors_go_by.door_states(settings, store),
+            which_haproxies_reload.nodes_that_reload(settings, store, plan)
+            if plan
+            else (),
         ),
         live=ask_every_haproxy.as_live(found),
         strays=[stray_row(one) for one in strays[:MOST]],
@@ -91,5 +95,5 @@ def _not_known(world: World) -> list[str]:
         return []
     serving = list(haproxy_pools_and_files.addresses(world.nodes))
     return visitors_at_other_nodes.not_known(
-        settings, store.doors_read(), serving, world.time_of_day()
+        store.doors_read(), serving, world.time_of_day()
     )

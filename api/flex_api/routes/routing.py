@@ -17,6 +17,7 @@ from flex_api.night import (
     haproxy_pools_and_files,
     which_order_doors_go_by,
 )
+from flex_api.night.which_haproxies_reload import nodes_that_reload
 from flex_api.schemas.paged_dns_changes_differences_and_routes import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import (
@@ -93,6 +94,7 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
             ask_every_haproxy.versions_delivered(settings, list(made.versions)),
             heard,
             which_order_doors_go_by.door_states(settings, desk.store),
+            nodes_that_reload(settings, desk.store, query.plan) if query.plan else (),
         ),
         order=ask_every_haproxy.as_order(settings, desk.store),
         live=[row for row in ask_every_haproxy.as_live(heard) if row.site in shown],

@@ -88,6 +88,11 @@ class NodeVersion(Part):
     delivered: str
     in_force: str
     error: str = Field("", description="why its HAProxy was not heard")
+    reload: bool = Field(
+        False,
+        description="by the plan that was asked for, its HAProxy reloads, as more changes "
+        "than commands can change",
+    )
     order: int = Field(
         0, description="the order for doors by which it goes, as it said last; 0: none"
     )

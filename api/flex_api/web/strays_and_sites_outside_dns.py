@@ -39,7 +39,7 @@ def at_doors(desk: Desk) -> AtDoors:
     # Each reading has its time, and no entry of the audit log tells of it.
     state = hash(tuple((door.node, door.read) for door in doors))
     found = desk.views.few(f"visitors {state}", lambda: _visitors(desk), len)
-    unknown = visitors_at_other_nodes.not_known(settings, doors, serving, desk.now)
+    unknown = visitors_at_other_nodes.not_known(doors, serving, desk.now)
     return AtDoors(found, doors, tuple(unknown))
 
 

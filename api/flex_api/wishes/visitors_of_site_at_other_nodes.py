@@ -39,9 +39,7 @@ def visitors_elsewhere(
     serving = haproxy_pools_and_files.addresses(nodes(settings, store))
     elsewhere = [node for node in serving if node not in here]
     seen = {one.node for one in found}
-    unknown = visitors_at_other_nodes.not_known(
-        settings, store.doors_read(), elsewhere, now
-    )
+    unknown = visitors_at_other_nodes.not_known(store.doors_read(), elsewhere, now)
     return VisitorsElsewhere(
         visitors=[stray_row(one) for one in found],
         visitors_not_known=[node for node in unknown if node not in seen],
