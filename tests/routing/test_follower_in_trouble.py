@@ -4,14 +4,20 @@ of it, and what is left of that is no trouble for the next one.
 
 from __future__ import annotations
 
+import os
 import resource
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from flex.errors import FlexError, NotWritten
+from flex.errors import BadInput, BadSetting, FlexError, NotWritten
 from flex.routing import fetch_files, haproxy, install_files
 from flex.routing.haproxy import HOSTS
 from flex.routing.host_to_node_maps import MOVED
@@ -88,6 +94,73 @@ def test_without_descriptors_all_is_as_it_was_until_there_are_some(
     assert (here.goes_by, here.state()) == (3, before)
     follower.once()
     assert here.goes_by == 4
+
+
+def test_an_haproxy_that_cannot_have_as_many_descriptors_goes_on_as_before(
+    here: Here, server: Server
+) -> None:
+    """More than any process of this kernel may have."""
+    order_4(here, server)
+    most = int(Path("/proc/sys/fs/nr_open").read_text(encoding="ascii"))
+    made = replace(here, layout=replace(here.layout, connections=most))
+    server.files = made.files(owners(4, "n2"))
+    server.says(owners(4, "n2").moved, haproxy.others_digest(server.files))
+    follower, before = here.follower(server.url), here.state()
+    with pytest.raises(NotWritten):
+        follower.once()
+    assert (here.goes_by, here.state()) == (3, before)
+    assert "configuration" in follower.told
+    order_4(here, server)
+    follower.once()
+    assert here.goes_by == 4
+
+
+@pytest.mark.parametrize("now", [0.0, 4_000_000_000.0])
+def test_a_clock_that_is_decades_wrong_makes_no_difference(
+    here: Here, server: Server, monkeypatch: pytest.MonkeyPatch, now: float
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: now)
+    for path in here.folder.iterdir():
+        if path.is_file():
+            os.utime(path, (now, now))
+    follower = here.follower(server.url)
+    order_4(here, server)
+    follower.once()
+    assert here.goes_by == 4
+    # It goes back for no clock either.
+    own = haproxy.others_digest(here.files(owners(4, "n2")))
+    server.says(owners(3).moved, own)
+    with pytest.raises(BadInput):
+        follower.once()
+    assert here.goes_by == 4
+
+
+def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(
+    tmp_path: Path,
+) -> None:
+    old = tmp_path / "haproxy"
+    old.write_text("#!/bin/sh\necho HAProxy version 2.4.22-1 2024/01/01\n")
+    old.chmod(0o700)
+    token = tmp_path / "token"
+    token.write_text("flex_token")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    url = "http://127.0.0.1:9/api/v1/routing/nodes/n1"
+    for verb in ("follow", "apply"):
+        words = ("route", verb, "--from", url, "--to", str(folder))
+        flex = (str(Path(sys.executable).parent / "flex"), *words)
+        done = subprocess.run(
+            [*flex, "--token-file", str(token)],
+            env=os.environ | {"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == BadSetting.exit_code, done.stderr
+        assert "is 2.4.22" in done.stderr
+        assert "install HAProxy 2.6 or newer" in done.stderr
+        assert not [*folder.iterdir()]
 
 
 def test_two_followers_of_one_node_do_no_harm(here: Here, server: Server) -> None:
