@@ -22,6 +22,7 @@ from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, WAY_ON
 from flex.site_names_in_words import first_few
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition
+from flex.zones.names_not_following_sites import Followed
 from flex_api import other_names_in_settings, which_names_are_sites, wiring
 from flex_api.facts import leaning_on_sites, logs_good_enough, other_names
 from flex_api.in_words import amounts
@@ -38,6 +39,11 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text, paths
 OTHER_NAMES = (
     "make each a CNAME to its site, which then takes it along; only an "
     "apex cannot be one"
+)
+# What more helps those that lead to nodes alone and lie in a zone of ours.
+FOLLOWING = (
+    'FLEX moves those that lead to your nodes alone with dns.other_names = "follow" and '
+    "dns.adopt = true"
 )
 # Files that a line names.
 NAMED = 3
@@ -370,10 +376,14 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         )
         return
     for said in remarks_on_sites.of_other_names(replace(found, unseen=())):
-        yield _warn(name, said, OTHER_NAMES)
+        yield _warn(name, said, _way_on(settings, found))
     for said in remarks_on_sites.of_other_names(replace(found, strays=())):
         yield _ok(name, said)
-    if not found.strays and not found.unseen:
+    if found.along:
+        count = amounts.count(len(found.along), "other name")
+        sites = amounts.count(len({one.site for one in found.along}), "site")
+        yield _ok(name, f"{count} of {sites} go along with them")
+    elif not found.strays and not found.unseen:
         yield _ok(name, "none of a site has addresses of its own")
 
 
@@ -404,6 +414,22 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         yield _warn(name, said, GIVE_A_NAME)
     if not reasons and not along:
         yield _ok(name, "no mail, service or name server is at a site's name")
+
+
+def _way_on(settings: Settings, found: Followed) -> str:
+    """Taking a name over is named only where FLEX could: it leads to nodes alone, and no CNAME or
+    marker is in the way.
+    """
+    dns = settings.dns
+    nodes = {address for node in settings.node for address in node.addresses}
+    could = any(
+        stray.answer.addresses
+        and not stray.answer.chain
+        and nodes.issuperset(stray.answer.addresses)
+        for stray in found.strays
+    )
+    done = dns.adopt and dns.other_names == "follow"
+    return OTHER_NAMES if done or not could else f"{OTHER_NAMES}; {FOLLOWING}"
 
 
 def _other_zones(settings: Settings) -> Iterator[CheckRow]:
@@ -460,7 +486,7 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
         yield _fail("DNS key", error)
         return
     us = _controller(settings)
-    names = frozenset(map(records_of_partition.name_of, known_sites(settings)))
+    names = frozenset(map(records_of_partition.name_of, names_to_change(settings)))
     for zone in primary.zones:
         wanted = ExpectedOfPrimary(
             servers(primary), primary.verify_ns, us, own_name=zone in names
@@ -472,6 +498,20 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
                 detail=check.detail,
                 advice=check.advice,
             )
+
+
+def names_to_change(settings: Settings) -> list[str]:
+    """Sites, and the other names that FLEX is told to change with them. Settings that cannot be
+    read have a line of their own.
+    """
+    sites = known_sites(settings)
+    if settings.dns.other_names == "stay":
+        return sites
+    try:
+        others = other_names.of_sites(settings, sites)
+    except FlexError:
+        return sites
+    return [*sites, *(other.name for other in others)]
 
 
 def _controller(settings: Settings) -> str:

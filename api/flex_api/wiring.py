@@ -171,6 +171,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         ),
         publishing=settings.routing.publishing(),
         dependents=settings.dns.what_to_do_with_dependents(),
+        follow=settings.dns.other_names == "follow",
     )
 
 

@@ -117,7 +117,9 @@ def _script(wanted: ZoneToExport) -> Iterator[str]:
     zone_plan, claim = wanted.zone_plan, wanted.claim
     if zone_plan.changes and claim.controller and wanted.is_free:
         yield from _taking(zone_plan.zone, claim.controller)
-    for message in messages(zone_plan.zone, zone_plan.changes, claim=claim):
+    for message in messages(
+        zone_plan.zone, zone_plan.changes, claim=claim, sites=zone_plan.site_of_name
+    ):
         yield from _message_lines(message)
 
 

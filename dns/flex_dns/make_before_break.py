@@ -335,8 +335,13 @@ def _without(step: _Step, lost: Lost) -> _Step:
 def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
     parts: list[ZonePlan] = []
     for made in zone_plans:
+        sites = made.site_of_name
         left = tuple(
-            one for one in made.changes if site_name(made.zone, one.name) not in lost
+            one
+            for one in made.changes
+            if (name := site_name(made.zone, one.name)) not in lost
+            # What is a site's other name stays with the site.
+            and sites.get(name, name) not in lost
         )
         if left:
             parts.append(replace(made, changes=left) if lost else made)
@@ -344,17 +349,20 @@ def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan,
 
 
 def coming_by_name(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
-    """By name the addresses that it gets and does not have."""
+    """By the name of a site the addresses that it, or another of its names, gets and does not
+    have.
+    """
     found: dict[str, set[str]] = {}
-    for change in (
-        change
+    for sites, change in (
+        (sites, change)
         for made in zone_plans
+        for sites in (made.site_of_name,)
         for change in made.changes
         if change.type in zone_changes.ADDRESSES
     ):
         had = change.before.values if change.before else ()
         if new := set(change.after.values if change.after else ()) - set(had):
-            found.setdefault(change.name, set()).update(new)
+            found.setdefault(sites.get(change.name, change.name), set()).update(new)
     return found
 
 

@@ -174,7 +174,13 @@ class MemoryPublisher:
         found = self._contents(
             zone_plan.zone, questions(zone_plan.zone, zone_plan.changes)
         )
-        said = standing(zone_plan.zone, zone_plan.changes, found, self._owner)
+        said = standing(
+            zone_plan.zone,
+            zone_plan.changes,
+            found,
+            self._owner,
+            zone_plan.site_of_name,
+        )
         pointed = pointed_by(zone_plan)
         noted = self._pointing(zone_plan.zone, pointed) if pointed else ()
         return without_names_leant_on(zone_plan, said, noted)

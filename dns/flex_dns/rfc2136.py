@@ -105,8 +105,16 @@ class Rfc2136Publisher:
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
         kept = journal or Unkept()
+        sites = {made.zone: made.site_of_name for made in zone_plans if made.go_along}
         tallies = carry(
-            self.server, rows, kept, self.clock, self.patience, claim, self._secondaries
+            self.server,
+            rows,
+            kept,
+            self.clock,
+            self.patience,
+            claim,
+            self._secondaries,
+            sites,
         )
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
@@ -232,7 +240,13 @@ class Rfc2136Publisher:
             questions(zone_plan.zone, zone_plan.changes),
             pointed=pointed_by(zone_plan),
         )
-        said = standing(zone_plan.zone, zone_plan.changes, found, self.owner)
+        said = standing(
+            zone_plan.zone,
+            zone_plan.changes,
+            found,
+            self.owner,
+            zone_plan.site_of_name,
+        )
         return without_names_leant_on(zone_plan, said, found.pointing or ())
 
 
@@ -276,6 +290,7 @@ def _rows(
             zone_plan.zone,
             found[zone_plan.zone].pending if zone_plan.changes else (),
             claim=claim,
+            sites=zone_plan.site_of_name,
         ):
             changes = tuple(
                 places[change.name, change.type] for change in message.changes

@@ -19,7 +19,7 @@ class Edit:
     """A name at which somebody else wrote addresses or TTLs, or which they removed. `said` are the
     addresses that FLEX said last, `found` those that are there by now, and `since` is when the
     first plan found it so. `ttl` is what FLEX said, 0 where that is not known, and `found_ttls` are
-    those that are there.
+    those that are there. `site` is the one that it is another name of, empty for a site's own.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Edit:
     since: datetime
     ttl: int = 0
     found_ttls: tuple[int, ...] = ()
+    site: str = ""
 
     @property
     def is_of_ttl(self) -> bool:

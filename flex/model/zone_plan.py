@@ -90,6 +90,8 @@ class ZonePlan:
     of its sites, as far as it is kept: sites that stay for it are among the `foreign` names.
     `nothing_leans` are names that move as no mail or other service leans on them: where one does by
     the time the plan is applied, they are left as they are.
+    `go_along` are other names that get the addresses of their sites: each with its site, both host
+    names.
     """
 
     zone: str
@@ -100,6 +102,12 @@ class ZonePlan:
     stay_behind: tuple[StaysBehind, ...] = ()
     leaning: tuple[LeansOnSite, ...] = ()
     nothing_leans: tuple[str, ...] = ()
+    go_along: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def site_of_name(self) -> dict[str, str]:
+        """By each name that goes along the one of its site, both as DNS has them."""
+        return {f"{name.lower()}.": f"{site.lower()}." for name, site in self.go_along}
 
     @property
     def owned_after(self) -> int:

@@ -17,10 +17,11 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.published_by_doors_or_dns import Publishing
+from flex.model.zone_plan import ZonePlan
 from flex.planning import refuse_ended_or_outdated, verify_dns
 from flex.ports import Doors, Plans, Publisher, Store
-from flex.table_schemas import PLACEMENT
-from flex.zones import records_of_partition
+from flex.table_schemas import PLACEMENT, texts
+from flex.zones import names_going_along, records_of_partition
 
 # How many answers that differ are named, each with its server and zone; and how many nodes.
 NAMED = 5
@@ -206,11 +207,41 @@ def abandon(
             )
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
+    becomes = PLACEMENT.make(pd.concat([said, kept], ignore_index=True))
     ended = replace(
         plan,
         state="failed",
         message="given up half-way; what DNS says is in force",
         said=replace(plan.said, ttl=0, zones=()),
+        zone_plans=tuple(
+            _as_in_dns(one, becomes, nodes, publisher) for one in plan.zone_plans
+        ),
     )
-    store.settle(ended, PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
+    store.settle(ended, becomes)
     return ended
+
+
+def _as_in_dns(
+    made: ZonePlan, partition: pd.DataFrame, nodes: Sequence[Node], publisher: Publisher
+) -> ZonePlan:
+    """The zone plan with those of its other names that are where their sites are."""
+    if not made.go_along:
+        return made
+    names = [pair[0] for pair in made.go_along]
+    state = publisher.read(made.zone, list(map(records_of_partition.name_of, names)))
+    there = records_of_partition.partition_from(state.records, names, nodes)
+    wanted = _nodes_of(names_going_along.with_names(partition, made.go_along))
+    found = _nodes_of(there)
+    along = tuple(
+        pair for pair in made.go_along if found.get(pair[0]) == wanted.get(pair[0])
+    )
+    return replace(made, go_along=along)
+
+
+def _nodes_of(partition: pd.DataFrame) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for site, node in zip(
+        texts(partition["site"]), texts(partition["node"]), strict=True
+    ):
+        found.setdefault(site, set()).add(node)
+    return found

@@ -37,7 +37,8 @@ class Facts:
     that comes by those that do not move, each of them in the tables like a site. `arrivals` are
     visitors that come to doors of nodes without their site, `doors_alone` the sites that doors lead
     visitors to and whose DNS FLEX does not change. `held` sites are not to move tonight, with the
-    reason: they stay where all of their nodes are active.
+    reason: they stay where all of their nodes are active. `along` are the other names that the plan
+    in force gave the addresses of their sites, each with its site.
     """
 
     period: Period
@@ -57,6 +58,7 @@ class Facts:
     arrivals: tuple[Arrival, ...] = ()
     doors_alone: frozenset[str] = frozenset()
     held: Mapping[str, str] = field(default_factory=dict)
+    along: tuple[tuple[str, str], ...] = ()
 
     @property
     def sites(self) -> list[str]:
@@ -85,7 +87,8 @@ class Rules:
     Nothing moves while the worst node stays within `trigger`; then the aim is `tolerance`, which is
     narrower, so that the next day's drift does not call for the next move. A plan that betters the
     worst node by less than `margin` is not worth its cold caches. Names to `take_back` get again
-    what FLEX said there, whoever changed it.
+    what FLEX said there, whoever changed it. With `follow`, other names of sites get the addresses
+    of these.
     """
 
     tolerance: float
@@ -102,3 +105,4 @@ class Rules:
     take_back: frozenset[str] = frozenset()
     publishing: Publishing = field(default_factory=Publishing)
     dependents: Dependents = field(default_factory=Dependents)
+    follow: bool = False

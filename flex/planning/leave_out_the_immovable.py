@@ -48,6 +48,8 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         others=others,
         publishing=rules.publishing,
         dependents=rules.dependents.are_looked_for,
+        follow=rules.follow,
+        along=facts.along,
     )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks_on_sites.of_reach(found, facts.profiles))
@@ -109,6 +111,7 @@ def within(found: Reach, facts: Facts) -> Facts:
         *remarks_on_sites.of_reach(found, facts.profiles),
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
         *(f"{site} stays where it is: {why}" for site, why in sorted(held.items())),
+        *remarks_on_sites.of_names_given_up(_names_given_up(facts)),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
     ours = replace(within, pins=kept.pins, remarks=said)
@@ -124,6 +127,11 @@ def _held_where_they_are(movable: pd.DataFrame, facts: Facts) -> dict[str, str]:
     leaves = set(texts(placed["site"][~placed["node"].isin(list(active))]))
     here = set(texts(placed["site"])) - leaves
     return {site: why for site, why in facts.held.items() if site in here}
+
+
+def _names_given_up(facts: Facts) -> set[str]:
+    known = {*facts.sites, *(other.name for other in facts.others)}
+    return {name for name, site in facts.along if name not in known}
 
 
 def as_in(plan: Plan, facts: Facts, rules: Rules, asked: str = "") -> Facts:

@@ -24,6 +24,7 @@ from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import records_of_partition, zone_changes
+from flex.zones.names_going_along import Pairs, with_names
 from flex.zones.records_of_partition import ZoneState, by_name
 
 
@@ -94,7 +95,7 @@ def at_dead_node(
     there = _names_with(found, gone)
     kept = tuple(edit for edit in left if not (edit.is_of_ttl and edit.name in there))
     apart = WithoutEdited(less, noted, _said_in_dns(found, noted, rules, kept))
-    return AtDeadNode(apart, gone, edits, in_force(facts, rules))
+    return AtDeadNode(apart, gone, edits, in_force(facts, rules, found))
 
 
 def _names_with(found: Reach, addresses: frozenset[str]) -> set[str]:
@@ -145,8 +146,12 @@ def of_zones(
     """
     if not facts.base:
         return {}
-    said = in_force(facts, rules)
-    placed, _ = records_of_partition.split(facts.sites, rules.zones)
+    said = in_force(facts, rules, found)
+    along = _still_along(facts, found)
+    site_of = {records_of_partition.name_of(name): site for name, site in along}
+    placed, _ = records_of_partition.split(
+        [*facts.sites, *(name for name, _ in along)], rules.zones
+    )
     return {
         zone: tuple(
             _of_zone(
@@ -156,21 +161,29 @@ def of_zones(
                 facts,
                 rules,
                 now,
+                site_of,
             )
         )
         for zone, state in sorted(found.states.items())
     }
 
 
-def in_force(facts: Facts, rules: Rules) -> dict[str, pd.DataFrame]:
+def in_force(facts: Facts, rules: Rules, found: Reach) -> dict[str, pd.DataFrame]:
     """Zone by zone, the records of the partition in force, with the addresses that its nodes had
-    then.
+    then; those of other names, too, that went along and may go on.
     """
     nodes = _as_said(facts)
-    partition = records_of_partition.on_known_nodes(facts.placement, nodes)
+    placed = with_names(facts.placement, _still_along(facts, found))
+    partition = records_of_partition.on_known_nodes(placed, nodes)
     return records_of_partition.in_zones(
         records_of_partition.records(partition, nodes, rules.ttl), rules.zones
     )
+
+
+def _still_along(facts: Facts, found: Reach) -> Pairs:
+    """What is another name of no site any more is read no more."""
+    names = {other.name for other in found.others.along}
+    return [pair for pair in facts.along if pair[0] in names]
 
 
 def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
@@ -198,6 +211,7 @@ def _beside_a_dead_node(
     what FLEX places no more.
     """
     placed = {records_of_partition.name_of(site) for site in facts.placement["site"]}
+    placed |= {records_of_partition.name_of(one.name) for one in found.others.along}
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
     for zone, of_zone in edits.items():
         there = (
@@ -228,6 +242,7 @@ def _of_zone(
     facts: Facts,
     rules: Rules,
     now: datetime,
+    site_of: Mapping[str, str],
 ) -> list[Edit]:
     """`gone` are names that FLEX made and that are not there any more."""
     ours, theirs = _by_names(said), _by_names(state.records)
@@ -242,7 +257,8 @@ def _of_zone(
         if have.values == values and not others:
             continue
         since = earlier.since if earlier else now
-        edits.append(Edit(name, values, have.values, since, ttl, have.ttls))
+        site = site_of.get(name, "")
+        edits.append(Edit(name, values, have.values, since, ttl, have.ttls, site))
     return edits
 
 
@@ -308,10 +324,15 @@ def remark(edit: Edit) -> str:
 
 
 def _ways_on(edit: Edit) -> str:
-    site = _site(edit)
+    name = _site(edit)
+    if edit.site:
+        return (
+            "it stays theirs, and goes along with its site again with `flex plan "
+            f"--take-back {name}`"
+        )
     return (
-        f"it stays theirs with `flex sites exclude {site}`, and FLEX has it back "
-        f"with `flex plan --take-back {site}`"
+        f"it stays theirs with `flex sites exclude {name}`, and FLEX has it back "
+        f"with `flex plan --take-back {name}`"
     )
 
 
@@ -388,7 +409,9 @@ def refuse_not_edited(
     said = (
         "it says what FLEX said there"
         if name in set(map(records_of_partition.name_of, facts.sites))
-        else "FLEX places no site of that name"
+        else "FLEX places no site of that name, and gives it no addresses of one"
+        if name not in {records_of_partition.name_of(one) for one, _ in facts.along}
+        else "it says what FLEX said there"
     )
     advice = "name one of these, or leave it out" if changed else "leave it out"
     raise _refusal(name, f"{said}; {others}", advice)

@@ -7,7 +7,7 @@ does. A dry run is not a flag: it is this first half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -39,13 +39,17 @@ from flex.planning.leave_out_the_immovable import (
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.rules_of_movement import Reins
 from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
-from flex.planning.which_sites_dns_lets_flex_move import Reach, leading_to
+from flex.planning.which_sites_dns_lets_flex_move import (
+    Reach,
+    leading_to,
+    what_is_there,
+)
 from flex.ports import Publisher, Solver
 from flex.prediction import predict
 from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import pins_for_solvers, suspended_wishes
-from flex.zones import records_of_partition, zone_changes
+from flex.zones import names_going_along, records_of_partition, zone_changes
 
 # What made a plan that is the way back to an earlier partition.
 ROLLBACK = "rollback"
@@ -226,6 +230,7 @@ def fail_over(
     """
     found = look_at_zones(facts, rules, publisher)
     facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
+    found = what_is_there(look_at_zones(facts, rules, publisher))
     there = names_edited_by_others.at_dead_node(found, facts, rules, dead, now)
     left, apart = leading_to(found, there.gone), there.apart
     facts = within(found, apart.facts)
@@ -270,6 +275,7 @@ def draft(
     whole = problem.partition_of(asked, rows)
     partition = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
     zone_plans = _plans(partition, facts, rules, apart.found)
+    along = names_going_along.pairs_of(zone_plans)
     changed = moves(asked, rows, because(facts, now))
     forecasts = _forecasts(asked, whole, fresh, facts)
     sites = len(asked.sites) - len(facts.parts)
@@ -309,8 +315,7 @@ def draft(
             drifted=len(apart.unsure),
             rewritten=zone_changes.count_rewritten_names(
                 zone_plans,
-                {records_of_partition.name_of(move.site) for move in changed}
-                | apart.back,
+                _names_of({move.site for move in changed}, along) | apart.back,
             ),
         ),
         notes=(
@@ -359,7 +364,11 @@ def _on_active_nodes(
 def _plans(
     partition: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
 ) -> tuple[ZonePlan, ...]:
-    wanted = records_of_partition.records(partition, facts.nodes, rules.ttl)
+    along = _names_along(found)
+    wanted = records_of_partition.records(
+        names_going_along.with_names(partition, along), facts.nodes, rules.ttl
+    )
+    of_zone = records_of_partition.split([name for name, _ in along], rules.zones)[0]
     made = []
     for zone, in_zone in records_of_partition.in_zones(wanted, rules.zones).items():
         one = zone_changes.diff(
@@ -377,9 +386,38 @@ def _plans(
         alone = sites_that_stay_for_dependents.names_that_move_alone(
             one, facts, rules.dependents
         )
-        one = replace(one, stay_behind=behind, leaning=leaning, nothing_leans=alone)
+        names = frozenset(of_zone[zone])
+        one = replace(
+            one,
+            stay_behind=behind,
+            leaning=leaning,
+            nothing_leans=alone,
+            go_along=tuple(pair for pair in along if pair[0] in names),
+        )
         made.append(one)
     return tuple(made)
+
+
+def _names_along(found: Reach) -> list[tuple[str, str]]:
+    """Each with its site. Where a site is not ours to change by now, and does not carry our marker,
+    only names that carry it follow.
+    """
+    foreign = {name for names in found.foreign.values() for name in names}
+    marked = {name for state in found.states.values() for name in state.owned}
+    return [
+        (other.name, other.site)
+        for other in found.others.along
+        if records_of_partition.name_of(other.site) not in foreign
+        or not marked.isdisjoint(
+            map(records_of_partition.name_of, (other.name, other.site))
+        )
+    ]
+
+
+def _names_of(sites: Set[str], along: Sequence[tuple[str, str]]) -> set[str]:
+    """The names in DNS of sites, with those that go along."""
+    names = {*sites, *(name for name, site in along if site in sites)}
+    return set(map(records_of_partition.name_of, names))
 
 
 def _placed_sites(facts: Facts) -> frozenset[str]:

@@ -24,6 +24,8 @@ LEANING = "left where they are, as a move would take other services along"
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
 _UNCOUNTED = "not known how much of their site's traffic comes by these names"
 _LOST = "of which nobody knows where they lead"
+# In what a plan says of names that were other names of sites, and are none any more.
+NO_MORE = "another name of no site any more"
 _UNSEEN = "in no zone of the settings, so where they lead is not known"
 
 
@@ -120,6 +122,16 @@ def of_other_names(
     if found.unseen:
         named = [f"{other.name} ({other.site})" for other in found.unseen]
         yield (f"{_names(len(named))} {_UNSEEN}: {first_few(named)}")
+
+
+def of_names_given_up(names: Collection[str]) -> Iterator[str]:
+    """Other names that FLEX gave addresses, and that the settings do not name any more."""
+    if names:
+        yield (
+            f"{NO_MORE}, so the records that FLEX made stay as they are: "
+            f"{first_few(sorted(names))}; remove them, with their markers, where these "
+            "names are kept, or name them in the settings again"
+        )
 
 
 def is_of_other_names(note: str) -> bool:

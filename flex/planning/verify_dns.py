@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.zones import records_of_partition
+from flex.zones import names_going_along, records_of_partition
 
 # Zones that are checked at a time.
 SIDE_BY_SIDE = 8
@@ -62,12 +62,21 @@ def wanted_records(
 ) -> dict[str, pd.DataFrame]:
     """The RECORDS that the partition asks for, zone by zone."""
     every = records_of_partition.records(
-        records_of_partition.on_known_nodes(partition, nodes), nodes, ttl
+        records_of_partition.on_known_nodes(_with_names(plan, partition), nodes),
+        nodes,
+        ttl,
     )
     in_zones = records_of_partition.in_zones(
         every, [one.zone for one in plan.zone_plans]
     )
     return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}
+
+
+def _with_names(plan: Plan, partition: pd.DataFrame) -> pd.DataFrame:
+    """Other names that go along are checked as the sites are."""
+    return names_going_along.with_names(
+        partition, names_going_along.pairs_of(plan.zone_plans)
+    )
 
 
 def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,13 @@ from flex.model.nodes import Node
 from flex.model.published_by_doors_or_dns import Publishing
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
-from flex.zones import names_not_following_sites, records_of_partition, zone_changes
+from flex.zones import (
+    names_going_along,
+    names_not_following_sites,
+    records_of_partition,
+    zone_changes,
+)
+from flex.zones.names_going_along import Pairs
 from flex.zones.names_not_following_sites import Followed, OtherName
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import (
@@ -76,29 +82,29 @@ def look(
     others: Sequence[OtherName] = (),
     publishing: Publishing | None = None,
     dependents: bool = False,
+    follow: bool = False,
+    along: Pairs = (),
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
-    marker. With `dependents`, what leans on the names of sites is looked for.
+    marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
+    names of sites are ours, too; `along` are those that were so far.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
     # Doors lead by every name of a site, wherever DNS sends visitors first.
-    others = [other for other in others if other.site not in led]
+    others = [other for other in others if follow or other.site not in led]
     of_zone, outside = records_of_partition.split(sites, zones)
     also = names_not_following_sites.by_zone(others, zones)
     pointed = _names_to_look_for(of_zone) if dependents and zones else None
     states = {
         zone: publisher.read(
             zone,
-            list(map(records_of_partition.name_of, of_zone[zone])),
+            _names_to_read(of_zone[zone], also.get(zone, ()), follow=follow),
             also.get(zone, ()),
             pointed=pointed,
         )
         for zone in zones
     }
-    followed = (
-        names_not_following_sites.follow(others, states, nodes) if zones else Followed()
-    )
     foreign = {
         zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt)
         | _by_doors_alone(publishing, of_zone[zone])
@@ -108,12 +114,28 @@ def look(
     unannounced = dict.fromkeys(outside, OUTSIDE) if zones else {}
     out = {site: why for site, why in unannounced.items() if site not in led}
     alone = {site: why for site, why in unannounced.items() if site in led}
+    going: tuple[OtherName, ...] = ()
+    if follow:
+        in_dns = publishing.by_dns(sites) - found.out.keys() - set(outside)
+        going = names_going_along.names_going_along(
+            [one for one in others if one.site in in_dns],
+            states,
+            nodes,
+            {name for names in foreign.values() for name in names},
+            adopt=adopt,
+            known={records_of_partition.name_of(name) for name, _ in along},
+        )
+    taken = set(going)
+    stay = [one for one in others if one.site not in led and one not in taken]
+    followed = (
+        names_not_following_sites.follow(stay, states, nodes) if zones else Followed()
+    )
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
     return replace(
         found,
         out={**found.out, **out},
-        others=followed,
+        others=replace(followed, along=going),
         doors_alone={**found.doors_alone, **alone},
         leaning=_leaning(states, pointed),
         unasked=frozenset(
@@ -169,6 +191,14 @@ def _leaning(
     return leaning(records, pointed.names) if pointed and records else {}
 
 
+def _names_to_read(
+    sites: Sequence[str], also: Sequence[str], *, follow: bool
+) -> list[str]:
+    """Those of sites; with `follow`, other names can have records of ours, too."""
+    names = list(map(records_of_partition.name_of, sites))
+    return list(dict.fromkeys((*names, *also))) if follow else names
+
+
 def without(
     found: Reach,
     reasons: Mapping[str, str],
@@ -190,13 +220,34 @@ def without(
     return replace(
         less,
         out={**found.out, **less.out},
-        others=found.others,
+        others=_staying(found, reasons, less.out, nodes),
         doors_alone={**found.doors_alone, **less.doors_alone},
         leaning=found.leaning,
         unlooked=found.unlooked,
         unasked=found.unasked,
         asked=found.asked,
     )
+
+
+def _staying(
+    found: Reach,
+    reasons: Mapping[str, str],
+    out: Mapping[str, str],
+    nodes: Sequence[Node],
+) -> Followed:
+    """With the names for which there are reasons among those that stay where they are, and with
+    those of sites that are out.
+    """
+    left = [
+        other
+        for other in found.others.along
+        if other.site not in found.led
+        and (other.site in out or records_of_partition.name_of(other.name) in reasons)
+    ]
+    if not left:
+        return found.others
+    more = names_not_following_sites.follow(left, found.states, nodes)
+    return replace(found.others, strays=(*found.others.strays, *more.strays))
 
 
 def _by_doors_alone(publishing: Publishing, sites: Sequence[str]) -> dict[str, str]:
@@ -264,6 +315,19 @@ def start(
         ],
         nodes,
     )
+
+
+def what_is_there(found: Reach) -> Reach:
+    """The same without other names that have no records yet: where a node died, none is made."""
+    there = {name for state in found.states.values() for name in state.owned}
+    for state in found.states.values():
+        there |= set(state.records["name"])
+    along = tuple(
+        other
+        for other in found.others.along
+        if records_of_partition.name_of(other.name) in there
+    )
+    return replace(found, others=replace(found.others, along=along))
 
 
 def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:

@@ -42,6 +42,8 @@ class OtherName:
     name: str
     share: Share | None = None
     looked: bool = True
+    # Whether a person wrote it down, and it is not only the site's name with www. or without it.
+    written: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,13 @@ class NameLeftBehind:
 @dataclass(frozen=True, slots=True)
 class Followed:
     """`strays` do not move with their sites; `unseen` are in no zone of the settings: where they
-    lead is not known.
+    lead is not known. `along` get the addresses of their sites, where FLEX is told to follow with
+    them.
     """
 
     strays: tuple[NameLeftBehind, ...] = ()
     unseen: tuple[OtherName, ...] = ()
+    along: tuple[OtherName, ...] = ()
 
     def staying_behind_in(self, zone: str) -> tuple[StaysBehind, ...]:
         """What a plan keeps of the strays of a zone."""

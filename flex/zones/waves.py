@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from flex.model.zone_plan import Change, ZonePlan
 from flex.zones import zone_changes
-from flex.zones.marker import marker_name
+from flex.zones.marker import marker_name, site_name
 
 
 def waves(
@@ -23,7 +23,8 @@ def waves(
     beside: Collection[str] = (),
 ) -> dict[str, int]:
     """The wave of each name that moves, and of its marker. A change that only adds or only removes
-    addresses belongs to the first wave. The names `beside` move without any change of DNS.
+    addresses belongs to the first wave, but that of another name goes with its site. The names
+    `beside` move without any change of DNS.
 
     Each of the first waves has its share of the names that move, and at least one. The last wave
     has the rest.
@@ -34,8 +35,12 @@ def waves(
         for change in made.changes
         if _moves(change)
     }
+    sites = {
+        name: site for made in zone_plans for name, site in made.site_of_name.items()
+    }
     names = sorted(
-        {*zones, *beside}, key=lambda name: (zlib.crc32(name.encode()), name)
+        {*(sites.get(name, name) for name in zones), *beside},
+        key=lambda name: (zlib.crc32(name.encode()), name),
     )
     found: dict[str, int] = {}
     for number, of_wave in enumerate(_parts(names, shares)):
@@ -43,7 +48,21 @@ def waves(
             found[name] = number
             if name in zones:
                 found[marker_name(name, zones[name])] = number
-    return found
+    return found | _with_their_sites(zone_plans, sites, found)
+
+
+def _with_their_sites(
+    zone_plans: Sequence[ZonePlan], sites: Mapping[str, str], found: Mapping[str, int]
+) -> dict[str, int]:
+    """All changes of sites that move and of their other names, in the wave of the site."""
+    more: dict[str, int] = {}
+    moving = {site for site in sites.values() if site in found}
+    for made in zone_plans if moving else ():
+        for change in made.changes:
+            name = site_name(made.zone, change.name)
+            if (site := sites.get(name, name)) in moving:
+                more[change.name] = found[site]
+    return more
 
 
 def part(made: ZonePlan, wave_of: Mapping[str, int], number: int) -> ZonePlan:

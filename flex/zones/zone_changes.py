@@ -387,6 +387,7 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
         made.zone,
         (*(change for changes in back.values() for change in changes), *markers),
         serial=state.serial,
+        go_along=made.go_along,
     )
 
 

@@ -16,6 +16,7 @@ from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.propose_plan import Proposal
 from flex.ports import Publisher, Solver
 from flex.store import MemoryStore
+from flex.zones.names_going_along import pairs_of
 from tests.unhurried import unhurried
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
@@ -65,7 +66,13 @@ class Cluster:
     def propose(self, now: datetime = NOW) -> Proposal:
         base, placement = self.store.placement()
         said = self.store.plan(base).said if base else Said()
-        facts = replace(self.facts, base=base, placement=placement, said=said)
+        facts = replace(
+            self.facts,
+            base=base,
+            placement=placement,
+            said=said,
+            along=self.along(),
+        )
         made = propose_plan.propose(
             facts,
             self.rules,
@@ -76,6 +83,11 @@ class Cluster:
         )
         self.store.propose(made.plan, made.placement)
         return made
+
+    def along(self) -> tuple[tuple[str, str], ...]:
+        """The other names that the plan in force gave addresses, with their sites."""
+        base = self.store.in_force()
+        return pairs_of(self.store.plan(base).zone_plans) if base else ()
 
     def carry_out(self, made: Proposal) -> Plan:
         return carry_out_plan.carry_out(

@@ -231,7 +231,7 @@ def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
 
 def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
     made = configurations(
-        found.settings, kind, checking.known_sites(found.settings), zones
+        found.settings, kind, checking.names_to_change(found.settings), zones
     )
     output = ConfigServersOutput(
         items=[

@@ -11,22 +11,31 @@ from dataclasses import replace
 
 from flex.model.period import Period
 from flex.model.wish import Pin
-from flex.zones import names_not_following_sites, records_of_partition
+from flex.planning.which_sites_dns_lets_flex_move import look
+from flex.zones.names_going_along import pairs_of
 from flex.zones.names_not_following_sites import Followed, OtherName, Share
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
 from flex_logs_ingest.counts import names_visited
 from flex_logs_ingest.counts.names_visited import Names
+from flex_logs_ingest.scan.site_rules import spelling_in_logs
 
 
 def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...]:
-    """Where no zone is known they make no difference; nor where doors lead by every name."""
+    """Where no zone is known they make no difference; nor where doors lead by every name, unless
+    DNS is to follow all the same.
+    """
     if not settings.dns.every_zone:
         return ()
-    led = settings.routing.publishing().by_doors(sites)
-    sites = frozenset(sites) - led
-    found = site_names(settings).others(sites, _alone(settings, sites))
-    return tuple(OtherName(site, name, looked=False) for site, name in found)
+    sites = frozenset(sites)
+    if settings.dns.other_names == "stay":
+        sites -= settings.routing.publishing().by_doors(sites)
+    rule = site_names(settings)
+    written = frozenset(map(spelling_in_logs, rule.aliases))
+    return tuple(
+        OtherName(site, name, looked=False, written=name in written)
+        for site, name in rule.others(sites, _alone(settings, sites))
+    )
 
 
 def shares(
@@ -72,20 +81,20 @@ def read_other_names(
     """
     excluded = {pin.site for pin in pins if pin.excluded}
     wanted = sorted(set(sites) - excluded)
-    zones = world.settings.dns.every_zone
-    others = of_sites(world.settings, wanted)
+    dns = world.settings.dns
+    known = set(wanted)
+    others = [one for one in of_sites(world.settings, wanted) if one.name not in known]
     if not others:
         return Followed()
-    also, target = names_not_following_sites.by_zone(others, zones), world.publisher
-    of_zone, _ = records_of_partition.split(
-        sorted({other.site for other in others}), zones
-    )
-    states = {
-        zone: target.read(
-            zone,
-            list(map(records_of_partition.name_of, of_zone[zone])),
-            also.get(zone, ()),
-        )
-        for zone in zones
-    }
-    return names_not_following_sites.follow(others, states, world.nodes)
+    base = world.store.in_force()
+    return look(
+        world.publisher,
+        sorted({other.site for other in others}),
+        world.nodes,
+        dns.every_zone,
+        adopt=dns.adopt,
+        others=others,
+        publishing=world.settings.routing.publishing(),
+        follow=dns.other_names == "follow",
+        along=pairs_of(world.store.plan(base).zone_plans) if base else (),
+    ).others

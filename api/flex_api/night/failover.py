@@ -20,6 +20,7 @@ from flex.planning.propose_plan import Proposal
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
+from flex.zones.names_going_along import pairs_of
 from flex_api.facts import other_names
 from flex_api.night import (
     change_nodes,
@@ -170,7 +171,8 @@ def facts(world: World) -> Facts:
         partition,
         others=others,
     )
-    every = replace(every, said=world.store.plan(base).said)
+    made = world.store.plan(base)
+    every = replace(every, said=made.said, along=pairs_of(made.zone_plans))
     # What people keep FLEX away from is theirs, whatever dies.
     return every.without_excluded()
 

@@ -26,6 +26,7 @@ from flex.ports import Store
 from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
+from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import (
     how_prediction_turned_out,
@@ -549,6 +550,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         placement=partition,
         others=other_names.shares(world, period, others) if replayed else others,
         said=_said_in_force(world, base),
+        along=pairs_of(world.store.plan(base).zone_plans) if base else (),
     )
     return with_visitors(world, every, ask=replayed)
 

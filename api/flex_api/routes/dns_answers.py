@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.zones import records_of_partition
+from flex.zones.names_going_along import pairs_of, with_names
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.night import who_holds_zones
 from flex_api.night.leases import lease
@@ -91,9 +92,10 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
 
 def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
     world = desk.world()
-    _, placement = world.store.placement()
+    base, placement = world.store.placement()
+    along = pairs_of(world.store.plan(base).zone_plans) if base else ()
     wanted = records_of_partition.records(
-        records_of_partition.on_known_nodes(placement, world.nodes),
+        records_of_partition.on_known_nodes(with_names(placement, along), world.nodes),
         world.nodes,
         world.settings.dns.ttl,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -94,6 +95,11 @@ class Dns(Primary):
     )
     adopt: bool = Field(
         False, description="take over names that lead to addresses of our nodes only"
+    )
+    other_names: Literal["stay", "follow"] = Field(
+        "stay",
+        description="follow: other names of a site in your zones get its addresses, "
+        "too; stay: FLEX changes the site's own name alone",
     )
     timeout: Span = Field(
         timedelta(seconds=5),

@@ -27,8 +27,10 @@ from flex.planning.leave_out_the_immovable import (
 from flex.planning.names_edited_by_others import remark
 from flex.planning.reason_to_stay_for_dependents import by_doors, is_reason, stays_here
 from flex.planning.rules_of_movement import LIFTED, Guard
+from flex.site_names_in_words import first_few
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
+from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
 from flex_api.facts.leaning_on_sites import leaning_on
@@ -41,6 +43,8 @@ from flex_api.wishes import visitors_of_site_at_other_nodes
 
 # How many other places of a site are named.
 MOST = 5
+# Other names that a sentence has.
+MOST_NAMES = 20
 
 
 def explain_site(world: World, site: str) -> ExplainOutput:
@@ -131,7 +135,18 @@ def _planned_rows(world: World, problem: Problem, facts: Facts, plan: str) -> In
 
 
 def _by_other_names(made: Plan, site: str) -> Iterator[str]:
-    """What of its traffic counts elsewhere, as these names do not move with it."""
+    """The names that go where it goes, and what of its traffic counts elsewhere as others
+    do not.
+    """
+    left = {entry.partition(" ")[0] for one in made.zone_plans for entry in one.foreign}
+    along = [
+        name
+        for name, of in pairs_of(made.zone_plans)
+        if of == site and name_of(name) not in left
+    ]
+    if along:
+        named = first_few(along, MOST_NAMES)
+        yield f"its other names have its addresses, and go where it goes: {named}"
     for stray in strays_in(made):
         if stray.site == site and stray.other.share:
             nodes = ", ".join(node for node, _ in stray.parts) or "no node of ours"

@@ -53,13 +53,15 @@ class Message:
     """What one message changes. `row` is the line of the journal that it belongs to.
 
     It requires what we claim: that we hold the zone, and that each name carries our marker. Where
-    one is made for it, the name must be as the plan saw it instead.
+    one is made for it, the name must be as the plan saw it instead. `sites` has for each other name
+    the one of its site: they stand or fall together.
     """
 
     zone: str
     changes: tuple[Change, ...]
     row: int = -1
     claim: Claim = NOBODY
+    sites: Mapping[str, str] = field(default_factory=dict)
 
     def wire(self) -> bytes:
         """Unsigned, with the id 0. Made when it is to be sent: meanwhile the server works on those
@@ -95,11 +97,34 @@ def messages(
     limit: int = MESSAGE_BYTES,
     row: int = -1,
     claim: Claim = NOBODY,
+    sites: Mapping[str, str] | None = None,
 ) -> Iterator[Message]:
-    """The changes in groups that fit one message. All changes of one name are in the same group."""
+    """The changes in groups that fit one message. All changes of one name are in the same group,
+    and so are those of a site with its other names, if they fit one message at all.
+    """
+    sites = sites or {}
     batch: list[Change] = []
     size = 0
+    for together, needed in _groups(zone, changes, limit, claim, sites):
+        if batch and size + needed > limit:
+            yield Message(zone, tuple(batch), row, claim, sites)
+            batch, size = [], 0
+        batch += together
+        size += needed
+    if batch:
+        yield Message(zone, tuple(batch), row, claim, sites)
+
+
+def _groups(
+    zone: str,
+    changes: Sequence[Change],
+    limit: int,
+    claim: Claim,
+    sites: Mapping[str, str],
+) -> Iterator[tuple[list[Change], int]]:
+    """What is in one message, each with the bytes that it needs."""
     mark = wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
+    sized: dict[str, list[tuple[list[Change], int]]] = {}
     for name, together in _of_names(zone, changes).items():
         needed = sum([wire.part_size(zone, change) for change in together])
         if mark is not None and "TXT" not in [change.type for change in together]:
@@ -107,18 +132,20 @@ def messages(
         needed += sum(
             [wire.kept_size(zone, one) for one in sets_to_keep(zone, together)]
         )
-        if batch and size + needed > limit:
-            yield Message(zone, tuple(batch), row, claim)
-            batch, size = [], 0
-        batch += together
-        size += needed
-    if batch:
-        yield Message(zone, tuple(batch), row, claim)
+        sized.setdefault(sites.get(name, name), []).append((together, needed))
+    for names in sized.values():
+        size = sum([needed for _, needed in names])
+        if len(names) == 1 or size > limit:
+            yield from names
+        else:
+            yield list(chain(*(together for together, _ in names))), size
 
 
 def halves(whole: Message) -> tuple[Message, ...]:
-    """The same in two messages; none where it is about one name alone."""
-    names = by_site(whole.zone, whole.changes)
+    """The same in two messages; none where it is about one name alone, or one site with its other
+    names.
+    """
+    names = by_site(whole.zone, whole.changes, whole.sites)
     middle = len(names) // 2
     if not middle:
         return ()
@@ -166,9 +193,14 @@ def _sets_to_keep(
         yield RequiredSet(name, "NS")
 
 
-def by_site(zone: str, changes: Sequence[Change]) -> list[list[Change]]:
-    """A name's addresses and its marker stand or fall together."""
-    return list(_of_names(zone, changes).values())
+def by_site(
+    zone: str, changes: Sequence[Change], sites: Mapping[str, str] | None = None
+) -> list[list[Change]]:
+    """A name's addresses and its marker stand or fall together, and so do the names of a site."""
+    of_site: dict[str, list[Change]] = {}
+    for name, together in _of_names(zone, changes).items():
+        of_site.setdefault((sites or {}).get(name, name), []).extend(together)
+    return list(of_site.values())
 
 
 def _of_names(zone: str, changes: Sequence[Change]) -> dict[str, list[Change]]:

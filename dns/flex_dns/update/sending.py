@@ -9,7 +9,7 @@ what to change.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import dns.rcode
@@ -63,14 +63,19 @@ def carry(
     patience: float,
     claim: Claim = NOBODY,
     secondaries: Sequence[Address] = (),
+    sites: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Tally]:
     """`patience` is how many seconds a server that went away in the middle is waited for;
     `secondaries` are to follow.
 
-    Each zone must be held by us, and each name be ours, as far as the `claim` goes.
+    Each zone must be held by us, and each name be ours, as far as the `claim` goes. `sites` has
+    zone by zone the sites of other names.
     """
     ledger = Ledger(journal, rows)
-    todo = [Message(row.zone, changes, row.number, claim) for row, changes in rows]
+    todo = [
+        Message(row.zone, changes, row.number, claim, (sites or {}).get(row.zone, {}))
+        for row, changes in rows
+    ]
     pauses = iter(PAUSES)
     while todo:
         before = ledger.open_changes, len(todo)
@@ -223,7 +228,9 @@ def _looked_after(
 
 
 def _settle(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
-    found = standing(message.zone, message.changes, contents, message.claim.owner)
+    found = standing(
+        message.zone, message.changes, contents, message.claim.owner, message.sites
+    )
     ledger.note_done(message, found.done)
     ledger.note_overtaken(message, found.conflicts, found.withheld)
     if found.pending:

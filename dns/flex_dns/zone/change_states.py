@@ -91,14 +91,18 @@ def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
 
 
 def standing(
-    zone: str, changes: Sequence[Change], contents: Contents, owner: str = ""
+    zone: str,
+    changes: Sequence[Change],
+    contents: Contents,
+    owner: str = "",
+    sites: Mapping[str, str] | None = None,
 ) -> Standing:
     """Values and TTL both count: a TTL that somebody else edited is their edit.
 
     With an `owner`, names that carry the marker of another by now are theirs, whatever their
     records say; and those that carry none, and are not to get one by these changes, are not ours
     any more. Those that are to get one must have all the addresses that the plan saw at them, and
-    no others.
+    no others. What is another name by `sites` is withheld where its site is not as planned.
     """
     done: list[Change] = []
     pending: list[Change] = []
@@ -131,6 +135,9 @@ def standing(
     if not changed and not taken:
         return Standing(tuple(done), tuple(pending), ())
     marks, strangers = [one.change for one in taken], {one.name for one in taken}
+    for name, site in (sites or {}).items():
+        if site in changed | strangers:
+            changed.add(name)
     withheld = [one for one in done if site_name(zone, one.name) in strangers]
     withheld += [
         one
@@ -166,10 +173,15 @@ def without_names_leant_on(
     }
     if not reasons:
         return found
+    # The other names of a site stay with it.
+    sites = zone_plan.site_of_name
     stay = [
-        one for one in found.pending if site_name(zone_plan.zone, one.name) in reasons
+        one
+        for one in found.pending
+        if (name := site_name(zone_plan.zone, one.name)) in reasons
+        or sites.get(name) in reasons
     ]
-    addresses = [one for one in stay if one.type in ADDRESSES]
+    addresses = [one for one in stay if one.type in ADDRESSES and one.name in reasons]
     return Standing(
         found.done,
         tuple(one for one in found.pending if one not in stay),

@@ -1,0 +1,98 @@
+"""Other names of sites that FLEX gives the addresses of their sites, as it is told to by
+`dns.other_names = "follow"`.
+
+Takes other names of sites, what DNS says of them, and a partition. Returns the names that may go
+along, and the partition with them. Sites stay the unit of every decision: a name goes where its
+site goes. Does not look at sites: which_sites_dns_lets_flex_move.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+import pandas as pd
+
+from flex.model.nodes import Node
+from flex.model.zone_plan import ZonePlan
+from flex.table_schemas import PLACEMENT, texts
+from flex.zones.names_not_following_sites import OtherName
+from flex.zones.records_of_partition import ZoneState, name_of, zone_of
+
+# Another name and its site, both host names.
+Pairs = Sequence[tuple[str, str]]
+
+
+def pairs_of(zone_plans: Iterable[ZonePlan]) -> tuple[tuple[str, str], ...]:
+    """Those of a plan, in all its zones."""
+    return tuple(pair for one in zone_plans for pair in one.go_along)
+
+
+def with_names(partition: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
+    """PLACEMENT in which each of these names is where its site is."""
+    if not pairs:
+        return partition
+    of_site: dict[str, list[str]] = {}
+    for site, node in zip(
+        texts(partition["site"]), texts(partition["node"]), strict=True
+    ):
+        of_site.setdefault(name_of(site), []).append(node)
+    rows = [
+        (name, node) for name, site in pairs for node in of_site.get(name_of(site), ())
+    ]
+    also = pd.DataFrame(rows, columns=list(PLACEMENT.columns)).astype("str")
+    return PLACEMENT.make(pd.concat([partition, also], ignore_index=True))
+
+
+def names_going_along(
+    others: Sequence[OtherName],
+    states: Mapping[str, ZoneState],
+    nodes: Sequence[Node],
+    left_alone: Set[str],
+    *,
+    adopt: bool,
+    known: Set[str] = frozenset(),
+) -> tuple[OtherName, ...]:
+    """Those of the names that FLEX may give addresses: what carries our marker; with `adopt`, what
+    leads to addresses of nodes alone; what is not there and that somebody wrote down.
+
+    The names of `left_alone` are sites that are not ours to change: their other names follow only
+    where these carry our marker. `known` are names that the plan in force gave addresses.
+    """
+    ours = {address for node in nodes for address in node.addresses}
+    values = _values(states)
+    found: list[OtherName] = []
+    for other in sorted(others, key=lambda one: (one.site, one.name)):
+        name = name_of(other.name)
+        zone = zone_of(name, states.keys())
+        if zone is None or name in states[zone].blocked:
+            continue
+        is_marked = name in states[zone].owned
+        if not is_marked and name_of(other.site) in left_alone:
+            continue
+        state = states[zone]
+        there = values.get(name) or _answered_for(name, state)
+        if is_marked or (
+            there is not None
+            and ((adopt and there <= ours) if there else other.written or name in known)
+        ):
+            found.append(other)
+    return tuple(found)
+
+
+def _answered_for(name: str, state: ZoneState) -> set[str] | None:
+    """The addresses that a wildcard answers with; None where the name leads elsewhere, or nobody
+    knows where.
+    """
+    answer = state.answers.get(name)
+    if answer is None:
+        return set()
+    return None if answer.chain or answer.unknown else set(answer.addresses)
+
+
+def _values(states: Mapping[str, ZoneState]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for state in states.values():
+        names, values = texts(state.records["name"]), texts(state.records["value"])
+        for name, value in zip(names, values, strict=True):
+            found.setdefault(name, set()).add(value)
+    return found
