@@ -529,7 +529,7 @@ def test_a_site_that_may_move_with_its_mail_moves_whenever_that_came(
 
 
 class Untransferred(MemoryPublisher):
-    """Of as many names as the zone has it says nothing of what leans on them; or of none at all."""
+    """Nothing of what leans on as many names as the zone has is said; or on none at all."""
 
     most = 7
 
