@@ -15,6 +15,7 @@ from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Approval, Breach, Stop
 from flex.model.name_server_verdict import NameServerVerdict
+from flex.model.not_ready import NotReady
 from flex.model.period import Period
 from flex.model.predicted_node_loads import Forecast
 from flex.model.zone_plan import ZonePlan
@@ -63,7 +64,7 @@ class Plan:
     no more. `needs` are replicas that loads ask for;
     `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0: as its
     records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it
-    `said` in DNS the next plan tells what others changed.
+    `said` in DNS the next plan tells what others changed. Sites that are `not_ready` stay.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Plan:
     grown: tuple[str, ...] = ()
     wishers: tuple[str, ...] = ()
     said: Said = field(default_factory=Said)
+    not_ready: tuple[NotReady, ...] = ()
 
     @property
     def cold_bytes(self) -> int:

@@ -22,7 +22,7 @@ from flex.model.wish import Pin
 from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard
 from flex.prediction.replay_accesses_through_caches import Sample
-from flex.table_schemas import texts
+from flex.table_schemas import PLACEMENT, texts
 from flex.zones.names_not_following_sites import OtherName
 
 
@@ -37,8 +37,10 @@ class Facts:
     that comes by those that do not move, each of them in the tables like a site. `arrivals` are
     visitors that come to doors of nodes without their site, `doors_alone` the sites that doors lead
     visitors to and whose DNS FLEX does not change. `held` sites are not to move tonight, with the
-    reason: they stay where all of their nodes are active. `along` are the other names that the plan
-    in force gave the addresses of their sites, each with its site.
+    reason: they stay where all of their nodes are active. `unready` sites stay, as their new node
+    is not ready, with the reason; those without a reason stay with them. `waiting` (PLACEMENT) says
+    where they are on nodes that take no sites. `along` are the other names that the plan in force
+    gave the addresses of their sites, each with its site.
     """
 
     period: Period
@@ -59,6 +61,8 @@ class Facts:
     doors_alone: frozenset[str] = frozenset()
     held: Mapping[str, str] = field(default_factory=dict)
     along: tuple[tuple[str, str], ...] = ()
+    unready: Mapping[str, str] = field(default_factory=dict)
+    waiting: pd.DataFrame = field(default_factory=PLACEMENT.empty)
 
     @property
     def sites(self) -> list[str]:

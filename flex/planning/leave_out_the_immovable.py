@@ -19,6 +19,7 @@ from flex.planning import (
     which_sites_dns_lets_flex_move,
 )
 from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.hold_sites_not_ready import hold
 from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.ports import Publisher
@@ -95,19 +96,21 @@ def within(found: Reach, facts: Facts) -> Facts:
     )
     partition = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
     held = _held_where_they_are(movable, facts)
-    within = replace(
-        facts,
-        profiles=known,
-        placement=partition,
-        fixed=frozenset(found.fixed["site"]) | held.keys(),
-        # Without any zone DNS follows no site.
-        doors_alone=frozenset(found.doors_alone) if found.states else found.led,
+    within = hold(
+        replace(
+            facts,
+            profiles=known,
+            placement=partition,
+            fixed=frozenset(found.fixed["site"]) | held.keys(),
+            # Without any zone DNS follows no site.
+            doors_alone=frozenset(found.doors_alone) if found.states else found.led,
+        )
     )
     kept = suspended_wishes.possible(
         facts.pins, set(within.sites) - within.fixed, facts.nodes
     )
     said = (
-        *facts.remarks,
+        *within.remarks,
         *remarks_on_sites.of_reach(found, facts.profiles),
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
         *(f"{site} stays where it is: {why}" for site, why in sorted(held.items())),
@@ -142,6 +145,8 @@ def as_in(plan: Plan, facts: Facts, rules: Rules, asked: str = "") -> Facts:
     """
     known = set(facts.sites)
     facts = _without_moving(immovable_in(plan, facts, rules), facts, asked)
+    unready = {one.site: one.why for one in plan.not_ready}
+    facts = hold(replace(facts, unready=unready), asked)
     strays = [
         stray
         for stray in strays_in(plan)

@@ -31,6 +31,7 @@ from flex.planning import (
     sites_that_stay_for_dependents,
 )
 from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.hold_sites_not_ready import not_ready, with_waiting
 from flex.planning.leave_out_the_immovable import (
     look_and_start,
     look_at_zones,
@@ -273,12 +274,13 @@ def draft(
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     whole = problem.partition_of(asked, rows)
-    partition = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
+    ours = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
+    partition = with_waiting(ours, facts)
     zone_plans = _plans(partition, facts, rules, apart.found)
     along = names_going_along.pairs_of(zone_plans)
     changed = moves(asked, rows, because(facts, now))
     forecasts = _forecasts(asked, whole, fresh, facts)
-    sites = len(asked.sites) - len(facts.parts)
+    sites = len({*asked.sites, *texts(facts.waiting["site"])}) - len(facts.parts)
     digest = zone_changes.digest(zone_plans, partition)
     plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -331,6 +333,7 @@ def draft(
             ),
         ),
         said=apart.said,
+        not_ready=not_ready(facts),
     )
     return Proposal(plan, partition)
 
@@ -422,7 +425,9 @@ def _names_of(sites: Set[str], along: Sequence[tuple[str, str]]) -> set[str]:
 
 def _placed_sites(facts: Facts) -> frozenset[str]:
     """The sites that have a node and may be given another: none before the first partition."""
-    return frozenset(texts(facts.placement["site"])) - facts.fixed
+    held = facts.fixed - facts.unready.keys()
+    placed = (*texts(facts.placement["site"]), *texts(facts.waiting["site"]))
+    return frozenset(placed) - held
 
 
 def because(facts: Facts, now: datetime | None = None) -> Because:
@@ -465,7 +470,7 @@ def _forecasts(
             pd.concat([facts.placement, new], ignore_index=True)
         )
     of_partitions = (
-        forecast_with_doors(facts, rows, policy=name)
+        forecast_with_doors(facts, with_waiting(rows, facts), policy=name)
         for name, rows in sorted(compared.items())
     )
     return (*of_partitions, predict.round_robin(sample, nodes, sites=asked.sites))

@@ -31,7 +31,12 @@ from flex_api.facts import dead_nodes_in_dns, forecast_and_measured_rows
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
-from flex_api.schemas.plan_parts import BehindRow, EditRow, LeaningRow
+from flex_api.schemas.plan_parts import (
+    BehindRow,
+    EditRow,
+    LeaningRow,
+    NotReadyRow,
+)
 from flex_api.schemas.sites_and_wishes import values_of_site
 from flex_api.schemas.verbs_output import (
     ApprovalRow,
@@ -103,6 +108,10 @@ def plan_output(plan: Plan) -> PlanOutput:
         stops=[stop_row(stop) for stop in plan.stops],
         moves_later=plan.later,
         put_off=[move_row(move) for move in plan.put_off],
+        not_ready=[
+            NotReadyRow.model_validate(one, from_attributes=True)
+            for one in plan.not_ready
+        ],
         outlook=_outlook(plan.outlook) if plan.outlook else None,
         prediction=forecast_and_measured_rows.measured_row(plan.measured)
         if plan.measured

@@ -17,6 +17,7 @@ from flex_api.in_words import (
     forecast_text,
     grouped_moves_text,
     held_back_moves_text,
+    not_ready_text,
 )
 from flex_api.in_words import dns_result_text as outcome
 from flex_api.in_words.terminal_tables import grid
@@ -84,6 +85,10 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
             f"Left to later nights: {amounts.count(len(output.put_off), 'move')}."
         )
         console.print(grouped_moves_text.table(output.put_off))
+    if output.not_ready:
+        console.print()
+        for line in not_ready_text.lines(output.not_ready):
+            console.print(line)
     console.print()
     console.print(loads(output.before, output.after))
     console.print()

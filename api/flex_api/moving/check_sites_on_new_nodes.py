@@ -54,7 +54,8 @@ def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
     others = other_names(world.settings, sites)
     found = []
     for move in sorted(coming, key=lambda move: (move.site, move.target or "")):
-        nodes = served.get(move.site, [])
+        # Before the first partition nobody but the plan knows where DNS has a site.
+        nodes = served.get(move.site) or list(filter(None, [move.source]))
         living = [node for node in nodes if node in alive]
         if move.site in exempt or (nodes and not living) or move.target in nodes:
             continue

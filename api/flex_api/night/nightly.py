@@ -38,6 +38,7 @@ from flex_api.facts.logs_good_enough import refuse_bad
 from flex_api.facts.profiles_from_counts import learn_profiles
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
+from flex_api.moving import keep_sites_not_ready
 from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
@@ -385,18 +386,26 @@ def propose(
     held = {**sites_whose_move_failed.resting_sites(world, force), **staying}
     plain = replace(facts(world), held=held)
     known, outlook = expect(world, plain)
-    rules = what_earlier_nights_allow.without_forced(world.rules, force)
-    made = propose_plan.propose(
+    rules = what_if.supposed_rules(
+        replace(
+            what_earlier_nights_allow.without_forced(world.rules, force),
+            take_back=frozenset(map(name_of, take_back)),
+        ),
+        wanted,
+    )
+    made = keep_sites_not_ready.plan_of_ready(
+        world,
         replace(
             known, guard=what_earlier_nights_allow.guard(world, known.period, force)
         ),
-        what_if.supposed_rules(
-            replace(rules, take_back=frozenset(map(name_of, take_back))), wanted
+        lambda asked: propose_plan.propose(
+            asked,
+            rules,
+            solver=world.solver,
+            scratch=world.scratch,
+            publisher=world.publisher,
+            now=world.clock(),
         ),
-        solver=world.solver,
-        scratch=world.scratch,
-        publisher=world.publisher,
-        now=world.clock(),
     )
     told = replace(
         made.plan,
@@ -442,13 +451,20 @@ def _replace_equals(world: World, newer: Plan) -> None:
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:
     """A plan that leads back to the partition of that plan, under the same guards as any other."""
-    return _keep(world, way_back(world, to), author)
+    made = keep_sites_not_ready.plan_of_ready(
+        world, facts(world), lambda asked: _way_back(world, to, asked)
+    )
+    return _keep(world, made, author)
 
 
 def way_back(world: World, to: str) -> Proposal:
-    """The same, which is kept nowhere."""
+    """The same, which is kept nowhere, and for which no node is asked whether it is ready."""
+    return _way_back(world, to, facts(world))
+
+
+def _way_back(world: World, to: str, known: Facts) -> Proposal:
     return propose_plan.go_back(
-        facts(world),
+        known,
         world.rules,
         world.store.placement_of(to),
         scratch=world.scratch,

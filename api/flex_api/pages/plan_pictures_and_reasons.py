@@ -24,6 +24,7 @@ from flex_api.web.request_context import Desk
 # Sites that are drawn beside those that move. A guess.
 BUSIEST = 50
 EDITED = f"{REASON}, so left alone"
+UNREADY = "its new node is not ready for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,15 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
     stopped = {site: stop for stop in rules for site in stop.sites}
     put_off = {move.site: move.reason for move in reversed(plan.put_off)}
     edited = {edit.name for edit in plan.said.edits}
+    unready = {one.site for one in plan.not_ready}
     kept = []
     for row in busiest[:BUSIEST]:
         site = str(found.sites[row])
         why = (
             EDITED
             if name_of(site) in edited
+            else UNREADY
+            if site in unready
             else _why(site, pins.get(site), stopped, put_off, plan)
         )
         kept.append(

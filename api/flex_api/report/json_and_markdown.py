@@ -65,6 +65,11 @@ def markdown(data: ReportData) -> str:
         *_section("Moves", MOVED, _moves(plan.moves)),
         *_section("Left to later nights", MOVED, _moves(plan.put_off)),
         *_section(
+            "Not ready on their new node",
+            ("site", "what was asked, and what came back"),
+            ((one.site, one.why) for one in plan.not_ready),
+        ),
+        *_section(
             "Name servers", ("server", "zone", "checked", "says"), _verdicts(data)
         ),
         *_section("Logs", ("of", "state", "coverage", "last line"), _logs(data)),

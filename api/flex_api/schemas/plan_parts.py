@@ -152,6 +152,11 @@ class LeaningRow(Part):
     stays: bool = Field(description="whether the site does not move for it")
 
 
+class NotReadyRow(Part):
+    site: str
+    why: str = Field(description="what was asked of which node, and what came back")
+
+
 class VerdictRow(Part):
     server: str
     agrees: bool

@@ -47,6 +47,7 @@ from flex_api.schemas.plan_parts import (
     MeasuredNode,
     MeasuredRow,
     MoveRow,
+    NotReadyRow,
     OutlookRow,
     VerdictRow,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "MoveRow",
     "NodeRow",
     "NodesOutput",
+    "NotReadyRow",
     "OutlookRow",
     "Output",
     "ParcelsRow",
@@ -306,6 +308,9 @@ class PlanOutput(Output):
     )
     put_off: list[MoveRow] = Field(
         [], description="these moves, each with its reason and the limits that leave it"
+    )
+    not_ready: list[NotReadyRow] = Field(
+        [], description="sites that stay, as the node they would move to is not ready"
     )
     outlook: OutlookRow | None = Field(
         None, description="by which method the next day was expected, and its backtest"

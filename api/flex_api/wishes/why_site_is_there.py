@@ -80,7 +80,8 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     put_off = made.put_off if made else ()
     later = [move for move in put_off if move.site == site]
     leaning = leaning_on(made, site)
-    ahead = [] if later or edit else _not_yet(problem, rows, position, why)
+    unready = [one for one in made.not_ready if one.site == site] if made else []
+    ahead = [] if later or edit or unready else _not_yet(problem, rows, position, why)
     return ExplainOutput(
         site=site,
         plan=plan,
@@ -96,9 +97,12 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             *_not_ours(world, made, site),
             *(_as_planned(waiting[0], site) if waiting else ()),
             *ahead,
+            *(f"its new node is not ready: {one.why}" for one in unready),
             *(
                 [remark(edit)]
                 if edit
+                else ()
+                if unready
                 else _stays(
                     problem,
                     rows,
@@ -119,7 +123,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         ],
         # Nowhere else while it is left alone.
         others=[]
-        if edit or stuck
+        if edit or stuck or unready
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         leaning=core_to_output_models.leaning_rows(leaning),
         edited=core_to_output_models.edit_row(edit) if edit else None,

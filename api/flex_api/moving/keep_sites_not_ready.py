@@ -1,0 +1,87 @@
+"""A plan whose new nodes are all ready: it is made, they are asked, and it is made anew without the
+sites that are not.
+
+Takes a world, the facts of a plan, and how a plan is made of facts. Returns the last plan that was
+made. Its balance and its limits are judged as those of any plan. Where `move.ready.check` is off
+the first plan is the last, and nobody is asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from flex.planning.facts_and_rules import Facts
+from flex.planning.propose_plan import Proposal
+from flex_api.in_words import amounts
+from flex_api.moving.check_site_on_new_node import Wanted
+from flex_api.moving.check_sites_on_new_nodes import check_sites, wanted_of
+from flex_api.wiring import World
+
+# Other sites may move in place of those that stay, and are asked for, too: so many times. A guess.
+ROUNDS = 4
+
+MakePlan = Callable[[Facts], Proposal]
+
+
+def plan_of_ready(world: World, facts: Facts, make: MakePlan) -> Proposal:
+    """Raises what making a plan raises."""
+    made = make(facts)
+    if not world.settings.move.ready.check:
+        return made
+    found = _Found(world, _now() + world.settings.move.ready.budget.total_seconds())
+    for _ in range(ROUNDS):
+        if not found.ask(made):
+            return found.tell_of_held(made)
+        made = make(replace(facts, unready=found.unready))
+    # Now no site may move but those that were asked for, and to no other node.
+    for proven in ({site for site, _ in found.ready}, set[str]()):
+        if not found.unproven(made):
+            break
+        others = dict.fromkeys(set(facts.sites) - proven, "")
+        made = make(replace(facts, unready={**others, **found.unready}))
+    return found.tell_of_held(made)
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of the sites that were asked for, by site and node."""
+
+    world: World
+    until: float
+    ready: set[tuple[str, str]] = field(default_factory=set)
+    unready: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, made: Proposal) -> bool:
+        """Whether the plan moves a site to a node that is not ready."""
+        wanted = self.unproven(made)
+        seconds = max(self.until - _now(), 0.0)
+        checked = check_sites(self.world, wanted, seconds)
+        for one in checked:
+            if one.why:
+                self.unready.setdefault(one.wanted.site, one.why)
+            else:
+                self.ready.add((one.wanted.site, one.wanted.target))
+        return any(one.why for one in checked)
+
+    def unproven(self, made: Proposal) -> Collection[Wanted]:
+        return [
+            one
+            for one in wanted_of(self.world, made.plan.moves)
+            if (one.site, one.target) not in self.ready
+        ]
+
+    def tell_of_held(self, made: Proposal) -> Proposal:
+        if made.plan.not_ready:
+            sites = amounts.count(len(made.plan.not_ready), "site")
+            first = made.plan.not_ready[0]
+            self.world.say(
+                f"{sites} stay where they are, as their new node is not ready: "
+                f"{first.site} ({first.why}); `flex plan show` has all of them"
+            )
+        return made

@@ -1,0 +1,100 @@
+"""Sites stay where they are because the node they would move to is not ready for them.
+
+Takes facts that name these sites. Returns facts in which they cannot move: they are fixed on the
+nodes that take sites, they wait on nodes that take none but serve still, and new ones are left out.
+Does not find out whether a node is ready: whoever can ask nodes does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
+
+import pandas as pd
+
+from flex.model.not_ready import NotReady
+from flex.planning.facts_and_rules import Facts
+from flex.site_names_in_words import first_few, weight_of_sites
+from flex.table_schemas import PLACEMENT, texts
+
+
+def hold(facts: Facts, but: str = "") -> Facts:
+    """The same facts with their `unready` sites held. Sites that are to be together with one of
+    them stay with it. Whoever is asked about a site names it, and it is not taken out.
+    """
+    unready = dict(facts.unready)
+    unready.pop(but, None)
+    if not unready:
+        return facts
+    placed = facts.placement
+    unready = _with_company(unready, facts, set(texts(placed["site"])))
+    states = {node.name: node.state for node in facts.nodes}
+    ours = placed["site"].isin(list(unready)) & ~placed["site"].isin(list(facts.fixed))
+    state = placed["node"].map(states)
+    stay = set(texts(placed["site"][ours & (state == "active")]))
+    waits = ours & (state == "draining")
+    # Where all its nodes are away it cannot stay, whatever it finds elsewhere.
+    lost = set(texts(placed["site"][ours])) - stay - set(texts(placed["site"][waits]))
+    new = unready.keys() - set(texts(placed["site"]))
+    out = (set(texts(placed["site"][waits])) - stay) | new
+    profiles, spreads = facts.profiles, facts.spreads
+    return replace(
+        facts,
+        profiles=profiles[~profiles["site"].isin(list(out))].reset_index(drop=True),
+        spreads=spreads[~spreads["site"].isin(list(out))].reset_index(drop=True),
+        placement=PLACEMENT.make(placed[~waits].reset_index(drop=True)),
+        waiting=PLACEMENT.make(placed[waits].reset_index(drop=True)),
+        fixed=facts.fixed | stay,
+        unready={site: why for site, why in unready.items() if site not in lost},
+        remarks=(*facts.remarks, *_remarks(unready, lost, facts.profiles)),
+    )
+
+
+def _with_company(
+    unready: Mapping[str, str], facts: Facts, placed: Set[str]
+) -> dict[str, str]:
+    """With every site that somebody wishes to be where one of them is."""
+    found = dict(unready)
+    groups = [{pin.site, *pin.together} for pin in facts.pins if pin.together]
+    grows = True
+    while grows:
+        grows = False
+        for group in groups:
+            held = sorted(group & found.keys() & placed)
+            for site in sorted((group & placed) - found.keys()) if held else ():
+                found[site], grows = f"it stays together with {held[0]}", True
+    return found
+
+
+def _remarks(
+    unready: Mapping[str, str], lost: Set[str], profiles: pd.DataFrame
+) -> Iterator[str]:
+    named = {site: why for site, why in unready.items() if why and site not in lost}
+    if named:
+        said = [f"{site} ({why})" for site, why in sorted(named.items())]
+        yield (
+            "held where they are, as their new node is not ready"
+            f"{weight_of_sites(named, profiles)}: {first_few(said, between='; ')}"
+        )
+    if len(unready) > len(named) + len(lost):
+        yield (
+            "other sites moved in place of those that are not ready, again and again: "
+            "only sites whose new node is ready were let go this time"
+        )
+
+
+def with_waiting(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+    """A partition with what waits on nodes that take no sites."""
+    if facts.waiting.empty:
+        return partition
+    both = pd.concat([partition, facts.waiting], ignore_index=True)
+    return PLACEMENT.make(
+        both.sort_values(["site", "node"], ignore_index=True, kind="stable")
+    )
+
+
+def not_ready(facts: Facts) -> tuple[NotReady, ...]:
+    """What a plan keeps of it: those that somebody found to be not ready."""
+    return tuple(
+        NotReady(site, why) for site, why in sorted(facts.unready.items()) if why
+    )
