@@ -334,6 +334,8 @@ def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
         if hard_stop_after == "5m":
             said = hold_at_doors.hold(world, coming, {SITE}, 0)
             assert "one of before may still answer" in said.others[SITE]
+            under_way.answer()
+            assert visitor.hears().endswith(b"ok")
             return
         until(
             "no process of before can be there any more",
@@ -348,5 +350,6 @@ def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
         led = hold_at_doors.switch(world, coming, {SITE}, 0)
         assert (led.sites, set(led.behind)) == (THIS, {"n0", "n1"})
         made.carry()
-        assert hold_at_doors.switch(world, coming, {SITE}, PATIENCE).behind == {}
+        # FLEX takes all nodes to have the folder of n0; on one machine n1 has another.
+        assert hold_at_doors.switch(world, coming, {SITE}, 0).behind.keys() == {"n1"}
         assert made.answers("n0", SITE) == "n1"
