@@ -6,12 +6,16 @@ Folders stand for the nodes' disks, and small shell scripts for the hooks of an 
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.api.conftest import Installation
 
 pytestmark = pytest.mark.real
@@ -26,6 +30,8 @@ if [ -e "$disks/trouble-$site" ]; then
     echo "no room left on $to" >&2
     exit "$(cat "$disks/trouble-$site")"
 fi
+# A pipe that somebody reads when it is time to go on.
+if [ -e "$disks/wait-$site" ]; then echo x > "$disks/wait-$site"; fi
 rm -rf "$disks/$to/$site.half"
 cp -r "$disks/$from/$site" "$disks/$to/$site.half"
 rm -rf "$disks/$to/$site"
@@ -211,6 +217,43 @@ def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
     there = home if is_held else new
     assert installation.addresses(site) == [f"192.0.2.{there[1:]}"]
     assert ("`flex moves again" in again.out) == is_held
+
+
+def test_a_run_that_is_killed_while_it_copies_is_gone_on_with_by_the_next(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    new = other_than(home)
+    pin(installation, site, new)
+    waits = disks.folder / f"wait-{site}"
+    os.mkfifo(waits)
+    killed = installation.process("run", "--as-of", installation.as_of())
+    until(lambda: any(f"copy {site}" in line for line in disks.log))
+    killed.kill()
+    killed.communicate()
+
+    # Its command is still at work: nobody begins a second one beside it.
+    said = installation.run()
+    assert "still at work" in said.out + said.err
+    assert len([line for line in disks.log if f"copy {site}" in line]) == 1
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
+
+    waits.read_text(encoding="ascii")
+    waits.unlink()
+    until(lambda: disks.has(new, site))
+    again = installation.run()
+    assert again.code == 0, again.err
+    assert installation.addresses(site) == [f"192.0.2.{new[1:]}"]
+    moves = installation.flex("-o", "json", "moves", "--site", site).json["items"]
+    assert [move["state"] for move in moves] == ["moved", "stayed"]
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(6000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not become so")
 
 
 def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(

@@ -111,7 +111,7 @@ def after(world: World, plan: Plan) -> None:
         [
             replace(move, state="moved", ended=now, reason="")
             for move in of_plan
-            if move.state in ("under way", "ready")
+            if move.state == "ready"
         ]
     )
     go_on(world)
@@ -141,7 +141,8 @@ def _as_its_plan_is(world: World, move: SiteMove) -> SiteMove:
     if move.state not in ("under way", "ready"):
         return move
     plan = world.store.headline(move.plan)
-    if plan is not None and plan.state == "applied":
+    is_in_force = plan is not None and plan.state == "applied"
+    if is_in_force and move.state == "ready":
         return replace(move, state="moved", ended=world.time_of_day(), reason="")
     waits = plan is not None and plan.state in ("proposed", "applying", "failed")
     if plan is not None and waits and plan.base == world.store.in_force():

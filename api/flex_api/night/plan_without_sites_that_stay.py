@@ -57,6 +57,7 @@ def _put_in_its_place(
                 for move in world.store.site_moves(
                     bring_what_sites_need.EVERY, plan=plan.id, only_open=True
                 )
+                if move.state == "ready"
             ]
         )
     return made.plan
