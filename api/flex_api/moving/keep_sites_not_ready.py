@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from flex.model.site_moves import UNDOABLE
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex_api.in_words import amounts
 from flex_api.moving.check_site_on_new_node import Wanted
 from flex_api.moving.check_sites_on_new_nodes import check_sites, wanted_of
+from flex_api.moving.commands_of_site import classes_of, hooks_of
 from flex_api.wiring import World
 
 # Other sites may move in place of those that stay, and are asked for, too: so many times. A guess.
@@ -48,6 +50,19 @@ def _now() -> float:
     return time.monotonic()
 
 
+def _sites_brought(world: World, sites: Collection[str]) -> set[str]:
+    """Their new nodes have nothing of them before commands bring it, and are asked after that."""
+    if not world.settings.move.hook:
+        return set()
+    classes = classes_of(world)
+    return {
+        site
+        for site in sites
+        for hook in hooks_of(world.settings, site, classes.get(site, ""))
+        if hook.stage in UNDOABLE
+    }
+
+
 @dataclass(slots=True)
 class _Found:
     """What is known of the sites that were asked for, by site and node."""
@@ -70,10 +85,12 @@ class _Found:
         return any(one.why for one in checked)
 
     def unproven(self, made: Proposal) -> Collection[Wanted]:
+        wanted = wanted_of(self.world, made.plan.moves)
+        brought = _sites_brought(self.world, {one.site for one in wanted})
         return [
             one
-            for one in wanted_of(self.world, made.plan.moves)
-            if (one.site, one.target) not in self.ready
+            for one in wanted
+            if (one.site, one.target) not in self.ready and one.site not in brought
         ]
 
     def tell_of_held(self, made: Proposal) -> Proposal:

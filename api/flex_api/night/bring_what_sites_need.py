@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove
 from flex.placing import failover
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
+from flex_api.moving.check_sites_on_new_nodes import not_ready
 from flex_api.moving.commands_of_site import (
     classes_of,
     hooks_of,
@@ -31,6 +33,8 @@ from flex_api.moving.which_sites_go_where import Route, routes
 from flex_api.night.wait_that_failover_may_interrupt import giving_way
 from flex_api.wiring import World, refuse_lost
 
+# A plan that is older was waiting, and its new nodes may have changed. A guess.
+FRESH = timedelta(minutes=15)
 # What a run was doing that gave way to one that cannot wait.
 BRINGING = "running the commands of sites that move"
 # More moves than any cluster has.
@@ -38,21 +42,56 @@ EVERY = 2**31
 
 
 def brings(world: World, plan: Plan) -> bool:
-    """A dead node cannot give anything: what it served goes on elsewhere as it is there."""
-    return bool(world.settings.move.hook) and plan.quality.solver != failover.SOLVER
+    """A dead node cannot give anything, and what it served cannot wait."""
+    move = world.settings.move
+    is_wanted = bool(move.hook) or move.ready.check
+    return is_wanted and plan.quality.solver != failover.SOLVER
 
 
 def bring(world: World, plan: Plan) -> Mapping[str, str]:
-    """The sites that stay, with the reason. Raises BadSetting where a command is not there, and
-    LostLease where another run broke in: commands that are running then are ended.
+    """The sites that stay, with the reason: a command failed, or their new node is not ready.
+
+    Raises BadSetting where a command is not there, and LostLease where another run broke in:
+    commands that are running then are ended.
     """
     if not brings(world, plan):
         return {}
+    stay = _bring_by_commands(world, plan) if world.settings.move.hook else {}
+    unready = _not_ready(world, plan, stay)
+    _take_back_unready(world, plan, unready)
+    return {**stay, **unready}
+
+
+def _not_ready(world: World, plan: Plan, stay: Mapping[str, str]) -> Mapping[str, str]:
+    """What was brought just now is asked for, and all others where the plan is not of this moment:
+    they were asked for when it was made.
+    """
+    brought = {move.site for move in world.store.site_moves(EVERY, plan=plan.id)}
+    is_fresh = world.time_of_day() - plan.created < FRESH
+    moves = [
+        move
+        for move in plan.moves
+        if move.site not in stay and (move.site in brought or not is_fresh)
+    ]
+    return not_ready(world, moves)
+
+
+def _take_back_unready(world: World, plan: Plan, unready: Mapping[str, str]) -> None:
+    back = [
+        replace(move, state="taking back", reason=unready[move.site])
+        for move in world.store.site_moves(EVERY, plan=plan.id, only_open=True)
+        if move.site in unready and move.state == "ready"
+    ]
+    world.store.put_site_moves(back)
+    _run(world, _with_hooks(world, back), stages_of_one_site.take_back)
+
+
+def _bring_by_commands(world: World, plan: Plan) -> Mapping[str, str]:
     wanted = list(_moves_of(world, plan))
     if not wanted:
         return {}
     refuse_unusable(
-        {hook.shown_name: hook for one in wanted for hook in one.hooks}.values(),
+        dict.fromkeys(hook for one in wanted for hook in one.hooks),
         f"moving the sites of {plan.id}",
     )
     world.store.put_site_moves([one.move for one in wanted])
@@ -103,8 +142,6 @@ def _route(move: SiteMove) -> Route:
 
 def after(world: World, plan: Plan) -> None:
     """The plan is in force: its moves are made. What is still to be run is run by `go_on`."""
-    if not world.settings.move.hook:
-        return
     of_plan = [move for move in _every_open(world) if move.plan == plan.id]
     now = world.time_of_day()
     world.store.put_site_moves(

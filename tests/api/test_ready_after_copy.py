@@ -1,0 +1,97 @@
+"""A site that commands bring to its new node is asked for once they have brought it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flex.model.wish import Pin
+from flex_api.night import nightly, plan_without_sites_that_stay, route_and_publish_plan
+from flex_api.settings import file as config
+from tests.api.nights import NODES, SITES, loads
+from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster
+
+if TYPE_CHECKING:
+    from flex.model.plan import Plan
+
+__all__ = ["cluster"]
+
+ONE, OTHER = SITES[30], SITES[31]
+
+
+@pytest.fixture
+def disks(cluster: Asked, tmp_path: Path) -> Path:
+    """A node knows a site once its folder is there."""
+    cluster.night(loads(0))
+    folder = tmp_path / "disks"
+    for node in NODES:
+        (folder / node).mkdir(parents=True)
+    for site in SITES:
+        for node in cluster.nodes_of(site):
+            (folder / node / site).mkdir()
+    for node in NODES:
+        for site in SITES:
+            knows(cluster, folder, node, site)
+    path = tmp_path / "flex.toml"
+    hook = f"""
+[[move.hook]]
+stage = "copy"
+command = ["mkdir", "{folder}/{{to}}/{{site}}"]
+undo = ["rm", "-rf", "{folder}/{{to}}/{{site}}"]
+retries = 0
+"""
+    path.write_text(path.read_text() + hook)
+    object.__setattr__(cluster.world, "settings", config.load(path))
+    return folder
+
+
+def knows(cluster: Asked, folder: Path, node: str, site: str) -> None:
+    def respond(connection: socket.socket, path: str) -> None:
+        known = GOOD if (folder / node / site).exists() else GONE
+        known(connection, path)
+
+    cluster.answers(node, [site], respond)
+
+
+def pinned(cluster: Asked, site: str) -> str:
+    (here,) = cluster.nodes_of(site)
+    target = NODES[(NODES.index(here) + 1) % len(NODES)]
+    cluster.world.store.put_pin(Pin(site, nodes=(target,), author="ann"))
+    return target
+
+
+def carried_out(cluster: Asked) -> Plan:
+    cluster.learn(loads(0))
+    made = nightly.propose(cluster.world).plan
+    wanted = plan_without_sites_that_stay.with_all_it_needs(
+        cluster.world, made, nightly.facts
+    )
+    return route_and_publish_plan.carry_out(cluster.world, wanted)
+
+
+def test_it_moves_once_its_content_is_there(cluster: Asked, disks: Path) -> None:
+    target = pinned(cluster, ONE)
+    made = carried_out(cluster)
+    assert made.not_ready == ()
+    assert cluster.nodes_of(ONE) == {target}
+    assert (ONE, target) in cluster.asked
+    assert (disks / target / ONE).exists()
+
+
+def test_it_stays_where_the_node_is_not_ready_all_the_same_and_the_copy_goes(
+    cluster: Asked, disks: Path
+) -> None:
+    before = cluster.nodes_of(ONE)
+    target = pinned(cluster, ONE)
+    other = pinned(cluster, OTHER)
+    cluster.answers(target, [ONE], GONE)
+    carried_out(cluster)
+    assert cluster.nodes_of(ONE) == before
+    assert cluster.nodes_of(OTHER) == {other}
+    assert not (disks / target / ONE).exists()
+    [move] = cluster.world.store.site_moves(site=ONE)
+    assert move.state == "stayed"
+    assert "it answers 404, and the old node 200" in move.reason
