@@ -97,8 +97,11 @@ class SiteMoves(Protocol):
         site: str = "",
         plan: str = "",
         only_open: bool = False,
+        resting_at: datetime | None = None,
     ) -> tuple[SiteMove, ...]:
-        """Those begun last come first; only those of one site or plan, where one is named."""
+        """Those begun last come first; only those of one site or plan, where one is named,
+        and those whose site rests at a moment, where that is given.
+        """
         ...
 
     def put_stage_run(self, run: StageRun) -> None:

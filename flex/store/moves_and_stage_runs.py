@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 
 from sqlalchemy import Column, ForeignKey, Table, delete, insert, select
 from sqlalchemy.types import BigInteger
@@ -67,6 +68,7 @@ class SqlSiteMoves(StorePart):
         site: str = "",
         plan: str = "",
         only_open: bool = False,
+        resting_at: datetime | None = None,
     ) -> tuple[SiteMove, ...]:
         asked = select(site_moves).order_by(
             site_moves.c.begun.desc(), site_moves.c.id.desc()
@@ -75,6 +77,8 @@ class SqlSiteMoves(StorePart):
             asked = asked.where(site_moves.c.site == site)
         if plan:
             asked = asked.where(site_moves.c.plan == plan)
+        if resting_at:
+            asked = asked.where(site_moves.c.rests_until > resting_at)
         if only_open:
             asked = asked.where(site_moves.c.state.in_(OPEN))
         with self._database.reading() as connection:
@@ -119,6 +123,7 @@ class MemorySiteMoves(AllOrNothing):
         site: str = "",
         plan: str = "",
         only_open: bool = False,
+        resting_at: datetime | None = None,
     ) -> tuple[SiteMove, ...]:
         with self._lock:
             every = sorted(
@@ -132,6 +137,10 @@ class MemorySiteMoves(AllOrNothing):
             if (not site or move.site == site)
             and (not plan or move.plan == plan)
             and (not only_open or move.is_open)
+            and (
+                resting_at is None
+                or (move.rests_until is not None and move.rests_until > resting_at)
+            )
         ]
         return tuple(wanted[:limit])
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.api.test_edited import edit
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -246,6 +248,72 @@ def test_a_run_that_is_killed_while_it_copies_is_gone_on_with_by_the_next(
     assert installation.addresses(site) == [f"192.0.2.{new[1:]}"]
     moves = installation.flex("-o", "json", "moves", "--site", site).json["items"]
     assert [move["state"] for move in moves] == ["moved", "stayed"]
+
+
+def test_a_way_back_that_fails_does_not_remove_the_copy_that_the_way_there_left(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    new = other_than(home)
+    pin(installation, site, new)
+    assert installation.run().code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    pin(installation, site, home)
+    disks.trouble(site, 1)
+
+    said = installation.run()
+
+    assert f"{site} stays where it is" in said.out + said.err
+    assert installation.addresses(site) == [f"192.0.2.{new[1:]}"]
+    assert disks.has(home, site)
+    assert f"remove {site} {home}" not in disks.log
+    [back, _] = installation.flex("-o", "json", "moves", "--site", site).json["items"]
+    assert "it is what an earlier move left" in back["reason"]
+
+
+def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    new = other_than(home)
+    pin(installation, site, new)
+    assert installation.run().code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    disks.set_hooks(clean_after="0s")
+    assert installation.flex("nodes", "down", new).code == 0
+
+    installation.run()
+
+    assert disks.has(home, site)
+    assert f"remove {site} {home}" not in disks.log
+
+
+def test_nothing_is_removed_while_changes_are_frozen(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    pin(installation, site, other_than(home))
+    assert installation.run().code == 0
+    disks.set_hooks(clean_after="0s")
+    assert installation.flex("freeze").code == 0
+    installation.run()
+    assert disks.has(home, site)
+    assert installation.flex("thaw").code == 0
+    assert installation.run().code == 0
+    assert not disks.has(home, site)
+
+
+def test_a_copy_is_left_where_somebody_led_dns_back_to_it(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    new = other_than(home)
+    pin(installation, site, new)
+    assert installation.run().code == 0
+    edit(installation, f"{site}.", "A", f"192.0.2.{home[1:]}")
+    disks.set_hooks(clean_after="0s")
+    installation.run()
+    assert disks.has(home, site)
 
 
 def until(is_so: Callable[[], bool]) -> None:

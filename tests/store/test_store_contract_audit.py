@@ -144,7 +144,7 @@ BOOKS = {
     "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat",
     "stage", "record", "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on",
     "put_check", "put_slots", "put_large_map", "put_attempt", "drop_attempt", "record_all",
-    "put_door_order", "note_door_reports", "note_strays",
+    "put_door_order", "note_door_reports", "note_strays", "put_site_moves", "put_stage_run",
 }  # fmt: skip
 READ = {
     "stamp", "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
@@ -155,7 +155,7 @@ READ = {
     "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
     "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
     "holding", "large_map", "large_map_digest", "door_order", "moved_map", "door_reports",
-    "strays", "doors_read",
+    "strays", "doors_read", "site_moves", "stage_runs",
 }  # fmt: skip
 
 

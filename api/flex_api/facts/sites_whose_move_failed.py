@@ -14,17 +14,24 @@ from flex.planning.rules_of_movement import REST
 from flex_api.in_words import amounts
 from flex_api.wiring import World
 
+# More moves than any cluster has.
+EVERY = 2**31
 
-def resting_sites(world: World, force: Collection[str] = ()) -> dict[str, str]:
-    """None where the settings have no commands for moves any more."""
+
+def resting_sites(
+    world: World, force: Collection[str] = (), since: datetime | None = None
+) -> dict[str, str]:
+    """None where the settings have no commands for moves any more; only those whose move failed
+    after that moment, where one is given.
+    """
     if not world.settings.move.hook or REST in force:
         return {}
     now = world.time_of_day()
-    latest = {move.site: move for move in reversed(world.store.site_moves())}
+    resting = world.store.site_moves(EVERY, resting_at=now)
     return {
-        site: _why(move, move.rests_until, now)
-        for site, move in latest.items()
-        if move.rests_until and move.rests_until > now
+        move.site: _why(move, move.rests_until, now)
+        for move in reversed(resting)
+        if move.rests_until and (since is None or (move.ended or now) > since)
     }
 
 

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from flex.errors import BadSetting
 from flex.model.site_moves import SiteMove, Stage
-from flex_api.facts.other_names_to_route import other_names
 from flex_api.moving.run_hook import fill
 from flex_api.settings.file import Settings
 from flex_api.settings.moving import Hook
@@ -40,8 +39,10 @@ def of_stage(hooks: Sequence[Hook], stage: Stage) -> list[Hook]:
     return [hook for hook in hooks if hook.stage == stage]
 
 
-def command(world: World, words: Sequence[str], move: SiteMove) -> list[str]:
-    names = other_names(world.settings, [move.site]).get(move.site, [])
+def command(
+    world: World, words: Sequence[str], move: SiteMove, names: Sequence[str]
+) -> list[str]:
+    """`names` are the other names of its site."""
     addresses = {node.name: node.addresses for node in world.nodes}
     return fill(
         words,

@@ -99,7 +99,12 @@ def _end_of(file: int) -> str:
     size = os.fstat(file).st_size
     # Four bytes for a letter at most.
     text = os.pread(file, 4 * _TOLD, max(0, size - 4 * _TOLD))
-    return " ".join(text.decode("utf-8", "replace").split())[-_TOLD:]
+    # Databases keep no NUL, and terminals obey other control characters.
+    shown = "".join(
+        letter if letter.isprintable() else " "
+        for letter in text.decode("utf-8", "replace")
+    )
+    return " ".join(shown.split())[-_TOLD:]
 
 
 def _in_words(code: int, seconds: float) -> str:

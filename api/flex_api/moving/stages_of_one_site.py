@@ -44,6 +44,10 @@ class OnItsWay:
     world: World
     move: SiteMove
     hooks: Sequence[Hook]
+    # The other names of the site.
+    names: Sequence[str] = ()
+    # Why what is at the new node must stay there; empty where it may be taken back.
+    kept: str = ""
 
     def store(self, move: SiteMove) -> OnItsWay:
         self.world.store.put_site_moves([move])
@@ -89,7 +93,8 @@ def release(one: OnItsWay) -> Steps:
 
 def clean(one: OnItsWay) -> Steps:
     """Nobody needs the old copy any more."""
-    is_done = yield from _last_stage(one, "clean")
+    is_released = yield from _last_stage(one, "release")
+    is_done = is_released and (yield from _last_stage(one, "clean"))
     if is_done:
         one.store(replace(one.move, state="done"))
         forget_lock(_folder(one), one.move.id)
@@ -134,7 +139,7 @@ def _tries(
     one: OnItsWay, stage: Stage, hook: Hook, lock: int
 ) -> Generator[Command, Ran, Ran]:
     """As often as the settings say. How the last try ended."""
-    words = command(one.world, hook.command, one.move)
+    words = command(one.world, hook.command, one.move, one.names)
     ran, tries = Ran(1), 0
     while tries <= hook.retries:
         tries += 1
@@ -165,23 +170,33 @@ def _way_back(one: OnItsWay, lock: int) -> Steps:
     run, and the site does not move before.
     """
     hooks = {(hook.stage, hook.shown_name): hook for hook in one.hooks}
-    for run in reversed(_runs(one)):
-        if run.state == "undone":
-            continue
+    left = [run for run in reversed(_runs(one)) if run.state != "undone"]
+    if left and one.kept:
+        _stay(one, f"what was brought to {one.move.target} is left there: {one.kept}")
+        return
+    unknown = [run for run in left if (run.stage, run.hook) not in hooks]
+    for run in left:
         hook = hooks.get((run.stage, run.hook))
         if hook is None or not hook.undo:
             continue
         ran = yield from _undo(one, run, hook, lock)
         if ran.code:
             return
-    one.store(replace(one.move, state="stayed", ended=one.now))
+    named = ", ".join(f"{run.stage} ({run.hook})" for run in unknown)
+    gone = "is not taken back, as the settings have it no more"
+    _stay(one, f"{named} {gone}" if unknown else "")
+
+
+def _stay(one: OnItsWay, more: str) -> None:
+    reason = "; ".join(filter(None, (one.move.reason, more)))
+    one.store(replace(one.move, state="stayed", ended=one.now, reason=reason))
     forget_lock(_folder(one), one.move.id)
 
 
 def _undo(
     one: OnItsWay, run: StageRun, hook: Hook, lock: int
 ) -> Generator[Command, Ran, Ran]:
-    words = command(one.world, hook.undo, one.move)
+    words = command(one.world, hook.undo, one.move, one.names)
     ran = Ran(1)
     for _ in range(hook.retries + 1):
         row = replace(run, state="undoing", ended=None)

@@ -1,16 +1,17 @@
 """From which node to which each site goes by a plan.
 
-Takes the partition in force and the one to come. Returns routes. Sites that are new come from
+Takes the moves of a plan, and the partition in force. Returns routes. Sites that are new come from
 nowhere, and are not among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from flex.model.plan import Move
 from flex.table_schemas import texts
 
 
@@ -24,33 +25,33 @@ class Route:
 
 
 def routes(
-    before: pd.DataFrame, after: pd.DataFrame, serving: Collection[str]
+    moves: Sequence[Move], before: pd.DataFrame, serving: Collection[str]
 ) -> list[Route]:
     """In order of sites. What a site needs comes from a node that it leaves, where one of those is
     `serving`, and else from one that it keeps; a site that is on no serving node brings nothing.
     """
-    had, gets = _nodes_by_site(before), _nodes_by_site(after)
+    left: dict[str, list[str]] = {}
+    for move in moves:
+        if move.source in serving:
+            left.setdefault(move.site, []).append(str(move.source))
+    kept = _serving_nodes(before, {move.site for move in moves}, serving)
     found: list[Route] = []
-    for site in sorted(had.keys() & gets.keys()):
-        found += _routes_of(site, had[site], gets[site], serving)
+    coming: dict[str, int] = {}
+    for move in sorted(moves, key=lambda move: (move.site, move.target or "")):
+        sources = sorted(set(left.get(move.site, ()))) or kept.get(move.site, [])
+        if move.target and sources:
+            at = coming.get(move.site, 0)
+            coming[move.site] = at + 1
+            found.append(Route(move.site, sources[at % len(sources)], move.target))
     return found
 
 
-def _routes_of(
-    site: str, had: set[str], gets: set[str], serving: Collection[str]
-) -> Iterator[Route]:
-    left = sorted(node for node in had - gets if node in serving)
-    kept = sorted(node for node in had & gets if node in serving)
-    sources = left or kept
-    for at, target in enumerate(sorted(gets - had)):
-        if sources:
-            yield Route(site, sources[at % len(sources)], target)
-
-
-def _nodes_by_site(partition: pd.DataFrame) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for site, node in zip(
-        texts(partition["site"]), texts(partition["node"]), strict=True
-    ):
-        found.setdefault(site, set()).add(node)
-    return found
+def _serving_nodes(
+    partition: pd.DataFrame, sites: Collection[str], serving: Collection[str]
+) -> dict[str, list[str]]:
+    rows = partition[partition["site"].isin(list(sites))]
+    found: dict[str, list[str]] = {}
+    for site, node in zip(texts(rows["site"]), texts(rows["node"]), strict=True):
+        if node in serving:
+            found.setdefault(site, []).append(node)
+    return {site: sorted(nodes) for site, nodes in found.items()}

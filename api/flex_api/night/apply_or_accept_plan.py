@@ -16,6 +16,7 @@ from flex_api.night import (
     bring_what_sites_need,
     finish_plans_of_killed_runs,
     freeze_and_change_windows,
+    go_on_with_moves,
     make_before_break_plans,
     may_plan_be_applied,
     nightly,
@@ -54,7 +55,7 @@ def apply(
         )
     plan = _with_all_it_needs(world, plan, force, enters)
     done = route_and_publish_plan.carry_out(world, plan, enters)
-    bring_what_sites_need.after(world, done)
+    go_on_with_moves.after(world, done)
     return done
 
 
@@ -99,6 +100,7 @@ def _go_on(
             stops=broken,
         )
     finish_plans_of_killed_runs.finish(world, enters)
+    go_on_with_moves.go_on(world)
     return world.store.plan(plan_id)
 
 

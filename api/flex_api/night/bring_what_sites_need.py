@@ -1,44 +1,48 @@
-"""Brings what sites need to their new nodes before a plan is carried out, and goes on with it
-afterwards.
+"""Brings what sites need to their new nodes before a plan is carried out, and asks these nodes
+whether they are ready.
 
 Takes a world whose lease is held, and a plan. Returns the sites that stay where they are, each with
-the reason. Does not change the plan, DNS or doors. Where the settings have no hooks nothing is read
-and nothing is run.
+the reason. Does not change the plan, DNS or doors. Where the settings ask for nothing of this,
+nothing is read and nothing is run.
 
 A move is `under way` until its new node has all that the site needs, then `ready`. It is `moved`
-once its plan is in force, and `done` when the old copy is cleaned up. A site that cannot move has
-what was done for it taken back, and has `stayed`.
+once its plan is in force, and `done` when nothing is to be done for it any more
+(go_on_with_moves.py). A site that cannot move has `stayed`, and what was done for it is taken back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove
 from flex.placing import failover
+from flex_api.facts import sites_whose_move_failed
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
 from flex_api.moving.check_sites_on_new_nodes import not_ready
-from flex_api.moving.commands_of_site import (
-    classes_of,
-    hooks_of,
-    refuse_unusable,
-)
-from flex_api.moving.run_side_by_side import Limits, Steps, Work, run_side_by_side
-from flex_api.moving.stages_of_one_site import OnItsWay
+from flex_api.moving.commands_of_site import classes_of, hooks_of, refuse_unusable
+from flex_api.moving.which_copies_may_go import Copies
 from flex_api.moving.which_sites_go_where import Route, routes
-from flex_api.night.wait_that_failover_may_interrupt import giving_way
-from flex_api.wiring import World, refuse_lost
+from flex_api.night import where_copies_of_sites_are
+from flex_api.night.go_on_with_moves import (
+    EVERY,
+    every_open,
+    on_their_way,
+    run,
+    take_back,
+)
+from flex_api.wiring import World
 
 # A plan that is older was waiting, and its new nodes may have changed. A guess.
 FRESH = timedelta(minutes=15)
-# What a run was doing that gave way to one that cannot wait.
-BRINGING = "running the commands of sites that move"
-# More moves than any cluster has.
-EVERY = 2**31
+# Characters of the number of a move, in hexadecimal.
+_NUMBER = 8
+NO_SOURCE = "no node that has its content answers"
+TAKING_BACK = "what an earlier move brought is still being taken back"
 
 
 def brings(world: World, plan: Plan) -> bool:
@@ -51,14 +55,14 @@ def brings(world: World, plan: Plan) -> bool:
 def bring(world: World, plan: Plan) -> Mapping[str, str]:
     """The sites that stay, with the reason: a command failed, or their new node is not ready.
 
-    Raises BadSetting where a command is not there, and LostLease where another run broke in:
-    commands that are running then are ended.
+    Raises BadSetting where a command is not there, DnsError where a zone cannot be read, and
+    LostLease where another run broke in: commands that are running then are ended.
     """
     if not brings(world, plan):
         return {}
     stay = _bring_by_commands(world, plan) if world.settings.move.hook else {}
     unready = _not_ready(world, plan, stay)
-    _take_back_unready(world, plan, unready)
+    end_unneeded(world, plan, {**stay, **unready})
     return {**stay, **unready}
 
 
@@ -76,29 +80,46 @@ def _not_ready(world: World, plan: Plan, stay: Mapping[str, str]) -> Mapping[str
     return not_ready(world, moves)
 
 
-def _take_back_unready(world: World, plan: Plan, unready: Mapping[str, str]) -> None:
+def end_unneeded(world: World, plan: Plan, stay: Mapping[str, str]) -> None:
+    """What was brought for sites that stay all the same is taken back."""
     back = [
-        replace(move, state="taking back", reason=unready[move.site])
+        replace(move, state="taking back", reason=stay[move.site])
         for move in world.store.site_moves(EVERY, plan=plan.id, only_open=True)
-        if move.site in unready and move.state == "ready"
+        if move.site in stay and move.state == "ready"
     ]
-    world.store.put_site_moves(back)
-    _run(world, _with_hooks(world, back), stages_of_one_site.take_back)
+    if back:
+        world.store.put_site_moves(back)
+        take_back(world, _where_copies_are(world, back), back)
+
+
+def _where_copies_are(world: World, moves: list[SiteMove]) -> Copies:
+    every = {move.id: move for move in every_open(world)}
+    every |= {move.id: move for move in moves}
+    sites = {move.site for move in moves}
+    return where_copies_of_sites_are.copies(world, sites, list(every.values()))
 
 
 def _bring_by_commands(world: World, plan: Plan) -> Mapping[str, str]:
-    wanted = list(_moves_of(world, plan))
+    found = _routes(world, plan)
+    stay = _without_source(world, plan, found)
+    stay |= _failed_since(world, plan)
+    begun = {_route(move): move for move in reversed(every_open(world))}
+    wanted = [
+        move for move in _moves_of(world, plan, found, begun) if move.site not in stay
+    ]
     if not wanted:
-        return {}
+        return stay
+    behind = {move.site: TAKING_BACK for move in wanted if move.state == "taking back"}
+    wanted = [move for move in wanted if move.site not in behind]
+    ours = on_their_way(world, wanted, _where_copies_are(world, wanted))
     refuse_unusable(
-        dict.fromkeys(hook for one in wanted for hook in one.hooks),
+        dict.fromkeys(hook for one in ours for hook in one.hooks),
         f"moving the sites of {plan.id}",
     )
-    world.store.put_site_moves([one.move for one in wanted])
-    ours = [one for one in wanted if one.move.state != "taking back"]
+    world.store.put_site_moves(wanted)
     world.say(f"Bringing what {amounts.count(len(ours), 'site')} need to new nodes.")
-    _run(world, ours, stages_of_one_site.bring)
-    return staying(world, plan)
+    run(world, ours, stages_of_one_site.bring)
+    return {**stay, **behind, **staying(world, plan)}
 
 
 def staying(world: World, plan: Plan) -> dict[str, str]:
@@ -110,134 +131,56 @@ def staying(world: World, plan: Plan) -> dict[str, str]:
     }
 
 
-def _moves_of(world: World, plan: Plan) -> Iterator[OnItsWay]:
-    """Those that were begun go on; with a newer plan they are that plan's."""
+def _routes(world: World, plan: Plan) -> list[Route]:
+    """By the moves of the plan: before the first partition nobody else knows where sites are."""
+    serving = {node.name for node in world.nodes if node.state != "down"}
     _, before = world.store.placement()
-    serving = [node.name for node in world.nodes if node.state != "down"]
-    begun = {_route(move): move for move in reversed(_every_open(world))}
+    return routes(plan.moves, before, serving)
+
+
+def _without_source(world: World, plan: Plan, found: list[Route]) -> dict[str, str]:
+    """Sites that come to a node and have commands for that, and that no serving node has. A site
+    that is new has nothing to bring.
+    """
+    _, before = world.store.placement()
+    known = {*before["site"], *(move.site for move in plan.moves if move.source)}
+    reached = {route.site for route in found}
+    classes = classes_of(world)
+    return {
+        move.site: NO_SOURCE
+        for move in plan.moves
+        if move.target
+        and move.site in known
+        and move.site not in reached
+        and hooks_of(world.settings, move.site, classes.get(move.site, ""))
+    }
+
+
+def _failed_since(world: World, plan: Plan) -> dict[str, str]:
+    """Sites whose move failed after the plan was made: it does not know of that."""
+    moved = {move.site for move in plan.moves}
+    resting = sites_whose_move_failed.resting_sites(world, since=plan.created)
+    return {site: why for site, why in resting.items() if site in moved}
+
+
+def _moves_of(
+    world: World,
+    plan: Plan,
+    wanted: list[Route],
+    begun: Mapping[Route, SiteMove],
+) -> Iterator[SiteMove]:
+    """Those that were begun go on; with a newer plan they are that plan's."""
     classes, now = classes_of(world), world.time_of_day()
-    wanted = routes(before, world.store.placement_of(plan.id), serving)
-    for number, route in enumerate(wanted):
-        hooks = hooks_of(world.settings, route.site, classes.get(route.site, ""))
-        if not hooks:
+    for route in wanted:
+        if not hooks_of(world.settings, route.site, classes.get(route.site, "")):
             continue
-        fresh = SiteMove(
-            f"{plan.id}/{number}",
-            route.site,
-            route.source,
-            route.target,
-            plan.id,
-            now,
-        )
         earlier = begun.get(route)
-        if earlier is None or earlier.state == "moved":
-            yield OnItsWay(world, fresh, hooks)
+        if earlier is not None and earlier.state != "moved":
+            yield replace(earlier, plan=plan.id)
         else:
-            yield OnItsWay(world, replace(earlier, plan=plan.id), hooks)
+            id_ = secrets.token_hex(_NUMBER)
+            yield SiteMove(id_, route.site, route.source, route.target, plan.id, now)
 
 
 def _route(move: SiteMove) -> Route:
     return Route(move.site, move.source, move.target)
-
-
-def after(world: World, plan: Plan) -> None:
-    """The plan is in force: its moves are made. What is still to be run is run by `go_on`."""
-    of_plan = [move for move in _every_open(world) if move.plan == plan.id]
-    now = world.time_of_day()
-    world.store.put_site_moves(
-        [
-            replace(move, state="moved", ended=now, reason="")
-            for move in of_plan
-            if move.state == "ready"
-        ]
-    )
-    go_on(world)
-
-
-def is_something_open(world: World) -> bool:
-    return bool(world.store.site_moves(1, only_open=True))
-
-
-def go_on(world: World) -> str:
-    """With everything that earlier runs began: what became of their plans, releases, cleaning up
-    once it is due, and ways back that failed. How much is left, in words.
-    """
-    if not (begun := _every_open(world)):
-        return "no move is open"
-    found = [_as_its_plan_is(world, move) for move in begun]
-    world.store.put_site_moves(found)
-    moved = [move for move in found if move.state == "moved"]
-    _run(world, _with_hooks(world, moved), stages_of_one_site.release)
-    _clean(world, moved)
-    back = [move for move in found if move.state == "taking back"]
-    _run(world, _with_hooks(world, back), stages_of_one_site.take_back)
-    return f"{amounts.count(len(_every_open(world)), 'move')} still open"
-
-
-def _as_its_plan_is(world: World, move: SiteMove) -> SiteMove:
-    if move.state not in ("under way", "ready"):
-        return move
-    plan = world.store.headline(move.plan)
-    is_in_force = plan is not None and plan.state == "applied"
-    if is_in_force and move.state == "ready":
-        return replace(move, state="moved", ended=world.time_of_day(), reason="")
-    waits = plan is not None and plan.state in ("proposed", "applying", "failed")
-    if plan is not None and waits and plan.base == world.store.in_force():
-        return move
-    return replace(
-        move, state="taking back", reason=f"plan {move.plan} was not carried out"
-    )
-
-
-def _clean(world: World, moved: Sequence[SiteMove]) -> None:
-    """Not where the site is at its old node again: that copy serves."""
-    now, wait = world.time_of_day(), world.settings.move.clean_after
-    _, in_force = world.store.placement()
-    there = set(zip(in_force["site"], in_force["node"], strict=True))
-    due, back = list[SiteMove](), list[SiteMove]()
-    for move in moved:
-        if (move.site, move.source) in there:
-            back.append(replace(move, state="done"))
-        elif move.ended and now - move.ended >= wait:
-            due.append(move)
-    world.store.put_site_moves(back)
-    _run(world, _with_hooks(world, due), stages_of_one_site.clean)
-
-
-def _with_hooks(world: World, moves: Sequence[SiteMove]) -> list[OnItsWay]:
-    classes = classes_of(world) if moves else {}
-    return [
-        OnItsWay(
-            world,
-            move,
-            hooks_of(world.settings, move.site, classes.get(move.site, "")),
-        )
-        for move in moves
-    ]
-
-
-def _run(
-    world: World,
-    wanted: Sequence[OnItsWay],
-    steps: Callable[[OnItsWay], Steps],
-) -> None:
-    if not wanted:
-        return
-    move = world.settings.move
-    works = [
-        Work(
-            frozenset((one.move.source, one.move.target)),
-            lambda one=one: steps(one),  # type: ignore[misc]
-        )
-        for one in wanted
-    ]
-    with giving_way(world, BRINGING):
-        run_side_by_side(
-            works,
-            Limits(move.at_once, move.at_once_per_node),
-            lambda: refuse_lost(world.store),
-        )
-
-
-def _every_open(world: World) -> tuple[SiteMove, ...]:
-    return world.store.site_moves(EVERY, only_open=True)

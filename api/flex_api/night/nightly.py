@@ -43,6 +43,7 @@ from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
     finish_plans_of_killed_runs,
+    go_on_with_moves,
     make_before_break_plans,
     notifying,
     plan_without_sites_that_stay,
@@ -131,8 +132,8 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             lambda: finish_plans_of_killed_runs.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
         )
-        if bring_what_sites_need.is_something_open(world):
-            step("moves", lambda: bring_what_sites_need.go_on(world), str)
+        if go_on_with_moves.is_something_open(world):
+            step("moves", lambda: go_on_with_moves.go_on(world), str)
         made = step(
             "plan",
             lambda: propose(world, force, author=author),
@@ -154,7 +155,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
                 lambda: route_and_publish_plan.carry_out(world, wanted, step.enter),
                 lambda done: done.state,
             )
-            bring_what_sites_need.after(world, plan)
+            go_on_with_moves.after(world, plan)
         path = step("report", lambda: _report(world, plan), str)
         step("notify", lambda: notifying.after(world, plan, waiting, code), str)
         return Night(held.run, files, plan, path, waiting, code)

@@ -15,6 +15,7 @@ from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.site_names_in_words import first_few
 from flex_api.night import bring_what_sites_need
+from flex_api.night.go_on_with_moves import EVERY
 from flex_api.wiring import World
 
 
@@ -48,16 +49,23 @@ def _put_in_its_place(
     world: World, plan: Plan, made: Proposal, staying: Mapping[str, str]
 ) -> Plan:
     message = f"replaced by {made.plan.id}, without {first_few(sorted(staying))}"
+    moved = {(move.site, move.target) for move in made.plan.moves}
     with world.store.together():
         world.store.propose(made.plan, made.placement)
         world.store.update(replace(plan, state="discarded", message=message))
         world.store.put_site_moves(
             [
                 replace(move, plan=made.plan.id)
-                for move in world.store.site_moves(
-                    bring_what_sites_need.EVERY, plan=plan.id, only_open=True
-                )
-                if move.state == "ready"
+                for move in world.store.site_moves(EVERY, plan=plan.id, only_open=True)
+                if move.state == "ready" and (move.site, move.target) in moved
             ]
         )
+    bring_what_sites_need.end_unneeded(
+        world,
+        plan,
+        {
+            move.site: f"it stays with {first_few(sorted(staying))}"
+            for move in world.store.site_moves(EVERY, plan=plan.id)
+        },
+    )
     return made.plan

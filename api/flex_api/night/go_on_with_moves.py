@@ -1,0 +1,180 @@
+"""What is still to be done for moves once their plan is in force, or is not carried out: releases,
+cleaning up when it is due, and ways back.
+
+Takes a world whose lease is held. Returns how much is left. Nothing is run while changes are frozen
+or in shadow mode, and no copy is removed that anybody is led to, or may want back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from flex.errors import DnsError
+from flex.model.plan import Plan
+from flex.model.site_moves import SiteMove
+from flex_api.facts.other_names_to_route import other_names
+from flex_api.in_words import amounts
+from flex_api.moving import stages_of_one_site
+from flex_api.moving.commands_of_site import classes_of, hooks_of
+from flex_api.moving.run_side_by_side import Limits, Steps, Work, run_side_by_side
+from flex_api.moving.stages_of_one_site import OnItsWay
+from flex_api.moving.which_copies_may_go import Copies
+from flex_api.night import freeze_and_change_windows, where_copies_of_sites_are
+from flex_api.night.wait_that_failover_may_interrupt import giving_way
+from flex_api.wiring import World, refuse_lost
+
+# More moves than any cluster has.
+EVERY = 2**31
+# What a run was doing that gave way to one that cannot wait.
+BRINGING = "running the commands of sites that move"
+
+
+def after(world: World, plan: Plan) -> None:
+    """The plan is in force: its moves are made."""
+    now = world.time_of_day()
+    world.store.put_site_moves(
+        [
+            replace(move, state="moved", ended=now, reason="")
+            for move in every_open(world)
+            if move.plan == plan.id and move.state == "ready"
+        ]
+    )
+    go_on(world)
+
+
+def is_something_open(world: World) -> bool:
+    return bool(world.store.site_moves(1, only_open=True))
+
+
+def go_on(world: World) -> str:
+    """How much is left, in words."""
+    begun = every_open(world)
+    if not begun:
+        return "no move is open"
+    is_shadow = world.settings.cluster.mode == "shadow"
+    if is_shadow or freeze_and_change_windows.of_now(world):
+        return (
+            f"{amounts.count(len(begun), 'move')} open, as nothing may be changed now"
+        )
+    found = [_as_its_plan_is(world, move) for move in begun]
+    world.store.put_site_moves(found)
+    try:
+        known = where_copies_of_sites_are.copies(
+            world, {move.site for move in found}, found
+        )
+    except DnsError as error:
+        world.say(f"What sites that moved have left is kept for now: {error}")
+        return f"{amounts.count(len(found), 'move')} open, as DNS could not be read"
+    _end_moved(world, known, [move for move in found if move.state == "moved"])
+    take_back(world, known, [move for move in found if move.state == "taking back"])
+    return f"{amounts.count(len(every_open(world)), 'move')} still open"
+
+
+def _as_its_plan_is(world: World, move: SiteMove) -> SiteMove:
+    if move.state not in ("under way", "ready"):
+        return move
+    plan = world.store.headline(move.plan)
+    if plan is not None and plan.state == "applied" and move.state == "ready":
+        return replace(move, state="moved", ended=world.time_of_day(), reason="")
+    waits = plan is not None and plan.state in ("proposed", "applying", "failed")
+    if plan is not None and waits and plan.base == world.store.in_force():
+        return move
+    return replace(
+        move, state="taking back", reason=f"plan {move.plan} did not move it"
+    )
+
+
+def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
+    """A site that went on to other nodes needs nothing of this move any more; its old copy stays,
+    as nobody can tell any more which copy is whole.
+    """
+    here = [move for move in moved if known.is_at_target(move)]
+    gone = [
+        replace(
+            move,
+            state="done",
+            reason=f"it is on other nodes by now; its copy on {move.source} is left",
+        )
+        for move in moved
+        if not known.is_at_target(move)
+    ]
+    world.store.put_site_moves(gone)
+    run(world, on_their_way(world, here, known), stages_of_one_site.release)
+    _clean(world, known, here)
+
+
+def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
+    now, wait = world.time_of_day(), world.settings.move.clean_after
+    serving = {node.name for node in world.nodes if node.state != "down"}
+    due = [
+        move
+        for move in moved
+        if move.ended and now - move.ended >= wait and move.target in serving
+    ]
+    kept = {move.id: known.why_kept(move, move.source) for move in due}
+    world.store.put_site_moves(
+        [
+            replace(
+                move,
+                state="done",
+                reason=f"its copy on {move.source} is left: {kept[move.id]}",
+            )
+            for move in due
+            if kept[move.id]
+        ]
+    )
+    unneeded = [move for move in due if not kept[move.id]]
+    run(world, on_their_way(world, unneeded, known), stages_of_one_site.clean)
+
+
+def take_back(world: World, known: Copies, moves: Sequence[SiteMove]) -> None:
+    run(world, on_their_way(world, moves, known), stages_of_one_site.take_back)
+
+
+def on_their_way(
+    world: World, moves: Sequence[SiteMove], known: Copies
+) -> list[OnItsWay]:
+    """With what is run for them, and why what they bring is to be left where it is."""
+    if not moves:
+        return []
+    classes = classes_of(world)
+    names = other_names(world.settings, {move.site for move in moves})
+    return [
+        OnItsWay(
+            world,
+            move,
+            hooks_of(world.settings, move.site, classes.get(move.site, "")),
+            tuple(names.get(move.site, ())),
+            known.why_kept(move, move.target),
+        )
+        for move in moves
+    ]
+
+
+def run(
+    world: World,
+    wanted: Sequence[OnItsWay],
+    steps: Callable[[OnItsWay], Steps],
+) -> None:
+    if not wanted:
+        return
+    move = world.settings.move
+    with giving_way(world, BRINGING):
+        run_side_by_side(
+            list(_works(wanted, steps)),
+            Limits(move.at_once, move.at_once_per_node),
+            lambda: refuse_lost(world.store),
+        )
+
+
+def _works(
+    wanted: Sequence[OnItsWay], steps: Callable[[OnItsWay], Steps]
+) -> Iterator[Work]:
+    for one in wanted:
+        nodes = frozenset((one.move.source, one.move.target))
+        yield Work(nodes, lambda one=one: steps(one))  # type: ignore[misc]
+
+
+def every_open(world: World) -> tuple[SiteMove, ...]:
+    return world.store.site_moves(EVERY, only_open=True)
