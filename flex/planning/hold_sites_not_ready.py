@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import pandas as pd
 
-from flex.model.not_ready import NotReady
 from flex.planning.facts_and_rules import Facts
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, texts
@@ -90,11 +89,4 @@ def with_waiting(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     both = pd.concat([partition, facts.waiting], ignore_index=True)
     return PLACEMENT.make(
         both.sort_values(["site", "node"], ignore_index=True, kind="stable")
-    )
-
-
-def not_ready(facts: Facts) -> tuple[NotReady, ...]:
-    """What a plan keeps of it: those that somebody found to be not ready."""
-    return tuple(
-        NotReady(site, why) for site, why in sorted(facts.unready.items()) if why
     )

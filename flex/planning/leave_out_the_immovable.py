@@ -15,6 +15,7 @@ from flex.errors import BadInput
 from flex.model.plan import Plan
 from flex.planning import (
     remarks_on_sites,
+    sites_that_stay_for_dependents,
     traffic_by_other_names,
     which_sites_dns_lets_flex_move,
 )
@@ -25,6 +26,7 @@ from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
+from flex.zones import records_of_partition
 from flex.zones.names_not_following_sites import NameLeftBehind, strays_of
 from flex.zones.records_of_partition import name_of, split
 
@@ -63,6 +65,28 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
             "nodes'; without dns.zones a plan is made on paper only",
         )
     return found
+
+
+def look_around_dead_node(
+    facts: Facts, rules: Rules, dead: str, publisher: Publisher
+) -> tuple[Reach, Facts]:
+    """What DNS says where a node died, and the facts with all that the node has to lose."""
+    found = look_at_zones(facts, rules, publisher)
+    facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
+    return _what_is_there(look_at_zones(facts, rules, publisher)), facts
+
+
+def _what_is_there(found: Reach) -> Reach:
+    """The same without other names that have no records yet: where a node died, none is made."""
+    there = {name for state in found.states.values() for name in state.owned}
+    for state in found.states.values():
+        there |= set(state.records["name"])
+    along = tuple(
+        other
+        for other in found.others.along
+        if records_of_partition.name_of(other.name) in there
+    )
+    return replace(found, others=replace(found.others, along=along))
 
 
 def look_and_start(

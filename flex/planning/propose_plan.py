@@ -17,6 +17,7 @@ from flex.errors import (
     Infeasible,
 )
 from flex.model.nodes import Node
+from flex.model.not_ready import NotReady
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast
 from flex.model.wish import Pin
@@ -31,9 +32,10 @@ from flex.planning import (
     sites_that_stay_for_dependents,
 )
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.hold_sites_not_ready import not_ready, with_waiting
+from flex.planning.hold_sites_not_ready import with_waiting
 from flex.planning.leave_out_the_immovable import (
     look_and_start,
+    look_around_dead_node,
     look_at_zones,
     within,
 )
@@ -43,7 +45,6 @@ from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
 from flex.planning.which_sites_dns_lets_flex_move import (
     Reach,
     leading_to,
-    what_is_there,
 )
 from flex.ports import Publisher, Solver
 from flex.prediction import predict
@@ -229,9 +230,7 @@ def fail_over(
 
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
-    found = look_at_zones(facts, rules, publisher)
-    facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
-    found = what_is_there(look_at_zones(facts, rules, publisher))
+    found, facts = look_around_dead_node(facts, rules, dead, publisher)
     there = names_edited_by_others.at_dead_node(found, facts, rules, dead, now)
     left, apart = leading_to(found, there.gone), there.apart
     facts = within(found, apart.facts)
@@ -333,7 +332,9 @@ def draft(
             ),
         ),
         said=apart.said,
-        not_ready=not_ready(facts),
+        not_ready=tuple(
+            NotReady(site, why) for site, why in sorted(facts.unready.items()) if why
+        ),
     )
     return Proposal(plan, partition)
 

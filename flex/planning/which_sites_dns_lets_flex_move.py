@@ -317,19 +317,6 @@ def start(
     )
 
 
-def what_is_there(found: Reach) -> Reach:
-    """The same without other names that have no records yet: where a node died, none is made."""
-    there = {name for state in found.states.values() for name in state.owned}
-    for state in found.states.values():
-        there |= set(state.records["name"])
-    along = tuple(
-        other
-        for other in found.others.along
-        if records_of_partition.name_of(other.name) in there
-    )
-    return replace(found, others=replace(found.others, along=along))
-
-
 def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
     """The names that have one of the addresses and are not ours to change, with the reason."""
     left: dict[str, str] = {}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer.main
 
-from flex_api import cli
+from flex.model.site_moves import FOREVER, SiteMove
+from flex_api import cli, wiring
+from flex_api.settings import file as config
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
 
+NOW = datetime(2026, 3, 3, tzinfo=UTC)
 # What each verb is tried with: SITE, PLAN and NOW stand for what the installation has.
 CALLS = {
     "apply": ("apply", "PLAN"),
@@ -29,6 +34,7 @@ CALLS = {
     "sites pin": ("sites", "pin", "SITE", "--nodes", "n2"),
     "sites unpin": ("sites", "unpin", "SITE"),
     "sites exclude": ("sites", "exclude", "SITE"),
+    "moves again": ("moves", "again", "SITE"),
 }
 
 
@@ -88,6 +94,12 @@ def prepare(installation: Installation) -> tuple[str, str, str]:
     waiting = installation.flex(
         "-o", "json", "plan", "--as-of", installation.as_of()
     ).json["id"]
+    rests = SiteMove(
+        "m", site, "n1", "n2", applied, NOW, "stayed", NOW, "no room", FOREVER
+    )
+    settings = config.load(installation.settings)
+    with closing(wiring.world(settings, lambda: NOW)) as here:
+        here.store.put_site_moves([rests])
     return site, applied, waiting
 
 
