@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from flex.model.what_is_said_of_site import said_of
+
 WhatToDo = Literal["refuse", "warn", "ignore"]
 
 
@@ -24,14 +26,7 @@ class Dependents:
     sites: Mapping[str, WhatToDo] = field(default_factory=dict)
 
     def of(self, site: str) -> WhatToDo:
-        if site in self.sites:
-            return self.sites[site]
-        name = site.lower().rstrip(".") + "." if self.zones else ""
-        while name:
-            if name in self.zones:
-                return self.zones[name]
-            name = name.partition(".")[2]
-        return self.everywhere
+        return said_of(site, self.sites, self.zones, self.everywhere)
 
     @property
     def are_looked_for(self) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from flex.model.what_is_said_of_site import said_of
+
 Way = Literal["doors+dns", "doors", "dns"]
 
 
@@ -23,14 +25,7 @@ class Publishing:
     sites: Mapping[str, Way] = field(default_factory=dict)
 
     def way_of(self, site: str) -> Way:
-        if site in self.sites:
-            return self.sites[site]
-        name = site.lower().rstrip(".") + "." if self.zones else ""
-        while name:
-            if name in self.zones:
-                return self.zones[name]
-            name = name.partition(".")[2]
-        return self.everywhere
+        return said_of(site, self.sites, self.zones, self.everywhere)
 
     def by_doors(self, sites: Iterable[str]) -> frozenset[str]:
         """Those of the sites that the doors lead visitors to."""

@@ -92,7 +92,7 @@ class SiteMoves(Protocol):
 
     def site_moves(
         self,
-        limit: int = 1000,
+        limit: int | None = None,
         *,
         site: str = "",
         plan: str = "",

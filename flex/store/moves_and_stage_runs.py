@@ -63,7 +63,7 @@ class SqlSiteMoves(StorePart):
 
     def site_moves(
         self,
-        limit: int = 1000,
+        limit: int | None = None,
         *,
         site: str = "",
         plan: str = "",
@@ -118,7 +118,7 @@ class MemorySiteMoves(AllOrNothing):
 
     def site_moves(
         self,
-        limit: int = 1000,
+        limit: int | None = None,
         *,
         site: str = "",
         plan: str = "",

@@ -221,6 +221,28 @@ def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
     assert ("`flex moves again" in again.out) == is_held
 
 
+def test_a_plan_that_could_not_be_carried_out_can_be_tried_again(
+    installation: Installation, disks: Disks
+) -> None:
+    homes = disks.fill()
+    site, home = next(iter(homes.items()))
+    new = other_than(home)
+    pin(installation, site, new)
+    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
+    for one in homes:
+        disks.trouble(one, 75)
+    apply = ("apply", made.json["id"], "--as-of", installation.as_of())
+    assert installation.flex(*apply).code == 22
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
+    for one in homes:
+        disks.no_trouble(one)
+
+    again = installation.flex(*apply)
+
+    assert again.code == 0, again.err
+    assert installation.addresses(site) == [f"192.0.2.{new[1:]}"]
+
+
 def test_a_run_that_is_killed_while_it_copies_is_gone_on_with_by_the_next(
     installation: Installation, disks: Disks
 ) -> None:

@@ -14,9 +14,6 @@ from flex.planning.rules_of_movement import REST
 from flex_api.in_words import amounts
 from flex_api.wiring import World
 
-# More moves than any cluster has.
-EVERY = 2**31
-
 
 def resting_sites(
     world: World, force: Collection[str] = (), since: datetime | None = None
@@ -27,7 +24,7 @@ def resting_sites(
     if not world.settings.move.hook or REST in force:
         return {}
     now = world.time_of_day()
-    resting = world.store.site_moves(EVERY, resting_at=now)
+    resting = world.store.site_moves(resting_at=now)
     return {
         move.site: _why(move, move.rests_until, now)
         for move in reversed(resting)

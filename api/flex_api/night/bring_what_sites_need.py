@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+import pandas as pd
+
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove
 from flex.placing import failover
@@ -29,7 +31,6 @@ from flex_api.moving.which_copies_may_go import Copies
 from flex_api.moving.which_sites_go_where import Route, routes
 from flex_api.night import where_copies_of_sites_are
 from flex_api.night.go_on_with_moves import (
-    EVERY,
     every_open,
     on_their_way,
     run,
@@ -70,7 +71,7 @@ def _not_ready(world: World, plan: Plan, stay: Mapping[str, str]) -> Mapping[str
     """What was brought just now is asked for, and all others where the plan is not of this moment:
     they were asked for when it was made.
     """
-    brought = {move.site for move in world.store.site_moves(EVERY, plan=plan.id)}
+    brought = {move.site for move in world.store.site_moves(plan=plan.id)}
     is_fresh = world.time_of_day() - plan.created < FRESH
     moves = [
         move
@@ -84,7 +85,7 @@ def end_unneeded(world: World, plan: Plan, stay: Mapping[str, str]) -> None:
     """What was brought for sites that stay all the same is taken back."""
     back = [
         replace(move, state="taking back", reason=stay[move.site])
-        for move in world.store.site_moves(EVERY, plan=plan.id, only_open=True)
+        for move in world.store.site_moves(plan=plan.id, only_open=True)
         if move.site in stay and move.state == "ready"
     ]
     if back:
@@ -100,8 +101,9 @@ def _where_copies_are(world: World, moves: list[SiteMove]) -> Copies:
 
 
 def _bring_by_commands(world: World, plan: Plan) -> Mapping[str, str]:
-    found = _routes(world, plan)
-    stay = _without_source(world, plan, found)
+    _, before = world.store.placement()
+    found = _routes(world, plan, before)
+    stay = _without_source(world, plan, before, found)
     stay |= _failed_since(world, plan)
     begun = {_route(move): move for move in reversed(every_open(world))}
     wanted = [
@@ -123,26 +125,31 @@ def _bring_by_commands(world: World, plan: Plan) -> Mapping[str, str]:
 
 
 def staying(world: World, plan: Plan) -> dict[str, str]:
-    """The sites that the plan moves and that are not ready for it, with the reason."""
+    """The sites that the plan moves and that are not ready for it, with the reason. What an earlier
+    try of the same plan came to does not count.
+    """
+    newest: dict[Route, SiteMove] = {}
+    for move in world.store.site_moves(plan=plan.id):
+        newest.setdefault(_route(move), move)
     return {
         move.site: move.reason or "it is not ready"
-        for move in world.store.site_moves(EVERY, plan=plan.id)
+        for move in newest.values()
         if move.state not in ("ready", "moved", "done")
     }
 
 
-def _routes(world: World, plan: Plan) -> list[Route]:
+def _routes(world: World, plan: Plan, before: pd.DataFrame) -> list[Route]:
     """By the moves of the plan: before the first partition nobody else knows where sites are."""
     serving = {node.name for node in world.nodes if node.state != "down"}
-    _, before = world.store.placement()
     return routes(plan.moves, before, serving)
 
 
-def _without_source(world: World, plan: Plan, found: list[Route]) -> dict[str, str]:
+def _without_source(
+    world: World, plan: Plan, before: pd.DataFrame, found: list[Route]
+) -> dict[str, str]:
     """Sites that come to a node and have commands for that, and that no serving node has. A site
     that is new has nothing to bring.
     """
-    _, before = world.store.placement()
     known = {*before["site"], *(move.site for move in plan.moves if move.source)}
     reached = {route.site for route in found}
     classes = classes_of(world)

@@ -24,8 +24,6 @@ from flex_api.night import freeze_and_change_windows, where_copies_of_sites_are
 from flex_api.night.wait_that_failover_may_interrupt import giving_way
 from flex_api.wiring import World, refuse_lost
 
-# More moves than any cluster has.
-EVERY = 2**31
 # What a run was doing that gave way to one that cannot wait.
 BRINGING = "running the commands of sites that move"
 
@@ -177,4 +175,4 @@ def _works(
 
 
 def every_open(world: World) -> tuple[SiteMove, ...]:
-    return world.store.site_moves(EVERY, only_open=True)
+    return world.store.site_moves(only_open=True)

@@ -15,7 +15,6 @@ from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.site_names_in_words import first_few
 from flex_api.night import bring_what_sites_need
-from flex_api.night.go_on_with_moves import EVERY
 from flex_api.wiring import World
 
 
@@ -56,7 +55,7 @@ def _put_in_its_place(
         world.store.put_site_moves(
             [
                 replace(move, plan=made.plan.id)
-                for move in world.store.site_moves(EVERY, plan=plan.id, only_open=True)
+                for move in world.store.site_moves(plan=plan.id, only_open=True)
                 if move.state == "ready" and (move.site, move.target) in moved
             ]
         )
@@ -65,7 +64,7 @@ def _put_in_its_place(
         plan,
         {
             move.site: f"it stays with {first_few(sorted(staying))}"
-            for move in world.store.site_moves(EVERY, plan=plan.id)
+            for move in world.store.site_moves(plan=plan.id)
         },
     )
     return made.plan
